@@ -1,0 +1,152 @@
+"""Coded data: what every algorithm works on.
+
+n rows, v values of a column. Codes are int32 in a meaningful order: numbers by value, categories by the leaves of their
+hierarchy (else by text), ordered columns as declared; a missing value is a value of its own and comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.hierarchy import Hierarchy, Tree
+from sfumato.data.schema import Kind, Role, Schema
+from sfumato.errors import DataError
+
+Codes: TypeAlias = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CodedColumn:
+    """A column of single values."""
+
+    name: str
+    role: Role
+    kind: Kind
+    codes: Codes  # (n,)
+    labels: tuple[str, ...]  # (v,), as found in the data
+    values: NDArray[np.float64] | None = None  # (v,), numbers only; nan where missing
+    missing: int = -1  # code of the missing value, -1 when none is missing
+    hierarchy: Hierarchy | None = None
+    type: pa.DataType = pa.string()  # as found in the data, to publish unchanged values the same way
+    kind_inferred: bool = False
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The hierarchy over this column's codes."""
+        return Tree.over(self.hierarchy, self.labels, self.missing) if self.hierarchy is not None else None
+
+    def interval_loss(self, first: Codes, last: Codes) -> NDArray[np.float64]:
+        """Return the loss of publishing "some value from `first` to `last`", each in 0..1 and of the same shape.
+
+        Numbers: the width of the interval over the width of the column. Others: (values covered - 1) / (values - 1).
+        An interval that mixes the missing value with others loses everything.
+        """
+        first, last = np.asarray(first), np.asarray(last)
+        if self.values is None:
+            return (last - first) / max(len(self.labels) - 1, 1)
+        known = self.values[~np.isnan(self.values)]
+        width = float(known[-1] - known[0]) if known.size else 0.0
+        loss = np.nan_to_num(self.values[last] - self.values[first], nan=0.0) / (width or 1.0)
+        if self.missing >= 0:
+            loss = np.where((last == self.missing) & (first < last), 1.0, loss)
+        return loss
+
+    def node_loss(self) -> NDArray[np.float64]:
+        """Return the loss of publishing each node of the tree, shape (m,); the root loses 1 unless one value occurs."""
+        if self.tree is None:
+            raise DataError(f"Column {self.name!r} has no hierarchy.\nGive it one in the plan.")
+        return self.interval_loss(self.tree.first, self.tree.last)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CodedSets:
+    """A column whose cells are sets: row r holds items[start[r]:start[r + 1]], ascending, without repeats."""
+
+    name: str
+    role: Role
+    items: Codes
+    start: NDArray[np.int64]  # (n + 1,)
+    labels: tuple[str, ...]  # (v,)
+    separator: str = "|"
+    sensitive: NDArray[np.bool_] | None = None  # (v,), role items only
+    kind: Kind = Kind.SET
+
+    def cell(self, row: int) -> tuple[str, ...]:
+        """Return the labels in one row."""
+        return tuple(self.labels[item] for item in self.items[self.start[row] : self.start[row + 1]])
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A table in codes. Identifiers are gone; columns with role `other` are carried along as they were found."""
+
+    schema: Schema
+    columns: Mapping[str, CodedColumn | CodedSets]
+    carried: pa.Table | None
+    n_rows: int
+    order: tuple[str, ...]  # all columns to publish, in the order of the source
+
+    def with_role(self, *roles: Role) -> tuple[CodedColumn | CodedSets, ...]:
+        """Return the columns with one of these roles, in order."""
+        return tuple(column for column in self.columns.values() if column.role in roles)
+
+    @property
+    def quasi_identifiers(self) -> tuple[CodedColumn, ...]:
+        """The quasi-identifiers, in order."""
+        return tuple(column for column in self.with_role(Role.QUASI_IDENTIFIER) if isinstance(column, CodedColumn))
+
+    def column(self, name: str) -> CodedColumn:
+        """Return a column of single values by name."""
+        column = self.columns.get(name)
+        if not isinstance(column, CodedColumn):
+            found = "holds sets" if column is not None else "is not among the coded columns"
+            raise DataError(f"Column {name!r} was asked for as a column of single values, but {found}.")
+        return column
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The distinct combinations of some columns, each once with its weight, in ascending order of codes."""
+
+    codes: Codes  # (c, columns)
+    weight: NDArray[np.int64]  # (c,)
+    cell_of: Codes  # (n,)
+
+
+def distinct_rows(columns: Sequence[CodedColumn], n_rows: int) -> Cells:
+    """Count identical rows once: cost afterwards follows distinct rows, not rows.
+
+    >>> import numpy as np
+    >>> column = lambda codes: CodedColumn(name="a", role=Role.OTHER, kind=Kind.CATEGORY,
+    ...     codes=np.array(codes, np.int32), labels=("x", "y"))
+    >>> cells = distinct_rows([column([0, 1, 0]), column([1, 0, 1])], 3)
+    >>> cells.codes.tolist(), cells.weight.tolist(), cells.cell_of.tolist()
+    ([[0, 1], [1, 0]], [2, 1], [0, 1, 0])
+    """
+    cell_of = np.zeros(n_rows, dtype=np.int64)
+    n_cells = min(n_rows, 1)
+    for column in columns:
+        cell_of, n_cells = _renumber(cell_of * len(column.labels) + column.codes)
+    weight = np.bincount(cell_of, minlength=n_cells)
+    some_row = np.zeros(n_cells, dtype=np.int64)
+    some_row[cell_of] = np.arange(n_rows)
+    codes = np.empty((n_cells, len(columns)), dtype=np.int32)
+    for position, column in enumerate(columns):
+        codes[:, position] = column.codes[some_row]
+    return Cells(codes=codes, weight=weight, cell_of=cell_of.astype(np.int32))
+
+
+def _renumber(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Number distinct keys 0, 1, ... in ascending order; keys stay far below 2**63 because this runs after each column."""
+    encoded = pa.array(keys).dictionary_encode()
+    distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
+    rank = np.empty(distinct.size, dtype=np.int64)
+    rank[np.argsort(distinct)] = np.arange(distinct.size)
+    return rank[encoded.indices.to_numpy(zero_copy_only=False)], distinct.size

@@ -1,0 +1,78 @@
+"""What the holder says about columns: roles, kinds and how cells are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sfumato.data.hierarchy import HierarchySource
+
+DEFAULT_MISSING = ("",)
+
+
+class Role(StrEnum):
+    """What a column may reveal."""
+
+    IDENTIFIER = "identifier"
+    QUASI_IDENTIFIER = "quasi-identifier"
+    SENSITIVE = "sensitive"
+    QUASI_SENSITIVE = "quasi-sensitive"
+    SENSITIVE_QUASI_IDENTIFIER = "sensitive-quasi-identifier"
+    ITEMS = "items"
+    OTHER = "other"
+
+
+class Kind(StrEnum):
+    """What the cells of a column are."""
+
+    NUMBER = "number"
+    CATEGORY = "category"
+    ORDERED = "ordered"
+    SET = "set"
+
+
+# Columns whose original values must never show in messages, logs or public files.
+SECRET_ROLES = frozenset(
+    {Role.IDENTIFIER, Role.SENSITIVE, Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSpec:
+    """What the plan says of one column; `kind` None means: infer it and say so."""
+
+    name: str
+    role: Role
+    kind: Kind | None = None
+    hierarchy: HierarchySource | None = None
+    separator: str = "|"  # between the members of a set cell
+    domain: tuple[str, ...] | None = None  # declared values, in order
+    sensitive_items: tuple[str, ...] | None = None
+
+    @property
+    def secret(self) -> bool:
+        """Whether the column's original values must not be shown."""
+        return self.role in SECRET_ROLES
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table as the plan declares them; `rest` is the role of columns that it does not name."""
+
+    columns: Mapping[str, ColumnSpec] = field(default_factory=dict)
+    rest: Role | None = None
+    missing: tuple[str, ...] = DEFAULT_MISSING  # cells that are missing; the first one is what a release shows
+
+    def __iter__(self) -> Iterator[ColumnSpec]:
+        return iter(self.columns.values())
+
+    def named(self, *roles: Role) -> tuple[str, ...]:
+        """Return the names of the declared columns with one of these roles, in order."""
+        return tuple(spec.name for spec in self if spec.role in roles)
+
+    def spec(self, name: str) -> ColumnSpec | None:
+        """Return what holds for a column of the data, or None when the plan says nothing about it."""
+        if name in self.columns:
+            return self.columns[name]
+        return ColumnSpec(name=name, role=self.rest) if self.rest is not None else None

@@ -1,0 +1,79 @@
+"""All errors of sfumato.
+
+SfumatoError                 exit code 3: a bug, unless one of the two below
+├── InputError               exit code 2: the plan or the data is wrong
+│   ├── PlanError            the plan cannot be understood; carries every problem found, not only the first
+│   ├── PolicyError          a model's or an anonymizer's parameter is out of range
+│   ├── DataError            the table cannot be read, or does not fit the plan
+│   ├── HierarchyError       a hierarchy is incomplete, ambiguous or broken
+│   └── OutputError          the output folder exists or cannot be written
+└── Unsatisfiable            exit code 1: a requirement does not hold and cannot be made to hold
+
+A message has three short parts: what was asked, what was found, what to do. Messages name columns and counts,
+never values of identifying or sensitive columns: traces travel.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+
+class SfumatoError(Exception):
+    """The root of every error that sfumato raises on purpose."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class InputError(SfumatoError):
+    """The plan or the data is wrong."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class PlanError(InputError):
+    """The plan has one or more problems; all of them are listed."""
+
+    def __init__(self, problems: Sequence[str], where: str = "The plan") -> None:
+        self.problems = tuple(problems)
+        self.where = where
+        count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        super().__init__("\n".join([f"{where} has {count}:", *(f"- {problem}" for problem in self.problems)]))
+
+
+class PolicyError(InputError):
+    """A parameter is out of range."""
+
+
+class DataError(InputError):
+    """The table cannot be read or does not fit the plan."""
+
+
+class HierarchyError(InputError):
+    """A hierarchy is incomplete, ambiguous or broken."""
+
+
+class OutputError(InputError):
+    """The output folder exists already or cannot be written."""
+
+
+class Unsatisfiable(SfumatoError):
+    """A requirement does not hold and no release can meet it."""
+
+    exit_code: ClassVar[int] = 1
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" for the nearest known word, or the list of all when none is near.
+
+    >>> did_you_mean("quasi-identifer", ["quasi-identifier", "sensitive"])
+    " Did you mean 'quasi-identifier'?"
+    >>> did_you_mean("colour", ["k", "l"])
+    " Known: 'k', 'l'."
+    """
+    known = sorted(known)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if near:
+        return f" Did you mean {near[0]!r}?"
+    return f" Known: {', '.join(repr(name) for name in known)}."

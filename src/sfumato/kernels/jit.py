@@ -1,0 +1,37 @@
+"""Compiler options, in one place.
+
+Kernels are compiled once and kept on disk, beside the source where that can be written, else in the user's cache.
+Where neither can be written they are compiled anew in every process and work all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+# A division by zero gives inf as in NumPy, so a loop needs no hidden checks; no interpreter lock, so threads run side by side.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    try:
+        return numba.njit(cache=True, **_OPTIONS, **options)(function)
+    except RuntimeError:  # numba found no folder that it can write compiled code to
+        return numba.njit(**_OPTIONS, **options)(function)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a loop nest for one core."""
+    return _compile(function)
+
+
+def inline_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a small helper into the loops that call it."""
+    return _compile(function, inline="always")
+
+
+def parallel_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a loop nest whose `prange` loops run on all threads; each iteration writes its own cells only."""
+    return _compile(function, parallel=True)
