@@ -20,6 +20,7 @@ from sfumato.data.hierarchy import Hierarchy, some
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, HierarchyError, did_you_mean
 
+_INTEGER = re.compile(r"[+-]?\d{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -162,6 +163,11 @@ def infer_kind(labels: Sequence[str], found_type: pa.DataType) -> Kind:
     if pa.types.is_boolean(found_type) or not labels:
         return Kind.CATEGORY
     return Kind.NUMBER if all(_NUMBER.fullmatch(label) for label in labels) else Kind.CATEGORY
+
+
+def is_integer(label: str) -> bool:
+    """Whether a text is a whole number that fits 64 bits."""
+    return _INTEGER.fullmatch(label) is not None
 
 
 def _merge_equal_numbers(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from sfumato.data.hierarchy import HierarchySource
+from sfumato.data.builders import HierarchySource
 
 DEFAULT_MISSING = ("",)
 

@@ -1,0 +1,32 @@
+"""The contract of anonymizers: coded data and requirements in, a decision out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from sfumato.data.dataset import Dataset
+from sfumato.data.recoding import Recoding
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.progress import SILENT, Progress
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What an anonymizer may use besides its input: randomness, threads, and somebody who watches."""
+
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)  # from the system's entropy unless seeded
+    threads: int = 1
+    progress: Progress = SILENT
+
+
+class Anonymizer(Protocol):
+    """How a release is made. Members are frozen dataclasses whose fields are the plan's options."""
+
+    name: ClassVar[str]
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding that satisfies the policy, built on what earlier steps decided, or raise Unsatisfiable."""

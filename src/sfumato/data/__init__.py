@@ -1,0 +1,1 @@
+"""What we hold: schema, hierarchies, coded data, decisions and releases."""
