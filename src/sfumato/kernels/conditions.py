@@ -42,25 +42,31 @@ MARGIN = 1e-9  # closer than this, floats do not decide; rounding errors stay fa
 LARGEST = 2**62  # both sides of an integer comparison stay below
 
 
+# Columns of `Conditions.table`.
+(
+    KIND,
+    FIRST,  # the condition's column is histogram[FIRST:LAST]
+    LAST,
+    WHOLE,  # l of DISTINCT and RECURSIVE; l of ENTROPY if it is a whole number, else 0
+    A,  # the fraction A/B, where it fits
+    B,
+    EXACT,  # 1: compare integers
+    SCALE,  # distances: what the sum of differences is divided by
+    EDGE_FIRST,  # the condition's tree is edges[EDGE_FIRST:EDGE_LAST]
+    EDGE_LAST,
+) = range(10)
+WIDTH = 10
+
+
 class Conditions(NamedTuple):
     """What every group must satisfy. Sizes: q conditions, v cells of the histogram, e edges of all trees together."""
 
     k: int
-    kind: NDArray[np.int64]  # (q,)
-    first: NDArray[np.int64]  # (q,) the condition's column is histogram[first:last]
-    last: NDArray[np.int64]  # (q,)
-    whole: NDArray[np.int64]  # (q,) l of DISTINCT and RECURSIVE; l of ENTROPY if it is a whole number, else 0
-    a: NDArray[np.int64]  # (q,) the fraction a/b, where it fits
-    b: NDArray[np.int64]  # (q,)
-    real: NDArray[np.float64]  # (q,) ln l for ENTROPY, else a/b
-    exact: NDArray[np.int64]  # (q,) 1: compare integers
-    edge_start: NDArray[np.int64]  # (q + 1,) the condition's tree is edges edge_start[i]:edge_start[i + 1]
-    edge_first: NDArray[np.int64]  # (e,) cells below the edge: histogram[edge_first:edge_last]
-    edge_last: NDArray[np.int64]  # (e,)
-    edge_weight: NDArray[np.int64]  # (e,) levels that the edge spans
-    edge_scale: NDArray[np.int64]  # (q,) what the weighted sum is divided by
-    reference: NDArray[np.int64]  # (v,) the histogram of the whole table
     rows: int  # rows of the whole table
+    table: NDArray[np.int64]  # (q, WIDTH)
+    real: NDArray[np.float64]  # (q,) ln l for ENTROPY, else the fraction as a float
+    edges: NDArray[np.int64]  # (e, 3): the cells below the edge, from and to, and the levels that it spans
+    reference: NDArray[np.int64]  # (v,) the histogram of the whole table
 
     @property
     def cells(self) -> int:
@@ -70,7 +76,7 @@ class Conditions(NamedTuple):
     @property
     def size_only(self) -> bool:
         """Whether nothing is asked beyond k rows."""
-        return self.kind.size == 0
+        return self.real.size == 0
 
 
 class Condition(NamedTuple):
@@ -84,61 +90,39 @@ class Condition(NamedTuple):
     level: Sequence[int] = ()
 
 
-def make_conditions(k: int, counts: Sequence[Any], wanted: Sequence[Condition]) -> Conditions:
+def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[Condition]) -> Conditions:
     """Return the arrays for `wanted`, given how often each value of each sensitive column occurs in the whole table."""
-    rows = int(sum(counts[0])) if len(counts) else 0
     offset = np.concatenate([[0], np.cumsum([len(column) for column in counts])]).astype(np.int64)
-    q = len(wanted)
-    kind, first, last, whole, a, b, exact, edge_scale = (np.zeros(q, dtype=np.int64) for _ in range(8))
-    real = np.zeros(q)
-    edge_start = np.zeros(q + 1, dtype=np.int64)
+    table = np.zeros((len(wanted), WIDTH), dtype=np.int64)
+    real = np.zeros(len(wanted))
     edges: list[tuple[int, int, int]] = []
     for i, condition in enumerate(wanted):
-        kind[i], first[i], last[i] = condition.kind, offset[condition.column], offset[condition.column + 1]
-        values = int(last[i] - first[i])
-        fraction = Fraction(condition.bound)
-        edge_scale[i] = max(values - 1, 1)
-        if condition.kind in (DISTINCT, RECURSIVE):
-            whole[i] = condition.l
+        first, last = int(offset[condition.column]), int(offset[condition.column + 1])
+        bound = Fraction(condition.bound)
+        scale = {EQUAL: 2, ORDERED: max(last - first - 1, 1)}.get(condition.kind, 0)
+        edge_first = len(edges)
         if condition.kind == HIERARCHICAL:
-            edges += [(int(first[i]) + low, int(first[i]) + high, weight) for low, high, weight in _edges(condition)]
-            edge_scale[i] = 2 * max(int(condition.level[-1]), 1)
+            scale = 2 * max(int(condition.level[-1]), 1)
+            edges += [(first + low, first + high, levels) for low, high, levels in _edges(condition)]
         if condition.kind == ENTROPY:
-            real[i] = math.log(fraction)
-            whole[i] = fraction.numerator if fraction.denominator == 1 else 0
+            real[i] = math.log(bound)
+            whole = bound.numerator if bound.denominator == 1 else 0
         else:
-            real[i] = float(fraction)
-        largest = max(fraction.numerator, fraction.denominator, 1) * _growth(condition.kind, rows, int(edge_scale[i]))
-        if condition.kind != ENTROPY and largest < LARGEST:
-            exact[i], a[i], b[i] = 1, fraction.numerator, fraction.denominator
-        edge_start[i + 1] = len(edges)
-    edge = np.array(edges, dtype=np.int64).reshape(-1, 3)
+            real[i] = float(bound)
+            whole = condition.l
+        growth = 2 * (scale + 1) * rows**2 if scale else rows
+        exact = condition.kind != ENTROPY and max(bound.numerator, bound.denominator) * max(growth, 1) < LARGEST
+        terms = (bound.numerator, bound.denominator) if exact else (0, 0)
+        table[i] = (condition.kind, first, last, whole, *terms, exact, scale, edge_first, len(edges))
     cells = [np.asarray(column, dtype=np.int64) for column in counts]
     return Conditions(
         k=int(k),
-        kind=kind,
-        first=first,
-        last=last,
-        whole=whole,
-        a=a,
-        b=b,
+        rows=int(rows),
+        table=table,
         real=real,
-        exact=exact,
-        edge_start=edge_start,
-        edge_first=edge[:, 0].copy(),
-        edge_last=edge[:, 1].copy(),
-        edge_weight=edge[:, 2].copy(),
-        edge_scale=edge_scale,
+        edges=np.array(edges, dtype=np.int64).reshape(-1, 3),
         reference=np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64),
-        rows=rows,
     )
-
-
-def _growth(kind: int, rows: int, scale: int) -> int:
-    """Return how far the sides of a comparison can exceed the fraction's terms, for groups of at most `rows` rows."""
-    if kind in (EQUAL, ORDERED, HIERARCHICAL):
-        return 2 * (scale + 1) * max(rows, 1) ** 2
-    return max(rows, 1)
 
 
 def _edges(condition: Condition) -> list[tuple[int, int, int]]:
@@ -158,8 +142,8 @@ def holds(conditions, histogram, size):
     """Return whether a group of `size` rows with this histogram passes.  (v,) -> bool."""
     if size < conditions.k:
         return False
-    for i in range(conditions.kind.size):
-        kind = conditions.kind[i]
+    for i in range(conditions.table.shape[0]):
+        kind = conditions.table[i, KIND]
         if kind == DISTINCT:
             passes = _distinct(conditions, i, histogram)
         elif kind == ENTROPY:
@@ -178,8 +162,8 @@ def holds(conditions, histogram, size):
 @kernel
 def _distinct(conditions, i, histogram):
     """Return whether enough values occur."""
-    missing = conditions.whole[i]
-    for cell in range(conditions.first[i], conditions.last[i]):
+    missing = conditions.table[i, WHOLE]
+    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
         if histogram[cell] > 0:
             missing -= 1
     return missing <= 0
@@ -192,7 +176,7 @@ def _entropy(conditions, i, histogram, size):
     distinct = 0
     largest = np.int64(0)
     even = True
-    for cell in range(conditions.first[i], conditions.last[i]):
+    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
         count = histogram[cell]
         if count > 0:
             total += count * math.log(count)
@@ -203,7 +187,7 @@ def _entropy(conditions, i, histogram, size):
     entropy = math.log(size) - total / size
     if entropy >= conditions.real[i] + MARGIN:
         return True
-    return even and distinct == conditions.whole[i]
+    return even and distinct == conditions.table[i, WHOLE]
 
 
 @kernel
@@ -212,13 +196,13 @@ def _recursive(conditions, i, histogram, size):
     rest = size
     largest = np.int64(0)
     above = np.int64(2**62)
-    skip = conditions.whole[i] - 1  # the l - 1 largest counts do not belong to the tail
+    skip = conditions.table[i, WHOLE] - 1  # the l - 1 largest counts do not belong to the tail
     first_pass = True
     while skip > 0 or first_pass:
         # The largest count below `above`, and how many values have it: one pass for each different count.
         count = np.int64(0)
         ties = 0
-        for cell in range(conditions.first[i], conditions.last[i]):
+        for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
             if histogram[cell] < above:
                 if histogram[cell] > count:
                     count = histogram[cell]
@@ -233,8 +217,8 @@ def _recursive(conditions, i, histogram, size):
         rest -= count * max(min(ties, skip), 0)
         skip -= ties
         above = count
-    if conditions.exact[i] == 1:
-        return conditions.b[i] * largest < conditions.a[i] * rest
+    if conditions.table[i, EXACT] == 1:
+        return conditions.table[i, B] * largest < conditions.table[i, A] * rest
     return largest < conditions.real[i] * rest * (1.0 - MARGIN)
 
 
@@ -242,10 +226,10 @@ def _recursive(conditions, i, histogram, size):
 def _frequency(conditions, i, histogram, size):
     """Return whether no value is more frequent than one in a/b."""
     largest = np.int64(0)
-    for cell in range(conditions.first[i], conditions.last[i]):
+    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
         largest = max(largest, histogram[cell])
-    if conditions.exact[i] == 1:
-        return conditions.a[i] * largest <= conditions.b[i] * size
+    if conditions.table[i, EXACT] == 1:
+        return conditions.table[i, A] * largest <= conditions.table[i, B] * size
     return conditions.real[i] * largest <= size * (1.0 - MARGIN)
 
 
@@ -254,10 +238,12 @@ def _close(conditions, i, histogram, size):
     """Return whether the distance to the reference is small enough."""
     if size == conditions.rows:
         return True  # the whole table is at distance zero, whatever the margin
-    if conditions.exact[i] == 1:
-        scale = conditions.edge_scale[i] if conditions.kind[i] != EQUAL else 2
+    if conditions.table[i, EXACT] == 1:
         distance = _whole_distance(conditions, i, histogram, size)
-        return conditions.b[i] * distance <= conditions.a[i] * scale * size * conditions.rows
+        return (
+            conditions.table[i, B] * distance
+            <= conditions.table[i, A] * conditions.table[i, SCALE] * size * conditions.rows
+        )
     return _real_distance(conditions, i, histogram, size) <= conditions.real[i] - MARGIN
 
 
@@ -267,16 +253,16 @@ def _whole_distance(conditions, i, histogram, size):
     reference = conditions.reference
     rows = conditions.rows
     distance = np.int64(0)
-    if conditions.kind[i] == HIERARCHICAL:
-        for edge in range(conditions.edge_start[i], conditions.edge_start[i + 1]):
+    if conditions.table[i, KIND] == HIERARCHICAL:
+        for edge in range(conditions.table[i, EDGE_FIRST], conditions.table[i, EDGE_LAST]):
             difference = np.int64(0)
-            for cell in range(conditions.edge_first[edge], conditions.edge_last[edge]):
+            for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
                 difference += histogram[cell] * rows - reference[cell] * size
-            distance += conditions.edge_weight[edge] * abs(difference)
+            distance += conditions.edges[edge, 2] * abs(difference)
         return distance
-    ordered = conditions.kind[i] == ORDERED
+    ordered = conditions.table[i, KIND] == ORDERED
     cumulative = np.int64(0)
-    for cell in range(conditions.first[i], conditions.last[i]):
+    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
         difference = histogram[cell] * rows - reference[cell] * size
         cumulative += difference
         distance += abs(cumulative) if ordered else abs(difference)
@@ -289,20 +275,20 @@ def _real_distance(conditions, i, histogram, size):
     reference = conditions.reference
     rows = conditions.rows
     distance = 0.0
-    if conditions.kind[i] == HIERARCHICAL:
-        for edge in range(conditions.edge_start[i], conditions.edge_start[i + 1]):
+    if conditions.table[i, KIND] == HIERARCHICAL:
+        for edge in range(conditions.table[i, EDGE_FIRST], conditions.table[i, EDGE_LAST]):
             difference = 0.0
-            for cell in range(conditions.edge_first[edge], conditions.edge_last[edge]):
+            for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
                 difference += histogram[cell] / size - reference[cell] / rows
-            distance += conditions.edge_weight[edge] * abs(difference)
-        return distance / conditions.edge_scale[i]
-    ordered = conditions.kind[i] == ORDERED
+            distance += conditions.edges[edge, 2] * abs(difference)
+        return distance / conditions.table[i, SCALE]
+    ordered = conditions.table[i, KIND] == ORDERED
     cumulative = 0.0
-    for cell in range(conditions.first[i], conditions.last[i]):
+    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
         difference = histogram[cell] / size - reference[cell] / rows
         cumulative += difference
         distance += abs(cumulative) if ordered else abs(difference)
-    return distance / conditions.edge_scale[i] if ordered else distance / 2.0
+    return distance / conditions.table[i, SCALE]
 
 
 @kernel
