@@ -14,9 +14,9 @@ int64 array. `Conditions` holds what is asked, as plain arrays with one entry pe
 
 and the size itself must be at least k. The reference is the whole table.
 
-The test errs on one side only. Comparisons are made on integers when both sides fit into 63 bits, which is settled
-once, up front, for groups up to the size of the table (`exact`). Otherwise, and for entropy, they are made on floats
-with a margin: a near-tie counts as failed, unless it is an exact tie that integers can prove. So a group that passes
+The test errs on one side only. Comparisons are made on whole numbers: those below 2**53 are exact in a float, and
+whether all of them stay below is settled once, up front, for groups up to the size of the table (EXACT). Otherwise,
+and for entropy, a near-tie counts as failed, unless it is an exact tie that counts can prove. So a group that passes
 here also passes an exact audit.
 
 Every kind is convex in the histogram: the union of two groups that pass is a group that passes, and the number of
@@ -39,7 +39,7 @@ from sfumato.kernels.jit import kernel, parallel_kernel
 DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EQUAL, ORDERED, HIERARCHICAL = range(7)
 
 MARGIN = 1e-9  # closer than this, floats do not decide; rounding errors stay far below it
-LARGEST = 2**62  # both sides of an integer comparison stay below
+LARGEST = 2**53  # whole numbers up to here are exact in a float
 
 
 # Columns of `Conditions.table`.
@@ -48,14 +48,12 @@ LARGEST = 2**62  # both sides of an integer comparison stay below
     FIRST,  # the condition's column is histogram[FIRST:LAST]
     LAST,
     WHOLE,  # l of DISTINCT and RECURSIVE; l of ENTROPY if it is a whole number, else 0
-    A,  # the fraction A/B, where it fits
-    B,
-    EXACT,  # 1: compare integers
+    EXACT,  # 1: all terms of the comparison are whole numbers below 2**53
     SCALE,  # distances: what the sum of differences is divided by
     EDGE_FIRST,  # the condition's tree is edges[EDGE_FIRST:EDGE_LAST]
     EDGE_LAST,
-) = range(10)
-WIDTH = 10
+) = range(8)
+WIDTH = 8
 
 
 class Conditions(NamedTuple):
@@ -64,7 +62,7 @@ class Conditions(NamedTuple):
     k: int
     rows: int  # rows of the whole table
     table: NDArray[np.int64]  # (q, WIDTH)
-    real: NDArray[np.float64]  # (q,) ln l for ENTROPY, else the fraction as a float
+    bound: NDArray[np.float64]  # (q, 2): a and b of the fraction a/b, or its value and 1; for ENTROPY ln l and 1
     edges: NDArray[np.int64]  # (e, 3): the cells below the edge, from and to, and the levels that it spans
     reference: NDArray[np.int64]  # (v,) the histogram of the whole table
 
@@ -76,7 +74,7 @@ class Conditions(NamedTuple):
     @property
     def size_only(self) -> bool:
         """Whether nothing is asked beyond k rows."""
-        return self.real.size == 0
+        return self.table.size == 0
 
 
 class Condition(NamedTuple):
@@ -94,7 +92,7 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
     """Return the arrays for `wanted`, given how often each value of each sensitive column occurs in the whole table."""
     offset = np.concatenate([[0], np.cumsum([len(column) for column in counts])]).astype(np.int64)
     table = np.zeros((len(wanted), WIDTH), dtype=np.int64)
-    real = np.zeros(len(wanted))
+    bounds = np.ones((len(wanted), 2))
     edges: list[tuple[int, int, int]] = []
     for i, condition in enumerate(wanted):
         first, last = int(offset[condition.column]), int(offset[condition.column + 1])
@@ -104,22 +102,23 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
         if condition.kind == HIERARCHICAL:
             scale = 2 * max(int(condition.level[-1]), 1)
             edges += [(first + low, first + high, levels) for low, high, levels in _edges(condition)]
-        if condition.kind == ENTROPY:
-            real[i] = math.log(bound)
-            whole = bound.numerator if bound.denominator == 1 else 0
-        else:
-            real[i] = float(bound)
-            whole = condition.l
         growth = 2 * (scale + 1) * rows**2 if scale else rows
         exact = condition.kind != ENTROPY and max(bound.numerator, bound.denominator) * max(growth, 1) < LARGEST
-        terms = (bound.numerator, bound.denominator) if exact else (0, 0)
-        table[i] = (condition.kind, first, last, whole, *terms, exact, scale, edge_first, len(edges))
+        whole = condition.l
+        if exact:
+            bounds[i] = bound.numerator, bound.denominator
+        elif condition.kind == ENTROPY:
+            bounds[i, 0] = math.log(bound)
+            whole = bound.numerator if bound.denominator == 1 else 0
+        else:
+            bounds[i, 0] = float(bound)
+        table[i] = (condition.kind, first, last, whole, exact, scale, edge_first, len(edges))
     cells = [np.asarray(column, dtype=np.int64) for column in counts]
     return Conditions(
         k=int(k),
         rows=int(rows),
         table=table,
-        real=real,
+        bound=bounds,
         edges=np.array(edges, dtype=np.int64).reshape(-1, 3),
         reference=np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64),
     )
@@ -140,155 +139,91 @@ def _edges(condition: Condition) -> list[tuple[int, int, int]]:
 @kernel
 def holds(conditions, histogram, size):
     """Return whether a group of `size` rows with this histogram passes.  (v,) -> bool."""
-    if size < conditions.k:
-        return False
+    return size >= conditions.k and first_failing(conditions, histogram, size) < 0
+
+
+@kernel
+def first_failing(conditions, histogram, size):
+    """Return the first condition that a group of at least one row fails, k aside; -1 when there is none."""
     for i in range(conditions.table.shape[0]):
-        kind = conditions.table[i, KIND]
-        if kind == DISTINCT:
-            passes = _distinct(conditions, i, histogram)
-        elif kind == ENTROPY:
-            passes = _entropy(conditions, i, histogram, size)
-        elif kind == RECURSIVE:
-            passes = _recursive(conditions, i, histogram, size)
-        elif kind == FREQUENCY:
-            passes = _frequency(conditions, i, histogram, size)
-        else:
-            passes = _close(conditions, i, histogram, size)
-        if not passes:
-            return False
-    return True
+        if not holds_one(conditions, i, histogram, size):
+            return i
+    return -1
 
 
 @kernel
-def _distinct(conditions, i, histogram):
-    """Return whether enough values occur."""
-    missing = conditions.table[i, WHOLE]
-    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-        if histogram[cell] > 0:
-            missing -= 1
-    return missing <= 0
-
-
-@kernel
-def _entropy(conditions, i, histogram, size):
-    """Return whether the entropy is clearly large enough, or ties exactly: `whole` values, all equally frequent."""
-    total = 0.0
+def holds_one(conditions, i, histogram, size):
+    """Return whether a group of at least one row passes one of the conditions."""
+    kind = conditions.table[i, KIND]
+    first = conditions.table[i, FIRST]
+    last = conditions.table[i, LAST]
+    if kind >= EQUAL:
+        return _close(conditions, i, histogram, size)
     distinct = 0
-    largest = np.int64(0)
-    even = True
-    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-        count = histogram[cell]
-        if count > 0:
-            total += count * math.log(count)
+    largest = smallest = np.int64(0)  # over the values that occur
+    for cell in range(first, last):
+        if histogram[cell] > 0:
+            largest = max(largest, histogram[cell])
+            smallest = min(smallest, histogram[cell]) if distinct else histogram[cell]
             distinct += 1
-            if largest != 0 and count != largest:
-                even = False
-            largest = max(largest, count)
-    entropy = math.log(size) - total / size
-    if entropy >= conditions.real[i] + MARGIN:
-        return True
-    return even and distinct == conditions.table[i, WHOLE]
-
-
-@kernel
-def _recursive(conditions, i, histogram, size):
-    """Return whether the largest count stays strictly below a/b times the tail from the l-th largest on."""
-    rest = size
-    largest = np.int64(0)
-    above = np.int64(2**62)
-    skip = conditions.table[i, WHOLE] - 1  # the l - 1 largest counts do not belong to the tail
-    first_pass = True
-    while skip > 0 or first_pass:
-        # The largest count below `above`, and how many values have it: one pass for each different count.
-        count = np.int64(0)
+    whole = conditions.table[i, WHOLE]
+    if kind == DISTINCT:
+        return distinct >= whole
+    a = conditions.bound[i, 0]
+    b = conditions.bound[i, 1]
+    if kind == ENTROPY:
+        if largest == smallest and distinct == whole:
+            return True
+        total = 0.0
+        for cell in range(first, last):
+            if histogram[cell] > 0:
+                total += histogram[cell] * math.log(histogram[cell])
+        return math.log(size) - total / size >= a + MARGIN
+    margin = 1.0 if conditions.table[i, EXACT] == 1 else 1.0 - MARGIN
+    if kind == FREQUENCY:
+        return a * largest <= b * size * margin
+    tail = size
+    count = largest
+    skip = whole - 1  # the l - 1 largest counts do not belong to the tail
+    while skip > 0 and count > 0:
+        # One pass for each different count: how many values have it, and which count is next.
         ties = 0
-        for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-            if histogram[cell] < above:
-                if histogram[cell] > count:
-                    count = histogram[cell]
-                    ties = 1
-                elif histogram[cell] == count:
-                    ties += 1
-        if first_pass:
-            largest = count
-            first_pass = False
-        if count == 0:
-            break
-        rest -= count * max(min(ties, skip), 0)
+        below = np.int64(0)
+        for cell in range(first, last):
+            if histogram[cell] == count:
+                ties += 1
+            elif histogram[cell] < count:
+                below = max(below, histogram[cell])
+        tail -= count * min(ties, skip)
         skip -= ties
-        above = count
-    if conditions.table[i, EXACT] == 1:
-        return conditions.table[i, B] * largest < conditions.table[i, A] * rest
-    return largest < conditions.real[i] * rest * (1.0 - MARGIN)
-
-
-@kernel
-def _frequency(conditions, i, histogram, size):
-    """Return whether no value is more frequent than one in a/b."""
-    largest = np.int64(0)
-    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-        largest = max(largest, histogram[cell])
-    if conditions.table[i, EXACT] == 1:
-        return conditions.table[i, A] * largest <= conditions.table[i, B] * size
-    return conditions.real[i] * largest <= size * (1.0 - MARGIN)
+        count = below
+    return b * largest < a * tail * margin
 
 
 @kernel
 def _close(conditions, i, histogram, size):
     """Return whether the distance to the reference is small enough."""
-    if size == conditions.rows:
+    rows = conditions.rows
+    if size == rows:
         return True  # the whole table is at distance zero, whatever the margin
-    if conditions.table[i, EXACT] == 1:
-        distance = _whole_distance(conditions, i, histogram, size)
-        return (
-            conditions.table[i, B] * distance
-            <= conditions.table[i, A] * conditions.table[i, SCALE] * size * conditions.rows
-        )
-    return _real_distance(conditions, i, histogram, size) <= conditions.real[i] - MARGIN
-
-
-@kernel
-def _whole_distance(conditions, i, histogram, size):
-    """Return the distance times scale, group size and table size: a whole number."""
+    # All sums below are the distance times scale, group size and table size: whole numbers.
     reference = conditions.reference
-    rows = conditions.rows
-    distance = np.int64(0)
-    if conditions.table[i, KIND] == HIERARCHICAL:
-        for edge in range(conditions.table[i, EDGE_FIRST], conditions.table[i, EDGE_LAST]):
-            difference = np.int64(0)
-            for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
-                difference += histogram[cell] * rows - reference[cell] * size
-            distance += conditions.edges[edge, 2] * abs(difference)
-        return distance
-    ordered = conditions.table[i, KIND] == ORDERED
-    cumulative = np.int64(0)
-    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-        difference = histogram[cell] * rows - reference[cell] * size
-        cumulative += difference
-        distance += abs(cumulative) if ordered else abs(difference)
-    return distance
-
-
-@kernel
-def _real_distance(conditions, i, histogram, size):
-    """Return the distance as a float."""
-    reference = conditions.reference
-    rows = conditions.rows
     distance = 0.0
     if conditions.table[i, KIND] == HIERARCHICAL:
         for edge in range(conditions.table[i, EDGE_FIRST], conditions.table[i, EDGE_LAST]):
-            difference = 0.0
+            mass = 0.0
             for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
-                difference += histogram[cell] / size - reference[cell] / rows
-            distance += conditions.edges[edge, 2] * abs(difference)
-        return distance / conditions.table[i, SCALE]
-    ordered = conditions.table[i, KIND] == ORDERED
-    cumulative = 0.0
-    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-        difference = histogram[cell] / size - reference[cell] / rows
-        cumulative += difference
-        distance += abs(cumulative) if ordered else abs(difference)
-    return distance / conditions.table[i, SCALE]
+                mass += float(histogram[cell]) * rows - float(reference[cell]) * size
+            distance += conditions.edges[edge, 2] * abs(mass)
+    else:
+        keep = 1.0 if conditions.table[i, KIND] == ORDERED else 0.0  # whether masses add up from value to value
+        mass = 0.0
+        for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+            mass = mass * keep + float(histogram[cell]) * rows - float(reference[cell]) * size
+            distance += abs(mass)
+    unit = float(size) * rows * conditions.table[i, SCALE]
+    margin = 0.0 if conditions.table[i, EXACT] == 1 else MARGIN
+    return conditions.bound[i, 1] * distance <= (conditions.bound[i, 0] - margin * conditions.bound[i, 1]) * unit
 
 
 @kernel
