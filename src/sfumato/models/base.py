@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import html
+import math
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.data.release import Release
-from sfumato.errors import PolicyError
+from sfumato.errors import PolicyError, did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What an audit found. Facts only: the report turns them into sentences."""
+    """What an audit found. Facts only: the report turns them into sentences, `str` into one line.
+
+    A verdict names columns and counts, never values of a sensitive column.
+    """
 
     model: PrivacyModel
     satisfied: bool
@@ -23,19 +30,67 @@ class Verdict:
     failing: int  # how many of them break the requirement
     failing_rows: int = 0  # how many rows are in them
     facts: Mapping[str, Any] = field(default_factory=dict)
+    measure: str = "reached"  # what `reached` is, for people: "smallest class"
+    bound: str = "at least"  # how it must stand to `required`: at least, at most, below
+    group: str = "group"  # what a group is called: "class"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain data."""
+        """Return the verdict as plain data that JSON can hold; what is infinite becomes None."""
+        finite = self.reached is not None and math.isfinite(self.reached)
         return {
             **describe(self.model),
             "satisfied": self.satisfied,
-            "reached": self.reached,
+            "reached": self.reached if finite else None,
             "required": self.required,
             "groups": self.groups,
             "failing": self.failing,
             "failing_rows": self.failing_rows,
             **({"facts": dict(self.facts)} if self.facts else {}),
         }
+
+    @property
+    def title(self) -> str:
+        """The model and the columns that it names."""
+        columns = ", ".join(repr(name) for name in self.model.judged_columns)
+        return f"{self.model.name} of {columns}" if columns else self.model.name
+
+    def __str__(self) -> str:
+        return f"{self.title} {'holds' if self.satisfied else 'FAILS'}: {self._finding()}"
+
+    def _repr_html_(self) -> str:
+        colour, word = ("#1a7f37", "holds") if self.satisfied else ("#cf222e", "FAILS")
+        return (
+            f'<div style="border-left:4px solid {colour};padding:2px 10px;margin:4px 0">'
+            f'<b>{html.escape(self.title)}</b> <span style="color:{colour}">{word}</span>: '
+            f"{html.escape(self._finding())}"
+            f'<br><span style="opacity:.7">{html.escape(self.model.promise)}</span></div>'
+        )
+
+    def _finding(self) -> str:
+        if self.reached is None:
+            return "there is nothing to judge"
+        reached, required = _apart(self.reached, self.required)
+        words = f"{self.measure} {reached}, required {self.bound} {required}"
+        if self.satisfied:
+            return f"{words} ({_counted(self.groups, self.group)})"
+        rows = f", with {_counted(self.failing_rows, 'row')}" if self.failing_rows else ""
+        return f"{words} ({self.failing:,} of {_counted(self.groups, self.group)} below the mark{rows})"
+
+
+def _counted(count: int, thing: str) -> str:
+    plural = "" if count == 1 else "es" if thing.endswith("s") else "s"
+    return f"{count:,} {thing}{plural}"
+
+
+def _apart(reached: float, required: float) -> tuple[str, str]:
+    """Return two numbers as short text, with as many digits as it takes to tell them apart."""
+    for digits in (4, 6, 9, 17):
+        shown = tuple(
+            f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}g}" for value in (reached, required)
+        )
+        if shown[0] != shown[1] or reached == required:
+            break
+    return shown[0], shown[1]
 
 
 @runtime_checkable
@@ -66,9 +121,20 @@ ModelType = TypeVar("ModelType", bound=PrivacyModel)
 def describe(model: PrivacyModel) -> dict[str, Any]:
     """Return a model's name and parameters as plain data, as release.json shows them."""
     values = {item.name: getattr(model, item.name) for item in fields(model)}  # type: ignore[arg-type]
-    return {"model": model.name} | {
-        name: str(value) if isinstance(value, Fraction) else value for name, value in values.items() if value is not None
-    }
+    return {"model": model.name} | {name: plain_number(value) for name, value in values.items() if value is not None}
+
+
+def plain_number(value: Any) -> Any:
+    """Return a fraction as the number that reads back as the same fraction, or as text such as "1/3"."""
+    if not isinstance(value, Fraction):
+        return value
+    if value.denominator == 1:
+        return value.numerator
+    try:
+        number = float(value)
+    except OverflowError:
+        return str(value)
+    return number if math.isfinite(number) and Fraction(str(number)) == value else str(value)
 
 
 @dataclass(frozen=True)
@@ -89,13 +155,60 @@ class Policy:
         return max((int(getattr(model, "k", 1)) for model in self.requirements), default=1)
 
 
+_FAR_EXPONENT = re.compile(r"[eE][+-]?\d{4,}")  # 1e-9999999 would be a fraction of ten million digits
+
+
 def exact_fraction(value: float | str | Fraction, what: str) -> Fraction:
     """Return a parameter as the exact fraction that was written: 0.2 is 1/5, "1/3" is 1/3.
 
     >>> exact_fraction(0.2, "t"), exact_fraction("1/3", "t")
     (Fraction(1, 5), Fraction(1, 3))
     """
+    if isinstance(value, Fraction):
+        return value
+    text = str(value)
     try:
-        return Fraction(str(value)) if not isinstance(value, Fraction) else value
+        if len(text) > 200 or _FAR_EXPONENT.search(text):
+            raise ValueError
+        return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise PolicyError(f"{what} was given as {value!r}, which is no number.\nWrite a number such as 0.2, or a fraction such as \"1/3\".") from None
+        raise PolicyError(
+            f"{what} was given as {text[:40]!r}, which is no number.\n"
+            'Write a number such as 0.2, or a fraction such as "1/3".'
+        ) from None
+
+
+def whole_number(value: object, what: str, least: int, example: int) -> int:
+    """Return a parameter that must be a whole number of at least `least`, or raise.
+
+    >>> whole_number(5, "k", 1, 5)
+    5
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or number < least:
+        raise PolicyError(
+            f"{what} must be a whole number of at least {least}, but was given as {value!r}.\n"
+            f"Write it without quotes and decimals, such as {example}."
+        )
+    return number
+
+
+def one_of(value: object, what: str, known: Iterable[str]) -> str:
+    """Return a parameter that must be one of some words, or raise with the nearest one."""
+    known = tuple(known)
+    if isinstance(value, str) and value in known:
+        return value
+    raise PolicyError(
+        f"{what} was given as {value!r}, which is not known.{did_you_mean(str(value), known)}\n"
+        f"Choose one of: {', '.join(known)}."
+    )
+
+
+def column_name(value: object, what: str) -> str:
+    """Return a parameter that must name one column, or raise."""
+    if isinstance(value, str) and value:
+        return value
+    raise PolicyError(f"{what} must be the name of one column, but was given as {value!r}.\nWrite its name in quotes.")

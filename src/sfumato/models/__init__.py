@@ -1,0 +1,10 @@
+"""What a release must satisfy: one privacy model per file, with its audit."""
+
+from sfumato.models.base import Policy, PrivacyModel, Verdict
+from sfumato.models.k_anonymity import KAnonymity
+from sfumato.models.l_diversity import LDiversity
+from sfumato.models.t_closeness import TCloseness
+
+PRIVACY_MODELS = {model.name: model for model in (KAnonymity, LDiversity, TCloseness)}
+
+__all__ = ["PRIVACY_MODELS", "KAnonymity", "LDiversity", "Policy", "PrivacyModel", "TCloseness", "Verdict"]

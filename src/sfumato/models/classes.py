@@ -1,0 +1,263 @@
+"""Equivalence classes as an outsider finds them: rows of a release whose published quasi-identifiers are equal.
+
+Everything here starts from released labels. It shares no code with the anonymizers, so a mistake there shows here.
+Sizes: n rows, c classes, v values of a sensitive column, p pairs of a class and a value that occurs in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedSets
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import Role
+from sfumato.errors import DataError
+from sfumato.models.base import PrivacyModel, Verdict
+
+Integers: TypeAlias = NDArray[np.int64]
+
+LARGEST = 2**62  # whole numbers below are added and compared without overflow in 64 bits
+NEAR = 1e-9  # closer than this, floats do not decide
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each value occurs in each class: what occurs only, by class, then by value."""
+
+    start: Integers  # (c + 1,): the pairs of class i are start[i]:start[i + 1]; each class has one at least
+    value: Integers  # (p,)
+    count: Integers  # (p,)
+    size: Integers  # (c,): rows of each class
+
+    @property
+    def class_of(self) -> NDArray[np.intp]:
+        """The class of each pair, shape (p,)."""
+        return np.repeat(np.arange(self.size.size), np.diff(self.start))
+
+    def total(self, n_values: int) -> Integers:
+        """Return how often each value occurs in the whole release, shape (v,)."""
+        total = np.zeros(n_values, dtype=np.int64)
+        np.add.at(total, self.value, self.count)
+        return total
+
+    def of_class(self, number: int) -> Integers:
+        """Return the counts of one class."""
+        return self.count[self.start[number] : self.start[number + 1]]
+
+    def only(self, chosen: NDArray[np.bool_]) -> Counts:
+        """Return the counts of some classes."""
+        pairs = np.repeat(chosen, np.diff(self.start))
+        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[chosen])]).astype(np.int64)
+        return Counts(start, self.value[pairs], self.count[pairs], self.size[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The equivalence classes of a release."""
+
+    class_of: NDArray[np.int32]  # (n,)
+    size: Integers  # (c,)
+    _counted: dict[tuple[str, bytes], Counts] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows are in all classes together."""
+        return int(self.class_of.size)
+
+    def counts(self, column: ReleasedColumn, value_of: Integers) -> Counts:
+        """Return how often each value occurs in each class, where code x of the column stands for value_of[x]."""
+        key = (column.name, value_of.tobytes())
+        if key not in self._counted:
+            codes = checked_codes(column, self.n_rows)
+            self._counted[key] = _count_pairs(self.class_of, self.size, value_of, codes)
+        return self._counted[key]
+
+
+# A release is a value: it does not change once it is made, so its classes are found once for all audits.
+_CLASSES: WeakKeyDictionary[Release, Classes] = WeakKeyDictionary()
+
+
+def classes_of(release: Release) -> Classes:
+    """Return the classes of a release; without a quasi-identifier, all rows are one class."""
+    if release not in _CLASSES:
+        _CLASSES[release] = _find_classes(release)
+    return _CLASSES[release]
+
+
+def _find_classes(release: Release) -> Classes:
+    keys = np.zeros(release.n_rows, dtype=np.int64)
+    n_keys = 1  # every key is below
+    for column in release.columns.values():
+        if column.role is not Role.QUASI_IDENTIFIER:
+            continue
+        if isinstance(column, CodedSets):
+            codes, n_codes = _codes_of_sets(column, release.n_rows)
+        else:
+            number_of = {label: number for number, label in enumerate(dict.fromkeys(column.labels))}
+            codes, n_codes = checked_codes(column, release.n_rows), len(column.labels)
+            if len(number_of) < n_codes:  # two codes with one label are one value to whoever reads the release
+                codes = np.array([number_of[label] for label in column.labels], dtype=np.int64)[codes]
+        if n_keys * n_codes >= LARGEST:
+            keys, n_keys = _renumbered(keys)
+        keys *= n_codes
+        keys += codes
+        n_keys *= n_codes
+    keys, n_classes = _renumbered(keys)
+    class_of = keys.astype(np.int32)
+    return Classes(class_of, np.bincount(class_of, minlength=n_classes).astype(np.int64))
+
+
+def _renumbered(keys: Integers) -> tuple[Integers, int]:
+    """Number the distinct keys 0, 1, ... as they appear."""
+    encoded = pa.array(keys).dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+
+
+def _codes_of_sets(column: CodedSets, n_rows: int) -> tuple[Integers, int]:
+    """Return one code for each different set: rows are split by their first item, then by their second, and so on."""
+    size = np.diff(column.start)
+    if size.size != n_rows:
+        raise DataError(f"Column {column.name!r} has {size.size:,} rows, the release {n_rows:,}.\nRead it again.")
+    width = len(column.labels) + 1
+    codes = np.zeros(n_rows, dtype=np.int64)
+    for position in range(int(size.max(initial=0))):
+        item = np.zeros(n_rows, dtype=np.int64)  # 0: the set has ended
+        longer = size > position
+        item[longer] = column.items[column.start[:-1][longer] + position] + 1
+        codes, _ = _renumbered(codes * width + item)
+    return codes, int(codes.max(initial=0)) + 1
+
+
+def checked_codes(column: ReleasedColumn, n_rows: int) -> NDArray[np.int32]:
+    """Return the codes of a column, each of which has a label, or raise."""
+    codes = column.codes
+    if codes.shape != (n_rows,):
+        raise DataError(f"Column {column.name!r} has {codes.size:,} rows, the release {n_rows:,}.\nRead it again.")
+    if codes.size and not 0 <= int(codes.min()) <= int(codes.max()) < len(column.labels):
+        raise DataError(f"Column {column.name!r} has rows without a label.\nMake the release again.")
+    return codes
+
+
+def _count_pairs(class_of: NDArray[np.int32], size: Integers, value_of: Integers, codes: NDArray[np.int32]) -> Counts:
+    n_classes, n_values = size.size, int(value_of.max(initial=0)) + 1
+    keys = class_of.astype(np.int64)
+    keys *= n_values
+    keys += value_of[codes]
+    cells = n_classes * n_values
+    if cells <= 4 * keys.size + 1000:
+        table = np.bincount(keys, minlength=cells)
+        pairs = np.flatnonzero(table)
+        count = table[pairs].astype(np.int64)
+    else:
+        keys.sort()
+        first = np.flatnonzero(np.concatenate([[keys.size > 0], keys[1:] != keys[:-1]]))
+        pairs, count = keys[first], np.diff(first, append=keys.size).astype(np.int64)
+    in_class, value = np.divmod(pairs, n_values)
+    start = np.searchsorted(in_class, np.arange(n_classes + 1)).astype(np.int64)
+    return Counts(start, value, count, size)
+
+
+def sensitive_column(release: Release, name: str, model: PrivacyModel) -> ReleasedColumn:
+    """Return the column that a model is about, or raise when it cannot be judged."""
+    column = release.columns.get(name)
+    asked = f"{model.name} is asked of column {name!r}"
+    if column is None:
+        carried = release.carried is not None and name in release.carried.column_names
+        found = "which has role 'other'" if carried else "which the release does not have"
+        raise DataError(
+            f"{asked}, {found}.\nIts judged columns are: {', '.join(release.columns) or 'none'}.\n"
+            "Correct the name in the requirement, or give the column the role 'sensitive'."
+        )
+    if isinstance(column, CodedSets):
+        raise DataError(f"{asked}, which holds sets.\nAsk it of a column with one value in each row.")
+    if column.role is Role.QUASI_IDENTIFIER:
+        raise DataError(
+            f"{asked}, which is a quasi-identifier: all rows of a class have the same value in it.\n"
+            "Give it the role 'sensitive', or ask it of another column."
+        )
+    return column
+
+
+def values_by_label(column: ReleasedColumn, read: Callable[[str], Any] = str) -> tuple[Integers, list[Any]]:
+    """Return the value of each code and the values; labels that `read` takes for the same are one value.
+
+    The missing value is a value of its own, whatever its label, and comes last as None.
+    """
+    number_of: dict[Any, int] = {}
+    value_of = np.zeros(len(column.labels), dtype=np.int64)
+    for code, label in enumerate(column.labels):
+        if code != column.missing:
+            value_of[code] = number_of.setdefault(read(label), len(number_of))
+    values: list[Any] = list(number_of)
+    if column.missing >= 0:
+        value_of[column.missing] = len(values)
+        values.append(None)
+    return value_of, values
+
+
+def at_most(numerator: Integers, denominator: Integers, bound: Fraction) -> NDArray[np.bool_]:
+    """Return where numerator / denominator <= bound, exactly; all are non-negative, no denominator is 0.
+
+    >>> at_most(np.array([1, 2, 3]), np.array([3, 3, 9]), Fraction(1, 3)).tolist()
+    [True, False, True]
+    """
+    high = max(int(numerator.max(initial=0)) * bound.denominator, int(denominator.max(initial=0)) * bound.numerator)
+    if high < LARGEST:
+        return np.asarray(numerator * bound.denominator <= denominator * bound.numerator, dtype=np.bool_)
+    ratio = numerator.astype(np.float64) / denominator.astype(np.float64)
+    passes = np.asarray(ratio <= float(bound), dtype=np.bool_)
+    for i in np.flatnonzero(np.abs(ratio - float(bound)) <= NEAR * max(1.0, float(bound))):
+        passes[i] = int(numerator[i]) * bound.denominator <= int(denominator[i]) * bound.numerator
+    return passes
+
+
+def class_verdict(
+    model: PrivacyModel,
+    classes: Classes,
+    *,
+    passes: NDArray[np.bool_],
+    reached: NDArray[Any],
+    required: float,
+    measure: str,
+    bound: str,
+    **facts: int,
+) -> Verdict:
+    """Return the verdict on all classes, given which pass and what each reached, both of shape (c,)."""
+    failing = np.flatnonzero(~passes)
+    worst_reached = None
+    if classes.size.size:
+        candidates = failing if failing.size else np.arange(classes.size.size)
+        at_worst = np.argmin if bound == "at least" else np.argmax
+        worst = int(candidates[at_worst(reached[candidates])])
+        worst_reached = reached[worst].item()
+        # Rounding must not turn what is shown against what was decided exactly.
+        keep = max if (bound == "at least") == (not failing.size) else min
+        worst_reached = keep(worst_reached, required)
+        facts = {
+            "rows": classes.n_rows,
+            "worst_class_rows": int(classes.size[worst]),
+            "smallest_class": int(classes.size.min()),
+            "largest_class": int(classes.size.max()),
+            **facts,
+        }
+    return Verdict(
+        model=model,
+        satisfied=not failing.size,
+        reached=worst_reached,
+        required=required,
+        groups=int(classes.size.size),
+        failing=int(failing.size),
+        failing_rows=int(classes.size[failing].sum()),
+        facts=facts,
+        measure=measure,
+        bound=bound,
+        group="class",
+    )

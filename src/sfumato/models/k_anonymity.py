@@ -1,0 +1,70 @@
+"""k-anonymity: nobody stands alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.data.release import Release
+from sfumato.models.base import Verdict, whole_number
+from sfumato.models.classes import class_verdict, classes_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class KAnonymity:
+    """Every equivalence class has at least `k` rows.
+
+    A class is what an outsider cannot tell apart: the rows with equal published quasi-identifiers. A missing value is
+    a value of its own, and so is `*`: neither matches anything else.
+
+    Source: Samarati (2001), Sweeney (2002).
+    Limit: rows that look alike may also agree in what is sensitive; then nobody needs to tell them apart.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
+    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
+    >>> release = Release.from_table(pa.table({"age": ["20-29", "20-29", "20-29", "30-39", "30-39"]}), schema)
+    >>> print(KAnonymity(k=2).audit(release))
+    k-anonymity holds: smallest class 2, required at least 2 (2 classes)
+    >>> print(KAnonymity(k=3).audit(release))
+    k-anonymity FAILS: smallest class 2, required at least 3 (1 of 2 classes below the mark, with 2 rows)
+    """
+
+    name: ClassVar[str] = "k-anonymity"
+
+    k: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole_number(self.k, "k of k-anonymity", least=1, example=5))
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        return f"Whoever knows all quasi-identifiers of a person finds at least {self.k:,} rows that could be theirs."
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return (
+            "Rows that look alike may share a sensitive value: then it is known without knowing the row. "
+            "Ask for l-diversity or t-closeness as well."
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """None besides the quasi-identifiers."""
+        return ()
+
+    def audit(self, release: Release) -> Verdict:
+        """Judge a release by the sizes of its classes."""
+        classes = classes_of(release)
+        return class_verdict(
+            self,
+            classes,
+            passes=classes.size >= self.k,
+            reached=classes.size,
+            required=self.k,
+            measure="smallest class",
+            bound="at least",
+        )
