@@ -44,7 +44,9 @@ def encode(table: pa.Table, schema: Schema) -> Dataset:
     if problems:
         raise DataError("\n".join(problems))
     if table.num_rows >= 2**31:
-        raise DataError(f"The table has {table.num_rows:,} rows; one machine takes up to {2**31 - 1:,}.\nUse the Spark engine.")
+        raise DataError(
+            f"The table has {table.num_rows:,} rows; one machine takes up to {2**31 - 1:,}.\nUse the Spark engine."
+        )
     order = tuple(name for name in table.column_names if name in columns or name in carried)
     return Dataset(
         schema=schema,
@@ -63,7 +65,9 @@ def check_columns(found: Sequence[str], schema: Schema) -> None:
         problems.append(f"The table has columns with the same name: {some(twice)}.\nRename them in the file.")
     for name in schema.columns:
         if name not in found:
-            problems.append(f"The plan names a column that the table does not have: {name!r}.{did_you_mean(name, found)}")
+            problems.append(
+                f"The plan names a column that the table does not have: {name!r}.{did_you_mean(name, found)}"
+            )
     silent = [name for name in found if schema.spec(name) is None]
     if silent:
         problems.append(
@@ -79,7 +83,9 @@ def encode_column(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, 
     is_list = pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
     if spec.kind is Kind.SET or is_list or spec.role is Role.ITEMS:
         if spec.kind not in (None, Kind.SET):
-            raise DataError(f"Column {spec.name!r} is declared as {spec.kind.value} but holds lists.\nDeclare it as a set.")
+            raise DataError(
+                f"Column {spec.name!r} is declared as {spec.kind.value} but holds lists.\nDeclare it as a set."
+            )
         return _encode_sets(array, spec, missing)
     codes, labels, has_missing = text_codes(array, missing)
     return _encode_values(codes, labels, has_missing, array.type, spec, missing)
@@ -102,7 +108,9 @@ def text_codes(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, l
         dictionary, indices = pa.array([], pa.string()), []
     texts = dictionary.cast(pa.string()).to_pylist()
     marker = set(missing)
-    position = {text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None and t not in marker))}
+    position = {
+        text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None and t not in marker))
+    }
     absent = len(position)
     new_code = np.array([position.get(text, absent) for text in texts] + [absent], dtype=np.int32)
     codes = np.empty(sum(len(chunk) for chunk in indices), dtype=np.int32)
@@ -202,7 +210,9 @@ def _hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy
         return None
     name = f"The hierarchy of column {spec.name!r}"
     hierarchy = spec.hierarchy.build(labels, name, secret=spec.secret)
-    absent = [label for label in labels if label not in hierarchy.node_of or hierarchy.node_of[label] >= hierarchy.n_leaves]
+    absent = [
+        label for label in labels if label not in hierarchy.node_of or hierarchy.node_of[label] >= hierarchy.n_leaves
+    ]
     if absent:
         shown = "" if spec.secret else f": {some(absent)}"
         raise HierarchyError(
@@ -211,7 +221,9 @@ def _hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy
         )
     if kind is Kind.NUMBER:
         try:
-            hierarchy = Hierarchy.from_paths(sorted(hierarchy.paths(), key=lambda path: float(path[0])), name, secret=spec.secret)
+            hierarchy = Hierarchy.from_paths(
+                sorted(hierarchy.paths(), key=lambda path: float(path[0])), name, secret=spec.secret
+            )
         except ValueError:
             raise HierarchyError(
                 f'{name} has values that are no numbers.\nDeclare kind = "category", or remove these lines.'
@@ -256,7 +268,10 @@ def _encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, .
     else:
         cell_of, cells, _ = text_codes(array, missing)
         term_of: dict[str, int] = {}
-        members = [[term_of.setdefault(term.strip(), len(term_of)) for term in cell.split(spec.separator) if term.strip()] for cell in cells]
+        members = [
+            [term_of.setdefault(term.strip(), len(term_of)) for term in cell.split(spec.separator) if term.strip()]
+            for cell in cells
+        ]
         members.append([])  # the missing cell
         size = np.array([len(cell) for cell in members], dtype=np.int64)
         cell_start = np.concatenate([[0], np.cumsum(size)])

@@ -70,7 +70,9 @@ class Hierarchy:
         return [self.ancestors(leaf) for leaf in self.leaves]
 
     @classmethod
-    def from_paths(cls, paths: Iterable[Sequence[str]], name: str = "The hierarchy", *, secret: bool = False) -> Hierarchy:
+    def from_paths(
+        cls, paths: Iterable[Sequence[str]], name: str = "The hierarchy", *, secret: bool = False
+    ) -> Hierarchy:
         """Build a tree from rows of value, level 1, level 2, ..., root.
 
         Rows may have different lengths: a short row skips the levels below the root. `secret` keeps labels out of errors.
@@ -80,7 +82,9 @@ class Hierarchy:
             raise HierarchyError(f"{name} is empty.\nIt needs one line for each value: value;level 1;...;*")
         repeated = sum(count - 1 for count in Counter(row[0] for row in rows).values())
         if repeated:
-            raise HierarchyError(f"{name} lists values more than once: {repeated} line(s) too many.\nKeep one line for each value.")
+            raise HierarchyError(
+                f"{name} lists values more than once: {repeated} line(s) too many.\nKeep one line for each value."
+            )
         return _Trie(rows).hierarchy(name, secret=secret)
 
     @classmethod
@@ -170,7 +174,9 @@ class _Trie:
         nodes = leaves + inner
         labels = [self.label[node] for node in nodes]
         ambiguous = [label for label, count in Counter(labels).items() if count > 1]
-        ambiguous += [self.label[node] for node in range(1, len(self.label)) if self.is_value[node] and self.children[node]]
+        ambiguous += [
+            self.label[node] for node in range(1, len(self.label)) if self.is_value[node] and self.children[node]
+        ]
         if ambiguous:
             shown = "" if secret else f" ({some(ambiguous)})"
             raise HierarchyError(

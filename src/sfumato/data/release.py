@@ -134,14 +134,18 @@ def publish(
     columns = {name: _published(column, recoding, rows) for name, column in dataset.columns.items()}
     release = Release(
         columns=columns,
-        carried=dataset.carried.take(pa.array(rows)) if dataset.carried is not None and rows is not None else dataset.carried,
+        carried=dataset.carried.take(pa.array(rows))
+        if dataset.carried is not None and rows is not None
+        else dataset.carried,
         n_rows=n_rows,
         order=dataset.order,
     )
     return replace(release, description=_describe(release, dataset, models))
 
 
-def _published(column: CodedColumn | CodedSets, recoding: Recoding, rows: NDArray[np.intp] | None) -> ReleasedColumn | CodedSets:
+def _published(
+    column: CodedColumn | CodedSets, recoding: Recoding, rows: NDArray[np.intp] | None
+) -> ReleasedColumn | CodedSets:
     new = recoding.columns.get(column.name)
     if isinstance(column, CodedSets):
         sets = new if isinstance(new, CodedSets) else column
@@ -244,7 +248,9 @@ def _check_released_columns(found: list[str], schema: Schema) -> None:
     dispensable = (Role.IDENTIFIER, Role.OTHER)
     absent = [spec.name for spec in schema if spec.role not in dispensable and spec.name not in found]
     if absent:
-        problems.append(f"The table lacks {len(absent)} column(s) of the plan: {some(absent, 20)}.\nIt has: {some(found, 20)}.")
+        problems.append(
+            f"The table lacks {len(absent)} column(s) of the plan: {some(absent, 20)}.\nIt has: {some(found, 20)}."
+        )
     silent = [name for name in found if schema.spec(name) is None]
     if silent:
         problems.append(

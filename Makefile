@@ -1,0 +1,33 @@
+# Two commands: `make demo` shows what sfumato does, `make test` checks everything. Both install into .venv first.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test check install format lint types imports tests clean
+
+demo: install
+	$(BIN)/sfumato demo --out demo --overwrite
+
+test: check
+check: install format lint types imports tests
+
+install: $(VENV)/.installed
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or later; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+format:
+	$(BIN)/ruff format --check .
+lint:
+	$(BIN)/ruff check .
+types:
+	$(BIN)/mypy
+imports:
+	$(BIN)/lint-imports
+tests:
+	$(BIN)/pytest --numprocesses auto
+
+clean:
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

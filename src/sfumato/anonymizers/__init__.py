@@ -1,0 +1,1 @@
+"""How a release is made: the list of anonymizers."""

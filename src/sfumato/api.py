@@ -1,0 +1,123 @@
+"""sfumato in Python: frames in, frames out.
+
+`import sfumato as sf` offers what is listed here; nothing heavy is loaded before it is used.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.encoding import encode
+from sfumato.data.frames import like, to_arrow
+from sfumato.data.release import Release
+from sfumato.data.writing import atomic_file
+from sfumato.metrics import measure_all
+from sfumato.metrics.base import Measurement
+from sfumato.models.base import Verdict
+from sfumato.pipeline import audit_path, judge, measure_path, run_in_memory, run_to_folder
+from sfumato.plan import Plan
+from sfumato.progress import SILENT, Progress
+from sfumato.report.page import render
+from sfumato.report.text import summary
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """What an outsider gets: the table, as the kind of frame that came in, and its public description."""
+
+    data: Any
+    description: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A release, the second opinion on it, and what it cost. Shows itself in a notebook."""
+
+    release: Published
+    verdicts: tuple[Verdict, ...]
+    measurements: tuple[Measurement, ...]
+    facts: Mapping[str, Any]  # everything as plain data, as in private/run.json
+
+    def report(self, path: str | Path) -> Path:
+        """Write the holder's report, one page that opens without network, and return where it is."""
+        with atomic_file(Path(path)) as temporary:
+            temporary.write_text(render(self.facts), encoding="utf-8")
+        return Path(path)
+
+    def __str__(self) -> str:
+        return summary(self.facts)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(summary(self.facts))}</pre>"
+
+
+def anonymize(
+    frame: Any, plan: Plan, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT
+) -> Run:
+    """Anonymize a pandas, polars or pyarrow frame; raise unless every requirement holds on what comes out.
+
+    Randomness comes from the system's entropy; give a `seed` only to repeat a run in a test.
+
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> people = pa.table({"age": [31, 32, 58, 59], "job": ["nurse", "nurse", "cook", "cook"]})
+    >>> plan = sf.Plan.from_dict({
+    ...     "columns": {"age": {"role": "quasi-identifier"}, "job": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... })
+    >>> run = sf.anonymize(people, plan, seed=1)
+    >>> sorted(set(run.release.data["age"].to_pylist()))
+    ['[31, 32]', '[58, 59]']
+    >>> run.verdicts[0].satisfied
+    True
+    """
+    outcome = run_in_memory(to_arrow(frame), plan, seed=seed, threads=threads, progress=progress)
+    return Run(
+        release=Published(data=like(frame, outcome.release.table()), description=outcome.release.description),
+        verdicts=outcome.verdicts,
+        measurements=outcome.measurements,
+        facts=outcome.facts,
+    )
+
+
+def run(
+    plan: Plan,
+    out: str | Path,
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Progress = SILENT,
+) -> Run:
+    """Do what a plan says with the data it names, and leave the folder that `sfumato anonymize` leaves."""
+    outcome = run_to_folder(
+        plan, Path(out), render, seed=seed, threads=threads, overwrite=overwrite, progress=progress
+    )
+    return Run(
+        release=Published(data=outcome.release.table(), description=outcome.release.description),
+        verdicts=outcome.verdicts,
+        measurements=outcome.measurements,
+        facts=outcome.facts,
+    )
+
+
+def audit(data: Any, plan: Plan, *, progress: Progress = SILENT) -> tuple[Verdict, ...]:
+    """Judge any frame, release folder or file by the plan's requirements."""
+    if isinstance(data, str | Path):
+        return audit_path(Path(data), plan, progress)
+    return judge(Release.from_table(to_arrow(data), plan.schema), plan.policy, progress)
+
+
+def measure(
+    release: Any, plan: Plan, *, original: Any = None, target: str | None = None, progress: Progress = SILENT
+) -> tuple[Measurement, ...]:
+    """Measure a release against the original: a frame, or the plan's source when none is given."""
+    if original is None:
+        return measure_path(Path(release), plan, target=target, progress=progress)
+    dataset = encode(to_arrow(original), plan.schema)
+    published = Release.from_table(to_arrow(release), plan.schema)
+    return measure_all(dataset, published, target=target or plan.measure.target, progress=progress)

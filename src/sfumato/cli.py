@@ -1,0 +1,308 @@
+"""The command line: parses, calls, shows. Exit codes: 0 done and safe, 1 a requirement does not hold, 2 plan or data
+wrong, 3 a bug in sfumato.
+
+Heavy modules are imported inside the commands, so that `sfumato --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sfumato import __version__
+from sfumato.errors import SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.models.base import Verdict
+    from sfumato.progress import Progress
+
+INTERRUPTED = 130  # as shells have it
+
+app = typer.Typer(
+    name="sfumato",
+    help="Publish personal data safely when columns do not split cleanly into identifying and sensitive.",
+    epilog="Start with `sfumato demo`, or with `sfumato init DATA` on a table of your own.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
+PlanOption = Annotated[Path, typer.Option("--plan", "-p", metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Repeat a run exactly, for tests only. Without it, chance comes from the system.", min=0)
+]
+Threads = Annotated[int | None, typer.Option(help="Threads to use. Default: all cores.", min=1)]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output of an earlier run.")]
+
+
+def main() -> None:
+    """Run the command line; every error becomes a message and an exit code."""
+    as_json = "--json" in sys.argv
+    try:
+        code = app(standalone_mode=False)
+    except SfumatoError as error:
+        _fail(str(error), error.exit_code, as_json)
+    except typer.Abort:
+        _fail("Stopped.", INTERRUPTED, as_json)
+    except KeyboardInterrupt:
+        _fail("Stopped. Nothing was written.", INTERRUPTED, as_json)
+    except BrokenPipeError:
+        os._exit(0)  # whoever read our output has seen enough
+    except Exception as error:
+        if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a wrong option or argument
+            _fail(error.format_message() + "\nSee `sfumato --help`.", int(error.exit_code), as_json)
+        if os.environ.get("SFUMATO_DEBUG"):
+            traceback.print_exc()
+        _fail(
+            f"Something unexpected happened ({type(error).__name__}). Nothing was written.\n"
+            "This is a bug in sfumato. Set SFUMATO_DEBUG=1 to see where (the trace may show values of your data).",
+            3,
+            as_json,
+        )
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, exit_code: int, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"error": message, "exit_code": exit_code}, ensure_ascii=False))  # noqa: T201
+    _stderr().print(f"sfumato: {message}", markup=False, highlight=False, soft_wrap=True, style="red")
+    sys.exit(exit_code)
+
+
+def _stderr() -> Console:
+    return Console(stderr=True)
+
+
+def _stdout() -> Console:
+    return Console()
+
+
+def _print_json(content: Mapping[str, Any]) -> None:
+    print(json.dumps(content, indent=1, ensure_ascii=False))  # noqa: T201
+
+
+@contextmanager
+def _watching() -> Iterator[Progress]:
+    """Show bars for what takes over a second, and say when loops are compiled for the first time."""
+    from sfumato.bars import Bars
+    from sfumato.engines.local import when_compiling
+
+    console = _stderr()
+
+    def tell() -> None:
+        console.print("Compiling the inner loops: once, some seconds; later runs load them from disk.", style="dim")
+
+    with Bars(console) as bars, when_compiling(tell):
+        yield bars
+
+
+def _show_verdicts(verdicts: tuple[Verdict, ...]) -> None:
+    console = _stdout()
+    for verdict in verdicts:
+        mark, style = ("holds ", "green") if verdict.satisfied else ("BROKEN", "bold red")
+        console.print(f"[{style}]{mark}[/] ", end="")
+        console.print(str(verdict), markup=False, highlight=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"sfumato {__version__}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the example goes.")] = Path("sfumato-demo"),
+    rows: Annotated[int, typer.Option(help="How many made-up patients.", min=100)] = 5_000,
+    overwrite: Overwrite = False,
+) -> None:
+    """Make an example, run it, print the verdicts and where the report is."""
+    from sfumato.generators import write_demo
+    from sfumato.plan import Plan
+
+    plan = write_demo(out, rows, overwrite=overwrite)
+    _stdout().print(f"{rows:,} made-up patients and a plan are in {out}", highlight=False)
+    _anonymize(Plan.load(plan), out / "run", overwrite=True)
+
+
+@app.command()
+def init(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The table to publish.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the draft goes.")] = Path("plan.toml"),
+    separator: Annotated[str | None, typer.Option(help="Between cells (csv) or items (transactions).")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Draft a plan for a table: kinds, likely roles, hierarchies, each with a reason."""
+    from sfumato.data.reading import Source
+    from sfumato.data.writing import atomic_file
+    from sfumato.drafting import draft
+
+    text, guesses = draft(Source(path=data, separator=separator), out.parent)
+    with atomic_file(out, overwrite=overwrite) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    console = _stdout()
+    table = Table("column", "role", "kind", "why (a guess)", box=None, pad_edge=False)
+    for guess in guesses:
+        table.add_row(guess.name, guess.role.value, guess.kind.value, guess.reason)
+    console.print(table)
+    console.print(f"\nWrote {out}. Every role is a guess: read each line, then `sfumato explain {out}`.", highlight=False)
+
+
+@app.command()
+def explain(plan: PlanFile, as_json: Json = False) -> None:
+    """Say what a plan will do, in what order, and why; find every error without reading all data."""
+    from sfumato.plan import Plan
+    from sfumato.preview import preview
+
+    found = preview(Plan.load(plan))
+    if as_json:
+        _print_json(found.as_dict())
+        return
+    console = _stdout()
+    facts = found.as_dict()
+    console.print(f"Source: {facts['source'] or 'a frame given in Python'}\n", highlight=False, markup=False)
+    table = Table("column", "role", "kind", "what happens", box=None, pad_edge=False)
+    for column in facts["columns"]:
+        kind = f"{column['kind']} (inferred)" if column["kind_inferred"] else column["kind"] or ""
+        table.add_row(column["name"], column["role"], kind, column["fate"])
+    console.print(table)
+    for number, step in enumerate(facts["steps"], start=1):
+        options = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in step["options"].items())
+        console.print(f"\nStep {number}: {step['anonymizer']}, because {step['why']}.", highlight=False, markup=False)
+        console.print(f"  Options: {options or 'none'}", highlight=False, markup=False)
+    console.print("\nThen an independent audit of the written release, requirement by requirement:", highlight=False)
+    for requirement in facts["requirements"]:
+        parameters = {key: value for key, value in requirement.items() if key not in ("model", "promise", "limit")}
+        shown = ", ".join(f"{key} = {value}" for key, value in parameters.items())
+        console.print(f"- {requirement['model']} ({shown})", highlight=False, markup=False)
+        console.print(f"    promises: {requirement['promise']}", highlight=False, markup=False)
+        console.print(f"    does not stop: {requirement['limit']}", highlight=False, markup=False)
+    order = "in random order" if facts["release"]["shuffle"] else "in the order of the source"
+    console.print(f"\nThe release is written as {facts['release']['format']}, rows {order}; only if every audit passes.")
+    for warning in facts["warnings"]:
+        console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
+
+
+@app.command()
+def anonymize(
+    plan: PlanFile,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where release/ and private/ go.", show_default=False)],
+    seed: Seed = None,
+    threads: Threads = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Make a release that satisfies the plan, audit it, measure it, and report."""
+    from sfumato.plan import Plan
+
+    _anonymize(Plan.load(plan), out, seed=seed, threads=threads, overwrite=overwrite, as_json=as_json)
+
+
+def _anonymize(
+    plan: Any,
+    out: Path,
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+    overwrite: bool = False,
+    as_json: bool = False,
+) -> None:
+    from sfumato import api
+    from sfumato.report.text import summary
+
+    for warning in plan.warnings():
+        _stderr().print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
+    with _watching() as progress:
+        run = api.run(plan, out, seed=seed, threads=threads, overwrite=overwrite, progress=progress)
+    if as_json:
+        _print_json({"out": str(out), **run.facts})
+        return
+    console = _stdout()
+    _show_verdicts(run.verdicts)
+    console.print()
+    console.print(summary(run.facts), markup=False, highlight=False)
+    console.print(f"\nRelease: {out / 'release'}\nReport:  {out / 'private' / 'report.html'}", markup=False, highlight=False)
+
+
+@app.command()
+def audit(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)],
+    plan: PlanOption,
+    as_json: Json = False,
+) -> None:
+    """Judge any table by the plan's requirements; exit 1 if one does not hold."""
+    from sfumato.pipeline import audit_path
+    from sfumato.plan import Plan
+
+    with _watching() as progress:
+        verdicts = audit_path(data, Plan.load(plan), progress)
+    satisfied = all(verdict.satisfied for verdict in verdicts)
+    if as_json:
+        _print_json({"satisfied": satisfied, "verdicts": [verdict.as_dict() for verdict in verdicts]})
+    else:
+        _show_verdicts(verdicts)
+    raise typer.Exit(0 if satisfied else 1)
+
+
+@app.command()
+def measure(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder, or a table of any tool.", show_default=False)],
+    plan: PlanOption,
+    target: Annotated[str | None, typer.Option(help="Column that a classifier predicts, before and after.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure what a release is still good for, against the plan's source."""
+    from sfumato.pipeline import measure_path
+    from sfumato.plan import Plan
+
+    with _watching() as progress:
+        measurements = measure_path(release, Plan.load(plan), target=target, progress=progress)
+    if as_json:
+        _print_json({"measurements": [measurement.as_dict() for measurement in measurements]})
+        return
+    console = _stdout()
+    for measurement in measurements:
+        console.print(str(measurement), markup=False, highlight=False)
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default: RUN/private/report.html.")] = None,
+) -> None:
+    """Make the report page of a run again."""
+    from sfumato.data.writing import atomic_file
+    from sfumato.pipeline import read_facts
+    from sfumato.report.page import render
+
+    page = out or run / "private" / "report.html"
+    facts = read_facts(run)
+    with atomic_file(page, overwrite=True) as temporary:
+        temporary.write_text(render(facts), encoding="utf-8")
+    _stdout().print(f"Report: {page}", markup=False, highlight=False)
+
+
+if __name__ == "__main__":
+    main()

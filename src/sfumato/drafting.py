@@ -1,0 +1,163 @@
+"""Drafts a plan from data: kinds, likely roles, hierarchies to start from, each with the reason beside it.
+
+Every guess is marked as one. Nothing here decides what is safe: the holder does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.data.encoding import infer_kind, text_codes
+from sfumato.data.reading import Source, sample
+from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
+
+SAMPLE_ROWS = 20_000
+MISSING_MARKERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+
+_WORDS = {
+    Role.IDENTIFIER: r"name|surname|email|mail|phone|tel|ssn|passport|account|patient_?id|person_?id|uuid|guid|^id$|_id$|dupersid|recid",
+    Role.SENSITIVE: r"disease|diagnos|condition|illness|salary|income|wage|religion|ethnic|politic|hiv|cancer|crime|debt|occupation_risk",
+    Role.QUASI_IDENTIFIER: r"age|birth|dob|sex|gender|zip|postal|postcode|city|town|state|county|country|region|race|marital|education|job|occupation|profession|employ|workclass|nation|admission|date|relationship|native",
+}
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+_SET_SEPARATORS = ("|", ";", ",")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What a column looks like."""
+
+    name: str
+    role: Role
+    kind: Kind
+    reason: str
+    lines: tuple[str, ...] = ()  # further keys of the column's table
+
+
+def draft(source: Source, folder: Path) -> tuple[str, tuple[Guess, ...]]:
+    """Return a plan as text, for a file in `folder`, and the guesses in it."""
+    table = sample(source, SAMPLE_ROWS)
+    guesses = []
+    seen_missing: list[str] = []
+    for name in table.column_names:
+        codes, labels, _ = text_codes(table.column(name), ())
+        markers = [marker for marker in MISSING_MARKERS if marker in labels]
+        seen_missing += [marker for marker in markers if marker not in seen_missing]
+        guesses.append(_guess(name, codes, labels, markers, table.column(name).type))
+    if not any(guess.role is Role.QUASI_IDENTIFIER for guess in guesses):
+        guesses = [_promoted(guess) for guess in guesses]
+    missing = tuple(seen_missing) or DEFAULT_MISSING
+    path = Path(os.path.relpath(source.path.resolve(), folder.resolve())).as_posix()
+    return _text(path, source.separator, tuple(guesses), missing, table.num_rows), tuple(guesses)
+
+
+def _guess(name: str, codes: np.ndarray, labels: list[str], markers: list[str], found_type: object) -> Guess:
+    known = [label for label in labels if label not in markers]
+    kind = infer_kind(known, found_type)  # type: ignore[arg-type]
+    rows = max(codes.size, 1)
+    unique = len(known) / rows
+    separator = _set_separator(known)
+    by_name = next((role for role, words in _WORDS.items() if re.search(words, name.lower())), None)
+    if separator is not None:
+        line = f"separator = {json.dumps(separator)}"
+        return Guess(
+            name=name,
+            role=Role.OTHER,
+            kind=Kind.SET,
+            reason=f"cells look like sets joined by {separator!r}; decide whether its terms are quasi-sensitive or items",
+            lines=(line,),
+        )
+    if by_name is Role.IDENTIFIER or (unique > 0.95 and kind is Kind.CATEGORY and rows > 20):
+        why = "its name says so" if by_name is Role.IDENTIFIER else f"{unique:.0%} of the cells are different"
+        return Guess(name=name, role=Role.IDENTIFIER, kind=kind, reason=why)
+    if by_name is not None:
+        role, why = by_name, "its name says so"
+    elif len(known) <= 1:
+        role, why = Role.OTHER, "it has one value only"
+    elif unique > 0.5:
+        role, why = Role.QUASI_IDENTIFIER, f"{unique:.0%} of the cells are different, so it can single people out"
+    else:
+        role, why = Role.QUASI_IDENTIFIER, "others may know it about a person; make it sensitive or other if not"
+    lines = _hierarchy_lines(known, kind) if role is Role.QUASI_IDENTIFIER else ()
+    return Guess(name=name, role=role, kind=kind, reason=why, lines=lines)
+
+
+def _promoted(guess: Guess) -> Guess:
+    """Make a column that is nothing special a quasi-identifier: a plan needs one."""
+    if guess.role is not Role.OTHER or guess.kind is Kind.SET:
+        return guess
+    return Guess(name=guess.name, role=Role.QUASI_IDENTIFIER, kind=guess.kind, reason="no other column looked like one")
+
+
+def _set_separator(labels: list[str]) -> str | None:
+    """Return the separator of set cells, if the cells look like sets: parts recur over many different cells."""
+    for separator in _SET_SEPARATORS:
+        cells = [label.split(separator) for label in labels if separator in label]
+        if len(cells) < max(3, len(labels) // 5):
+            continue
+        parts = [part.strip() for cell in cells for part in cell]
+        if all(parts) and len(set(parts)) < len(parts) / 2:
+            return separator
+    return None
+
+
+def _hierarchy_lines(labels: list[str], kind: Kind) -> tuple[str, ...]:
+    if kind is Kind.NUMBER:
+        values = sorted({float(label) for label in labels})
+        span = values[-1] - values[0]
+        if len(values) < 3 or span <= 0:
+            return ("hierarchy = { flat = true }",)
+        step = 10.0 ** np.floor(np.log10(span / 10))
+        if all(value.is_integer() for value in values):
+            step = max(step, 1.0)
+        widths = [step * factor for factor in (1, 5, 10, 50) if step * factor < span and (factor > 1 or step > 1)] or [step]
+        shown = ", ".join(f"{width:g}" for width in widths)
+        return (f"hierarchy = {{ widths = [{shown}] }}",)
+    if labels and all(_DATE.fullmatch(label) for label in labels):
+        return ('hierarchy = { dates = ["month", "quarter", "year"] }',)
+    lengths = {len(label) for label in labels}
+    if len(lengths) == 1 and (length := lengths.pop()) >= 3 and all(any(c.isdigit() for c in label) for label in labels):
+        return ('kind = "category"', f"hierarchy = {{ prefix = {length} }}")
+    return ("hierarchy = { flat = true }",)
+
+
+def _text(
+    path: str, separator: str | None, guesses: tuple[Guess, ...], missing: tuple[str, ...], rows: int
+) -> str:
+    lines = [
+        f"# A first draft, made by `sfumato init` from {rows:,} rows. Every role is a guess: read each line, then run",
+        "#   sfumato explain PLAN        what will be done",
+        "#   sfumato anonymize PLAN --out DIR",
+        "",
+        "[source]",
+        f"path = {json.dumps(path, ensure_ascii=False)}",
+    ]
+    if separator is not None:
+        lines.append(f"separator = {json.dumps(separator)}")
+    lines += [f"missing = {json.dumps(list(missing), ensure_ascii=False)}", ""]
+    for guess in guesses:
+        lines += [
+            f"[columns.{json.dumps(guess.name, ensure_ascii=False)}]",
+            f'role = "{guess.role.value}"  # guess: {guess.reason}',
+        ]
+        if not any(line.startswith("kind") for line in guess.lines) and guess.role is not Role.IDENTIFIER:
+            lines.append(f'kind = "{guess.kind.value}"')
+        lines += [*guess.lines, ""]
+    lines += ["[[require]]", 'model = "k-anonymity"', "k = 5  # each person hides among at least this many", ""]
+    for guess in guesses:
+        if guess.role is Role.SENSITIVE:
+            lines += [
+                "[[require]]",
+                'model = "l-diversity"',
+                f"sensitive = {json.dumps(guess.name, ensure_ascii=False)}",
+                "l = 2",
+                'kind = "distinct"  # distinct | entropy | recursive | frequency',
+                "",
+            ]
+    return "\n".join(lines)

@@ -1,0 +1,297 @@
+"""From a plan to an audited release: the order of work, and what is kept of it.
+
+Fail closed: audits judge what was written, read back from disk; unless all of them pass, nothing appears.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato import __version__
+from sfumato.anonymizers.base import Workplace
+from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.encoding import check_columns, encode
+from sfumato.data.reading import digest, read_columns, read_table
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release, publish
+from sfumato.data.schema import Role
+from sfumato.data.writing import atomic_folder, read_release, write_release
+from sfumato.engines.local import available_threads, use_threads
+from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
+from sfumato.metrics import measure_all
+from sfumato.metrics.base import Measurement
+from sfumato.models.base import Policy, Verdict, describe
+from sfumato.plan import Plan
+from sfumato.progress import SILENT, Progress
+
+RUN_FORMAT = 1
+Page = Callable[[Mapping[str, Any]], str]  # turns the facts of a run into the holder's report
+
+
+@dataclass
+class Clock:
+    """Where the time went, step by step."""
+
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    @contextmanager
+    def time(self, step: str) -> Iterator[None]:
+        """Count what happens inside as one step."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        try:
+            yield
+        finally:
+            spent = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+            self.steps.append({"step": step, **spent})
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A release with its second opinion and what it cost."""
+
+    plan: Plan
+    release: Release
+    verdicts: tuple[Verdict, ...]
+    measurements: tuple[Measurement, ...]
+    facts: Mapping[str, Any]  # all of it as plain data: what run.json holds
+
+
+def run_in_memory(
+    table: pa.Table,
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+    progress: Progress = SILENT,
+) -> Outcome:
+    """Anonymize a table, audit what would be published, and measure what was lost."""
+    clock = Clock()
+    dataset, release, steps = _make_release(table, plan, seed, threads, progress, clock)
+    with clock.time("audit"):
+        verdicts = judge(Release.from_table(release.table(), plan.schema), plan.policy, progress)
+    _refuse_unless_all_hold(verdicts)
+    with clock.time("measure"):
+        measurements = measure_all(dataset, release, target=plan.measure.target, progress=progress)
+    facts = _facts(plan, dataset, release, steps, verdicts, measurements, clock, source=None)
+    return Outcome(plan=plan, release=release, verdicts=verdicts, measurements=measurements, facts=facts)
+
+
+def run_to_folder(
+    plan: Plan,
+    out: Path,
+    page: Page,
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Progress = SILENT,
+) -> Outcome:
+    """Do what the plan says and leave DIR/release and DIR/private, or nothing at all.
+
+    `page` renders the holder's report from the facts of the run.
+    """
+    clock = Clock()
+    with atomic_folder(out, overwrite=overwrite) as folder:  # first of all: a bad folder is known before hours of work
+        table, source = _read_source(plan, progress, clock)
+        dataset, release, steps = _make_release(table, plan, seed, threads, progress, clock)
+        del table
+        public, private = folder / "release", folder / "private"
+        public.mkdir()
+        private.mkdir(mode=0o700)
+        with clock.time("write"):
+            missing = plan.schema.missing[0] if plan.schema.missing else ""
+            write_release(release, public, plan.release.format, missing=missing, progress=progress)
+            written = read_release(public, plan.schema)
+        with clock.time("audit"):
+            verdicts = judge(written, plan.policy, progress)
+        _refuse_unless_all_hold(verdicts)
+        with clock.time("measure"):
+            measurements = measure_all(dataset, written, target=plan.measure.target, progress=progress)
+        facts = _facts(plan, dataset, written, steps, verdicts, measurements, clock, source)
+        (private / "run.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        stage = progress.stage("report")
+        (private / "report.html").write_text(page(facts), encoding="utf-8")
+        stage.done()
+    return Outcome(plan=plan, release=written, verdicts=verdicts, measurements=measurements, facts=facts)
+
+
+def audit_path(path: Path, plan: Plan, progress: Progress = SILENT) -> tuple[Verdict, ...]:
+    """Judge a release folder, or a file of any tool, by the plan's requirements."""
+    return judge(read_release(path, plan.schema, separator=plan.source.separator if plan.source else None), plan.policy, progress)
+
+
+def measure_path(
+    path: Path, plan: Plan, *, target: str | None = None, progress: Progress = SILENT
+) -> tuple[Measurement, ...]:
+    """Measure a release folder, or a file of any tool, against the plan's source."""
+    table, _ = _read_source(plan, progress, Clock())
+    dataset = encode(table, plan.schema)
+    release = read_release(path, plan.schema, separator=plan.source.separator if plan.source else None)
+    return measure_all(dataset, release, target=target or plan.measure.target, progress=progress)
+
+
+def read_facts(run: Path) -> dict[str, Any]:
+    """Return the facts of an earlier run from its folder."""
+    path = run / "private" / "run.json"
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out.") from None
+    except (OSError, ValueError):
+        raise DataError(f"{path} cannot be read as JSON.\nRun `sfumato anonymize` again.") from None
+    if not isinstance(facts, dict) or facts.get("format") != RUN_FORMAT:
+        raise DataError(f"{path} is not a run of this version of sfumato.\nRun `sfumato anonymize` again.")
+    return facts
+
+
+def judge(release: Release, policy: Policy, progress: Progress = SILENT) -> tuple[Verdict, ...]:
+    """Let every model of the policy judge the release; an audit that breaks counts as failed and is a bug."""
+    stage = progress.stage("audit", total=len(policy.requirements))
+    verdicts = []
+    for model in policy:
+        try:
+            verdicts.append(model.audit(release))
+        except SfumatoError:
+            raise
+        except Exception as error:
+            raise SfumatoError(
+                f"The audit of {model.name} broke ({type(error).__name__}), so nothing can be said about the release.\n"
+                "No release was written. This is a bug in sfumato: please report it."
+            ) from error
+        stage.advance()
+    stage.done()
+    return tuple(verdicts)
+
+
+def _refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:
+    failed = [verdict for verdict in verdicts if not verdict.satisfied]
+    if failed:
+        lines = "\n".join(f"- {verdict}" for verdict in failed)
+        raise Unsatisfiable(
+            f"The audit rejected the release: {len(failed)} of {len(verdicts)} requirements do not hold.\n{lines}\n"
+            "Nothing was written. Relax the requirement, or choose another anonymizer."
+        )
+
+
+def _read_source(plan: Plan, progress: Progress, clock: Clock) -> tuple[pa.Table, dict[str, Any]]:
+    if plan.source is None:
+        raise PlanError(["it names no data: [source] path = \"...\"."])
+    with clock.time("read"):
+        check_columns(read_columns(plan.source), plan.schema)  # before reading everything
+        table = read_table(plan.source, drop=frozenset(plan.schema.named(Role.IDENTIFIER)), progress=progress)
+    with clock.time("digest"):
+        source = {"path": plan.source.path.name, "sha256": digest(plan.source.path), "rows": table.num_rows}
+    return table, source
+
+
+def _make_release(
+    table: pa.Table, plan: Plan, seed: int | None, threads: int | None, progress: Progress, clock: Clock
+) -> tuple[Dataset, Release, list[dict[str, Any]]]:
+    with clock.time("encode"):
+        stage = progress.stage("encode")
+        dataset = encode(table, plan.schema)
+        stage.done()
+    if dataset.n_rows == 0:
+        raise DataError("The table has columns but no rows.\nThere is nothing to publish.")
+    if not dataset.quasi_identifiers:
+        raise DataError("No column of the table is a quasi-identifier.\nGive at least one that role in the plan.")
+    # Entropy from the system unless a seed is given; the seed itself is kept nowhere.
+    workplace = Workplace(rng=np.random.default_rng(seed), threads=threads or available_threads(), progress=progress)
+    recoding = Recoding()
+    steps = []
+    with use_threads(workplace.threads):
+        for step in plan.steps():
+            with clock.time(step.anonymizer.name):
+                recoding = step.anonymizer.anonymize(dataset, step.policy, recoding, workplace)
+            steps.append(
+                {
+                    "anonymizer": step.anonymizer.name,
+                    "options": _options(step.anonymizer),
+                    "requirements": [describe(model) for model in step.policy],
+                    "why": step.why,
+                    "facts": dict(recoding.facts),
+                }
+            )
+    with clock.time("publish"):
+        models = [describe(model) for model in plan.policy]
+        release = publish(dataset, recoding, models, workplace.rng if plan.release.shuffle else None)
+    return dataset, release, steps
+
+
+def _options(anonymizer: Any) -> dict[str, Any]:
+    return {name: getattr(anonymizer, name) for name in getattr(anonymizer, "__dataclass_fields__", {})}
+
+
+def _facts(
+    plan: Plan,
+    dataset: Dataset,
+    release: Release,
+    steps: list[dict[str, Any]],
+    verdicts: tuple[Verdict, ...],
+    measurements: tuple[Measurement, ...],
+    clock: Clock,
+    source: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return everything that the report shows, as plain data."""
+    return {
+        "format": RUN_FORMAT,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "plan": {"path": plan.path.name if plan.path else None, "sha256": plan.sha256},
+        "source": dict(source) if source else {"rows": dataset.n_rows},
+        "release": {"format": plan.release.format, "rows": release.n_rows, "shuffled": plan.release.shuffle},
+        "columns": _columns(plan, dataset),
+        "steps": steps,
+        "verdicts": [
+            {**verdict.as_dict(), "text": str(verdict), "promise": verdict.model.promise, "limit": verdict.model.limit}
+            for verdict in verdicts
+        ],
+        "measurements": [measurement.as_dict() for measurement in measurements],
+        "timings": clock.steps,
+        "warnings": list(plan.warnings()),
+        "versions": versions(),
+    }
+
+
+def _columns(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:
+    described: list[dict[str, Any]] = [
+        {"name": name, "role": Role.IDENTIFIER.value, "dropped": True} for name in plan.schema.named(Role.IDENTIFIER)
+    ]
+    for name in dataset.order:
+        column = dataset.columns.get(name)
+        if column is None:
+            described.append({"name": name, "role": Role.OTHER.value})
+            continue
+        entry: dict[str, Any] = {
+            "name": name,
+            "role": column.role.value,
+            "kind": column.kind.value,
+            "values": len(column.labels),
+        }
+        if isinstance(column, CodedColumn):
+            entry["kind_inferred"] = column.kind_inferred
+            entry["missing"] = int((column.codes == column.missing).sum()) if column.missing >= 0 else 0
+            entry["levels"] = column.hierarchy.height if column.hierarchy is not None else None
+        described.append(entry)
+    return described
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a run can be repeated with."""
+    packages = ("numpy", "numba", "pyarrow")
+    return {
+        "sfumato": __version__,
+        "python": platform.python_version(),
+        **{package: importlib.metadata.version(package) for package in packages},
+    }

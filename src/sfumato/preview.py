@@ -1,0 +1,123 @@
+"""What will be done, before it is done: reads the plan, the header and a sample of the data, and finds every error it can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.data.encoding import check_columns, infer_kind, text_codes
+from sfumato.data.reading import read_columns, sample
+from sfumato.data.schema import Kind, Role
+from sfumato.errors import InputError, PlanError
+from sfumato.models.base import describe
+from sfumato.plan import Plan
+
+SAMPLE_ROWS = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnPreview:
+    """What will happen to one column."""
+
+    name: str
+    role: Role
+    kind: Kind | None
+    kind_inferred: bool
+    hierarchy_levels: int | None
+    fate: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What a plan will do."""
+
+    plan: Plan
+    source: str | None
+    columns: tuple[ColumnPreview, ...]
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the preview as plain data."""
+        return {
+            "source": self.source,
+            "columns": [
+                {
+                    "name": column.name,
+                    "role": column.role.value,
+                    "kind": column.kind.value if column.kind else None,
+                    "kind_inferred": column.kind_inferred,
+                    "hierarchy_levels": column.hierarchy_levels,
+                    "fate": column.fate,
+                }
+                for column in self.columns
+            ],
+            "requirements": [
+                {**describe(model), "promise": model.promise, "limit": model.limit} for model in self.plan.policy
+            ],
+            "steps": [
+                {
+                    "anonymizer": step.anonymizer.name,
+                    "why": step.why,
+                    "options": {
+                        name: getattr(step.anonymizer, name)
+                        for name in getattr(step.anonymizer, "__dataclass_fields__", {})
+                    },
+                }
+                for step in self.plan.steps()
+            ],
+            "release": {"format": self.plan.release.format, "shuffle": self.plan.release.shuffle},
+            "warnings": list(self.warnings),
+        }
+
+
+def preview(plan: Plan) -> Preview:
+    """Return what the plan will do with its data, or raise with every problem found in plan, header and sample."""
+    problems: list[str] = []
+    columns: list[ColumnPreview] = []
+    if plan.source is None:
+        names, table = list(plan.schema.columns), None
+    else:
+        names = read_columns(plan.source)
+        check_columns(names, plan.schema)
+        table = sample(plan.source, SAMPLE_ROWS)
+    for name in names:
+        spec = plan.schema.spec(name)
+        if spec is None:
+            continue
+        kind, levels = spec.kind, None
+        if table is not None and spec.role not in (Role.IDENTIFIER, Role.OTHER) and kind is not Kind.SET:
+            _, labels, _ = text_codes(table.column(name), plan.schema.missing)
+            kind = kind or infer_kind(labels, table.column(name).type)
+            if spec.hierarchy is not None:
+                try:
+                    levels = spec.hierarchy.build(labels, f"The hierarchy of column {name!r}", secret=spec.secret).height
+                except InputError as error:
+                    problems.append(str(error))
+        columns.append(
+            ColumnPreview(
+                name=name,
+                role=spec.role,
+                kind=kind,
+                kind_inferred=spec.kind is None and kind is not None,
+                hierarchy_levels=levels,
+                fate=_fate(spec.role, levels),
+            )
+        )
+    if problems:
+        raise PlanError(problems)
+    return Preview(
+        plan=plan,
+        source=plan.source.path.name if plan.source else None,
+        columns=tuple(columns),
+        warnings=plan.warnings(),
+    )
+
+
+def _fate(role: Role, levels: int | None) -> str:
+    if role is Role.IDENTIFIER:
+        return "dropped"
+    if role is Role.QUASI_IDENTIFIER:
+        return "generalized to labels of its hierarchy" if levels is not None else "generalized to ranges or value sets"
+    if role in (Role.SENSITIVE, Role.OTHER):
+        return "published as it is"
+    return "protected by its requirement"

@@ -1,0 +1,64 @@
+"""Careful reading of facts: whatever a run left out, or left as NaN, reads as None.
+
+A report that breaks would cost the release it describes, so nothing here raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Facts = Mapping[str, Any]
+
+NOTHING: Facts = {}
+
+
+def number(value: object) -> float | None:
+    """Return a finite number, or None.
+
+    >>> number(3), number("0.25"), number("1/4"), number(float("nan")), number(None), number(True)
+    (3.0, 0.25, 0.25, None, None, None)
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        if isinstance(value, str) and value.count("/") == 1:
+            above, below = value.split("/")
+            found = float(above) / float(below)
+        else:
+            found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def mapping(value: object) -> Facts:
+    """Return a mapping, or an empty one."""
+    return value if isinstance(value, Mapping) else NOTHING
+
+
+def sequence(value: object) -> Sequence[Any]:
+    """Return a list or tuple, or an empty one."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def numbers(value: object) -> list[float | None]:
+    """Return a list of numbers, None for each that is not one."""
+    return [number(item) for item in sequence(value)]
+
+
+def mappings(value: object) -> list[Facts]:
+    """Return the mappings in a list; anything else in it is left out."""
+    return [item for item in sequence(value) if isinstance(item, Mapping)]
+
+
+def text(value: object) -> str:
+    """Return text as found; nothing as empty text."""
+    return "" if value is None else str(value)
+
+
+def measurement(facts: Facts, name: str) -> Facts:
+    """Return the measurement with this name, empty when it was not made."""
+    found = (entry for entry in mappings(facts.get("measurements")) if entry.get("metric") == name)
+    return next(found, NOTHING)

@@ -1,0 +1,107 @@
+"""Numbers as people read them. What is not known is a dash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfumato.report.reading import number
+
+UNKNOWN = "–"
+
+
+def count(value: object) -> str:
+    """Return a whole number with separators.
+
+    >>> count(30162), count(None), count(2.5)
+    ('30,162', '–', '2.5')
+    """
+    found = number(value)
+    if found is None:
+        return UNKNOWN
+    return f"{found:,.0f}" if found == round(found) else figure(found)
+
+
+def figure(value: object) -> str:
+    """Return a number with about four significant digits, whole ones as they are.
+
+    >>> figure(0.0304567), figure(1234567.8), figure(5.0), figure(2.0000001e-9), figure(float("inf"))
+    ('0.03046', '1,234,568', '5', '2e-09', '–')
+    """
+    found = number(value)
+    if found is None:
+        return UNKNOWN
+    if found == round(found) and abs(found) < 1e15:
+        return f"{found:,.0f}"
+    if abs(found) >= 1e15 or abs(found) < 1e-4:
+        return f"{found:.3g}"
+    if abs(found) >= 1000:
+        return f"{found:,.0f}"
+    return f"{found:.4g}"
+
+
+def share(value: object) -> str:
+    """Return a share as a percentage; small ones keep a digit that says something.
+
+    >>> share(0.0305), share(1), share(0), share(0.00004), share(0.9996)
+    ('3.1%', '100%', '0%', '<0.01%', '99.96%')
+    """
+    found = number(value)
+    if found is None:
+        return UNKNOWN
+    percent = 100 * found
+    if percent == round(percent):
+        return f"{percent:,.0f}%"
+    if 0 < percent < 0.01:
+        return "<0.01%"
+    if percent < 0.1 or 99.9 <= percent < 100:
+        return f"{min(percent, 99.99) if percent < 100 else percent:.2f}%"
+    return f"{percent:,.1f}%"
+
+
+def seconds(value: object) -> str:
+    """Return a duration.
+
+    >>> seconds(0.0123), seconds(2.345), seconds(75), seconds(7300)
+    ('12 ms', '2.3 s', '1 min 15 s', '2 h 2 min')
+    """
+    found = number(value)
+    if found is None:
+        return UNKNOWN
+    if found < 0.9995:
+        return f"{1000 * found:.0f} ms"
+    if found < 59.95:
+        return f"{found:.1f} s"
+    whole = round(found)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def plural(value: object, one: str, many: str | None = None) -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "row"), plural(1200, "row"), plural(2, "class", "classes")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    return f"{count(value)} {one if number(value) == 1 else many or one + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
+
+
+def shortened(label: str, length: int) -> str:
+    """Return a label of at most this many characters; the middle goes first, as both ends tell values apart.
+
+    >>> shortened("Married-civ-spouse", 11), shortened("short", 11)
+    ('Marri…pouse', 'short')
+    """
+    if len(label) <= length:
+        return label
+    tail = (length - 1) // 2
+    return label[: length - 1 - tail] + "…" + label[len(label) - tail :]
