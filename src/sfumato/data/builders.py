@@ -1,15 +1,460 @@
-"""Where hierarchies come from: files, trees in the plan, and builders that derive them from the values."""
+"""Where hierarchies come from: files, trees in the plan, and builders that derive them from the values.
+
+| in the plan | source |
+| --- | --- |
+| `hierarchy = "zip.csv"` | `HierarchyFile`: one line a value, `value;level 1;...;*`; or a tree in a `.toml` file |
+| `hierarchy = { prefix = 5 }` | `Prefix`: codes lose their last characters, `12345`, `1234*`, `123**`, ... |
+| `hierarchy = { widths = [5, 10], origin = 0 }` | `Widths`: numbers fall into ranges |
+| `hierarchy = { dates = ["month", "year"] }` | `Dates`: days fall into months, years, ... |
+| `hierarchy = { flat = true }` | `Flat`: the value or nothing |
+| `[columns.job.hierarchy]` and tables below it | `NestedHierarchy`: the tree itself |
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import csv
+import datetime
+import io
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchy import ROOT, Hierarchy, some
+from sfumato.errors import HierarchyError, PolicyError, did_you_mean
+
+Number: TypeAlias = int | float | Decimal | Fraction | str
+
+_SEPARATORS = (";", "\t", ",")
+_MOST_DECIMALS = 400  # further ones are below every float
+_DATE = re.compile(
+    r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
+)
+DATE_LEVELS = ("week", "month", "quarter", "year", "decade")
 
 
+@runtime_checkable
 class HierarchySource(Protocol):
     """Something that yields a hierarchy for the values of a column."""
 
     def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
         """Return the hierarchy; `name` opens error messages, `secret` keeps values out of them."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A hierarchy that exists already."""
+
+    hierarchy: Hierarchy
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy as it is."""
+        return self.hierarchy
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The value or `*`, nothing between.
+
+    >>> Flat().build(["b", "a"], "The hierarchy").paths()
+    [('a', '*'), ('b', '*')]
+    """
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy over these values, in the order of their text."""
+        return Hierarchy.flat(sorted(labels), name)
+
+
+@dataclass(frozen=True)
+class NestedHierarchy:
+    """A tree written into the plan: a table is a label with what lies below it, a list holds values."""
+
+    tree: Mapping[str, Any]
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy of the tree, whether or not its values occur."""
+        return Hierarchy.from_nested(self.tree, name, secret=secret)
+
+
+@dataclass(frozen=True)
+class HierarchyFile:
+    """A file: `value;level 1;...;*`, one line a value and no header; or a nested tree when the name ends in `.toml`.
+
+    Without any `;` the separator may be a tab or a comma. A short line skips the levels below `*`.
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy that the file declares."""
+        name = f"{name} (file {self.path.name})"
+        text = _read_text(self.path, name)
+        if self.path.suffix.lower() == ".toml":
+            return Hierarchy.from_nested(_parse_toml(text, name), name, secret=secret)
+        return Hierarchy.from_paths(_parse_lines(text, name), name, secret=secret)
+
+
+def _read_text(path: Path, name: str) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise HierarchyError(f"{name} was not found at {path}.\nCorrect its path, relative to the plan.") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise HierarchyError(
+            f"{name} is not UTF-8 text: line {line} has a byte that does not belong there.\nSave the file as UTF-8."
+        ) from None
+    except OSError as error:
+        raise HierarchyError(f"{name} cannot be read at {path}: {error.strerror}.\nGive a readable file.") from None
+
+
+def _parse_toml(text: str, name: str) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at (line \d+, column \d+|end of document)", str(error))
+        raise HierarchyError(
+            f"{name} is not valid TOML{f' ({place[1]})' if place else ''}.\n"
+            'Write "label" = ["value", ...], or a table for further levels.'
+        ) from None
+
+
+def _parse_lines(text: str, name: str) -> list[tuple[str, ...]]:
+    """Return the cells of each line that is not blank; an empty cell behind the value skips its level."""
+    if "\0" in text:
+        raise HierarchyError(f"{name} has zero bytes, so it is no plain text file.\nSave it as UTF-8 text.")
+    separator = next((candidate for candidate in _SEPARATORS if candidate in text), ";")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        rows = [tuple(row) for row in reader if row]
+    except csv.Error:
+        raise HierarchyError(
+            f"{name} has a quote that does not fit, near line {reader.line_num}.\n"
+            'Put a cell with separators into "...", and write a quote inside it twice.'
+        ) from None
+    return [(row[0], *(cell for cell in row[1:] if cell)) for row in rows]
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Codes that lose their last characters, level by level; `Prefix(3)` is short for lengths 3, 2, 1.
+
+    What is cut off shows as `*`; a code that is not longer than a length stays as it is at that level.
+
+    >>> Prefix(2).build(["123", "124", "190", "2"], "The hierarchy").ancestors("123")
+    ('123', '12*', '1**', '*')
+    """
+
+    lengths: int | Sequence[int]
+
+    def __post_init__(self) -> None:
+        lengths = tuple(range(self.lengths, 0, -1)) if isinstance(self.lengths, int) else tuple(self.lengths)
+        whole = all(isinstance(length, int) and not isinstance(length, bool) for length in lengths)
+        if (
+            isinstance(self.lengths, bool)
+            or not (whole and lengths and lengths[-1] >= 1)
+            or any(long <= short for long, short in pairwise(lengths))
+        ):
+            raise PolicyError(
+                f"prefix was given as {self.lengths!r}.\n"
+                "Give how many characters to keep: a whole number such as 5, or falling lengths such as [5, 3, 2]."
+            )
+        object.__setattr__(self, "lengths", lengths)
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy over these codes, in the order of their text."""
+        assert not isinstance(self.lengths, int)
+        lengths = self.lengths
+        return Hierarchy.from_paths(
+            (
+                (code, *(code[:length] + "*" * (len(code) - length) for length in lengths), ROOT)
+                for code in sorted(labels)
+            ),
+            name,
+            secret=secret,
+        )
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Numbers in ranges of rising width, the edges at `origin` plus multiples of the width.
+
+    Whole numbers in ranges of whole width show both ends, `[20, 24]`; otherwise the upper end is outside, `[20, 25)`.
+
+    >>> Widths([5, 10]).build(["3", "20", "24", "27"], "The hierarchy").ancestors("24")
+    ('24', '[20, 24]', '[20, 29]', '*')
+    """
+
+    widths: Sequence[Number]
+    origin: Number = 0
+
+    def __post_init__(self) -> None:
+        given = (self.widths,) if isinstance(self.widths, Number) else self.widths
+        if not isinstance(given, Sequence) or not given:
+            raise PolicyError(
+                f"widths was given as {self.widths!r}.\nGive at least one width, the smallest first, such as [5, 10]."
+            )
+        widths = tuple(_decimal(width, "widths") for width in given)
+        if any(width <= 0 for width in widths):
+            raise PolicyError(f"widths was given as {list(given)!r}.\nEvery width must be above zero.")
+        for small, large in pairwise(widths):
+            if large <= small or (large / small).denominator != 1:
+                raise PolicyError(
+                    f"widths was given as {list(given)!r}: {_decimal_text(large)} is no multiple of "
+                    f"{_decimal_text(small)}, so the ranges do not lie inside one another.\n"
+                    "Make each width a multiple of the one before, such as [5, 10, 20]."
+                )
+        object.__setattr__(self, "widths", widths)
+        object.__setattr__(self, "origin", _decimal(self.origin, "origin"))
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy over these numbers, in rising order."""
+        widths = [Fraction(width) for width in self.widths]
+        origin = Fraction(self.origin)
+        numbers, scale = _whole_numbers(labels, (origin, *widths), name, secret=secret)
+        # Everything is a whole number of 1/scale from here on: edges are exact.
+        steps = [int(width * scale) for width in widths]
+        start = int(origin * scale)
+        closed = scale == 1
+        order = sorted(range(len(labels)), key=lambda position: (numbers[position], labels[position]))
+
+        if closed:
+            steps = [step for step in steps if step > 1]  # a whole number alone is no range
+
+        @cache
+        def text(low: int, step: int) -> str:
+            if closed:
+                return f"[{low}, {low + step - 1}]"
+            return f"[{_decimal_text(Fraction(low, scale))}, {_decimal_text(Fraction(low + step, scale))})"
+
+        def path(position: int) -> tuple[str, ...]:
+            above = numbers[position] - start
+            return (labels[position], *(text(above // step * step + start, step) for step in steps), ROOT)
+
+        return Hierarchy.from_paths(map(path, order), name, secret=secret)
+
+
+def _whole_numbers(
+    labels: Sequence[str], exact: Iterable[Fraction], name: str, *, secret: bool
+) -> tuple[list[int], int]:
+    """Return the labels as whole numbers of 1/scale and the scale; all of `exact` are whole on that scale too."""
+    scale = math.lcm(*(number.denominator for number in exact))
+    try:
+        numbers = [int(label) for label in labels]
+        return (numbers, 1) if scale == 1 else ([number * scale for number in numbers], scale)
+    except ValueError:
+        pass
+    decimals: list[Decimal] = []
+    odd = []
+    most = 0
+    for label in labels:
+        try:
+            number = Decimal(label)
+        except InvalidOperation:
+            odd.append(label)
+            continue
+        exponent = number.as_tuple().exponent
+        if not isinstance(exponent, int) or not -_MOST_DECIMALS <= exponent <= _MOST_DECIMALS:
+            odd.append(label)
+            continue
+        decimals.append(number)
+        most = max(most, -exponent)
+    if odd:
+        raise HierarchyError(
+            f"{name} puts numbers into ranges, but {len(odd):,} of the {len(labels):,} values in the data are no "
+            f"numbers{'' if secret else f': {some(odd)}'}.\n"
+            "List their spelling under missing = [...] if they stand for missing values, or give another hierarchy."
+        )
+    scale = math.lcm(scale, 10**most)
+    ratios = (number.as_integer_ratio() for number in decimals)
+    return [numerator * (scale // denominator) for numerator, denominator in ratios], scale
+
+
+def _decimal(value: Any, what: str) -> Fraction:
+    """Return the number as written: 0.1 is 1/10."""
+    try:
+        if isinstance(value, bool) or not isinstance(value, Number):
+            raise ValueError
+        number = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)))
+        _decimal_text(number)
+    except (ValueError, InvalidOperation, OverflowError):
+        raise PolicyError(f"{what} was given as {value!r}.\nGive finite decimal numbers, such as 5 or 0.25.") from None
+    return number
+
+
+def _decimal_text(number: Fraction) -> str:
+    """Return a number as plain decimal text.
+
+    >>> _decimal_text(Fraction(5)), _decimal_text(Fraction(-1, 4))
+    ('5', '-0.25')
+    """
+    places, rest = 0, number.denominator
+    while rest % 10 == 0:
+        rest, places = rest // 10, places + 1
+    for factor in (2, 5):
+        extra = 0
+        while rest % factor == 0:
+            rest, extra = rest // factor, extra + 1
+        places += extra
+    if rest != 1:
+        raise ValueError("no finite decimal")
+    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
+    sign = "-" if number < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Days in weeks, months, quarters, years or decades: `2024-W05`, `2024-05`, `2024-Q2`, `2024`, `2020s`.
+
+    Dates and times are read as ISO 8601; the time of the day and the zone play no part. A week may lie in two months
+    and even in two years, so it does not go together with month or quarter, and years above weeks are those of the ISO
+    week calendar, which show as `2024-W**` and `202*-W**`.
+
+    >>> days = ["2024-05-03", "2024-05-04", "2024-07-01", "2025-07-01"]
+    >>> Dates(["month", "year"]).build(days, "The hierarchy").ancestors("2024-05-03")
+    ('2024-05-03', '2024-05', '2024', '*')
+    """
+
+    levels: Sequence[str]
+
+    def __post_init__(self) -> None:
+        levels = (self.levels,) if isinstance(self.levels, str) else self.levels
+        known = f"Choose from {', '.join(DATE_LEVELS)}, in this order."
+        if not isinstance(levels, Sequence) or not levels:
+            raise PolicyError(f"dates was given as {self.levels!r}.\n{known}")
+        for level in levels:
+            if level not in DATE_LEVELS:
+                raise PolicyError(f"dates knows no level {level!r}.{did_you_mean(str(level), DATE_LEVELS)}\n{known}")
+        places = [DATE_LEVELS.index(level) for level in levels]
+        if any(low >= high for low, high in pairwise(places)):
+            raise PolicyError(f"dates was given as {list(levels)!r}, which does not rise.\n{known}")
+        if "week" in levels and ("month" in levels or "quarter" in levels):
+            raise PolicyError(
+                f"dates was given as {list(levels)!r}, but a week may lie in two months.\n"
+                "Take weeks with years, or months with quarters and years."
+            )
+        object.__setattr__(self, "levels", tuple(levels))
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy over these dates, in rising order."""
+        days: list[tuple[datetime.date, str]] = []
+        odd = []
+        for label in labels:
+            day = _day(label)
+            if day is None:
+                odd.append(label)
+            else:
+                days.append((day, label))
+        if odd:
+            raise HierarchyError(
+                f"{name} is one of dates, but {len(odd):,} of the {len(labels):,} values in the data are no ISO "
+                f"dates such as 2024-05-31{'' if secret else f': {some(odd)}'}.\n"
+                "List their spelling under missing = [...] if they stand for missing values, or give another hierarchy."
+            )
+        weekly = "week" in self.levels
+        return Hierarchy.from_paths(
+            (
+                (label, *(_date_label(day, level, weekly=weekly) for level in self.levels), ROOT)
+                for day, label in sorted(days)
+            ),
+            name,
+            secret=secret,
+        )
+
+
+def _day(label: str) -> datetime.date | None:
+    match = _DATE.fullmatch(label)
+    if match is None:
+        return None
+    try:
+        return datetime.date(int(match["year"]), int(match["month"]), int(match["day"]))
+    except ValueError:
+        return None
+
+
+def _date_label(day: datetime.date, level: str, *, weekly: bool) -> str:
+    iso_year, iso_week, _ = day.isocalendar()
+    match level:
+        case "week":
+            return f"{iso_year:04}-W{iso_week:02}"
+        case "month":
+            return f"{day.year:04}-{day.month:02}"
+        case "quarter":
+            return f"{day.year:04}-Q{(day.month + 2) // 3}"
+        case "year":
+            return f"{iso_year:04}-W**" if weekly else f"{day.year:04}"
+        case _:
+            return f"{iso_year // 10:03}*-W**" if weekly else f"{day.year // 10:03}0s"
+
+
+def hierarchy_source(value: Any, base: Path) -> HierarchySource:
+    """Return the source that a plan's `hierarchy` means; paths are relative to `base`.
+
+    A table whose only keys are those of a builder is a builder, any other table is a tree.
+
+    >>> hierarchy_source({"prefix": 2}, Path("."))
+    Prefix(lengths=(2, 1))
+    >>> hierarchy_source({"health": ["nurse", "doctor"], "food": ["cook"]}, Path(".")).build([], "It").leaves
+    ('nurse', 'doctor', 'cook')
+    """
+    if isinstance(value, str | Path):
+        return HierarchyFile(base / value)
+    if isinstance(value, Hierarchy):
+        return Given(value)
+    if isinstance(value, Mapping) and value:
+        if set(value) <= _BUILDER_KEYS:
+            return _builder(value)
+        odd = [str(key) for key, below in value.items() if not isinstance(below, Mapping | list | tuple)]
+        # A tree with a single group says nothing, so its only key is rather a builder's name with a slip in it.
+        odd += [str(key) for key, below in value.items() if len(value) == 1 and not isinstance(below, Mapping)]
+        if odd:
+            raise PolicyError(
+                f"A hierarchy was given with {some(set(odd))}, which is neither a builder nor a group of values."
+                f"{did_you_mean(odd[0], _BUILDER_KEYS)}\n"
+                'Builders: { prefix = 5 }, { widths = [5, 10] }, { dates = ["month", "year"] }, { flat = true }. '
+                'Groups: "label" = ["value", ...].'
+            )
+        return NestedHierarchy(value)
+    if not isinstance(value, Mapping) and isinstance(value, HierarchySource):
+        return value
+    raise PolicyError(
+        f"A hierarchy was given as {type(value).__name__}{' without content' if isinstance(value, Mapping) else ''}.\n"
+        "Give the name of a file, a builder such as { prefix = 5 }, or a tree of labels."
+    )
+
+
+_BUILDER_KEYS = frozenset({"prefix", "widths", "origin", "dates", "flat"})
+
+
+def _builder(options: Mapping[str, Any]) -> HierarchySource:
+    match dict(options):
+        case {"prefix": lengths, **others} if not others:
+            return Prefix(lengths)
+        case {"widths": widths, "origin": origin, **others} if not others:
+            return Widths(widths, origin)
+        case {"widths": widths, **others} if not others:
+            return Widths(widths)
+        case {"dates": levels, **others} if not others:
+            return Dates(levels)
+        case {"flat": True, **others} if not others:
+            return Flat()
+    if "flat" in options and len(options) == 1:
+        raise PolicyError(f"flat was given as {options['flat']!r}.\nWrite {{ flat = true }}, or no hierarchy.")
+    if set(options) == {"origin"}:
+        raise PolicyError("A hierarchy was given an origin without widths.\nAdd widths, such as widths = [5, 10].")
+    raise PolicyError(
+        f"A hierarchy was given keys that do not go together: {some(options)}.\n"
+        "Take one of prefix, widths (with origin), dates and flat."
+    )
