@@ -1,0 +1,301 @@
+"""The command line as a user types it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def sfumato(*words, cwd=None, **options):
+    command = [sys.executable, "-m", "sfumato", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The demonstration, made once."""
+    folder = tmp_path_factory.mktemp("demo") / "demo"
+    done = sfumato("demo", "--out", folder, "--rows", 800)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+@pytest.fixture
+def example(tmp_path, demo):
+    """A copy of the demonstration's input that a test may spoil."""
+    for name in ("patients.csv", "plan.toml", "jobs.csv", "diseases.csv"):
+        shutil.copy(demo[0] / name, tmp_path / name)
+    return tmp_path
+
+
+def test_demo_prints_verdicts_and_where_the_report_is(demo):
+    folder, done = demo
+
+    assert "k-anonymity" in done.stdout
+    assert "report.html" in done.stdout
+    assert (folder / "run" / "private" / "report.html").stat().st_size > 10_000
+    assert sorted(path.name for path in (folder / "run" / "release").iterdir()) == ["data.csv", "release.json"]
+
+
+def test_the_release_holds_what_was_promised_counted_by_hand(demo):
+    folder, _ = demo
+    with (folder / "run" / "release" / "data.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    assert len(rows) == 800
+    assert "name" not in rows[0]
+    classes = Counter(tuple(value for name, value in row.items() if name != "disease") for row in rows)
+    assert min(classes.values()) >= 5
+
+
+def test_the_public_description_holds_no_secret(demo):
+    folder, _ = demo
+    described = json.loads((folder / "run" / "release" / "release.json").read_text())
+    text = json.dumps(described)
+
+    assert described["format"] == 1
+    assert described["rows"] == 800
+    assert described["columns"]["disease"]["role"] == "sensitive"
+    assert {model["model"] for model in described["models"]} == {"k-anonymity", "l-diversity", "t-closeness"}
+    assert "HIV" not in text
+    assert "seed" not in text
+
+
+def test_inputs_are_never_changed(example):
+    before = {path.name: path.read_bytes() for path in example.iterdir()}
+
+    assert sfumato("anonymize", example / "plan.toml", "--out", example / "out").returncode == 0
+
+    assert {name: (example / name).read_bytes() for name in before} == before
+
+
+def test_the_same_seed_gives_the_same_bytes_for_any_number_of_threads(example):
+    releases = []
+    for threads in (1, 2):
+        out = example / f"out{threads}"
+        done = sfumato("anonymize", example / "plan.toml", "--out", out, "--seed", 3, "--threads", threads)
+        assert done.returncode == 0, done.stderr
+        releases.append([(out / "release" / name).read_bytes() for name in ("data.csv", "release.json")])
+
+    assert releases[0] == releases[1]
+
+
+def test_without_a_seed_the_order_of_rows_differs(example):
+    texts = []
+    for name in ("a", "b"):
+        assert sfumato("anonymize", example / "plan.toml", "--out", example / name).returncode == 0
+        texts.append((example / name / "release" / "data.csv").read_text())
+
+    assert texts[0] != texts[1]
+    assert sorted(texts[0].splitlines()) == sorted(texts[1].splitlines())
+
+
+def test_audit_accepts_the_release_and_rejects_the_original(demo):
+    folder, _ = demo
+
+    accepted = sfumato("audit", folder / "run", "--plan", folder / "plan.toml", "--json")
+    assert accepted.returncode == 0, accepted.stderr
+    assert json.loads(accepted.stdout)["satisfied"] is True
+
+    rejected = sfumato("audit", folder / "patients.csv", "--plan", folder / "plan.toml", "--json")
+    assert rejected.returncode == 1
+    verdicts = json.loads(rejected.stdout)["verdicts"]
+    assert not verdicts[0]["satisfied"]
+    assert verdicts[0]["reached"] == 1
+
+
+def test_measure_prints_what_was_lost(demo):
+    folder, _ = demo
+
+    done = sfumato("measure", folder / "run", "--plan", folder / "plan.toml", "--json")
+
+    assert done.returncode == 0, done.stderr
+    names = {measurement["name"] for measurement in json.loads(done.stdout)["measurements"]}
+    assert {"ncp", "discernibility", "query-error", "risk", "classification"} <= names
+
+
+def test_report_makes_the_page_again(demo, tmp_path):
+    folder, _ = demo
+
+    done = sfumato("report", folder / "run", "--out", tmp_path / "page.html")
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "page.html").read_text() == (folder / "run" / "private" / "report.html").read_text()
+
+
+def test_explain_says_what_will_be_done_and_why(demo):
+    folder, _ = demo
+
+    done = sfumato("explain", folder / "plan.toml")
+
+    assert done.returncode == 0, done.stderr
+    assert "local-recoding, because every quasi-identifier has a hierarchy" in done.stdout
+    assert "does not stop" in done.stdout
+    facts = json.loads(sfumato("explain", folder / "plan.toml", "--json").stdout)
+    assert facts["steps"][0]["anonymizer"] == "local-recoding"
+
+
+def test_init_drafts_a_plan_that_runs(example):
+    draft = example / "draft.toml"
+
+    done = sfumato("init", example / "patients.csv", "--out", draft)
+    assert done.returncode == 0, done.stderr
+    assert "guess" in draft.read_text()
+
+    assert sfumato("explain", draft).returncode == 0
+    done = sfumato("anonymize", draft, "--out", example / "out")
+    assert done.returncode == 0, done.stderr
+    again = sfumato("init", example / "patients.csv", "--out", draft)
+    assert again.returncode == 2
+    assert "--overwrite" in again.stderr
+
+
+def test_json_is_the_only_thing_on_standard_output(example):
+    done = sfumato("anonymize", example / "plan.toml", "--out", example / "out", "--json")
+
+    facts = json.loads(done.stdout)
+    assert facts["release"]["rows"] == 800
+    assert all(verdict["satisfied"] for verdict in facts["verdicts"])
+
+
+def test_an_existing_folder_is_refused_unless_told_otherwise(example):
+    out = example / "out"
+    assert sfumato("anonymize", example / "plan.toml", "--out", out).returncode == 0
+
+    refused = sfumato("anonymize", example / "plan.toml", "--out", out)
+    assert refused.returncode == 2
+    assert "--overwrite" in refused.stderr
+
+    assert sfumato("anonymize", example / "plan.toml", "--out", out, "--overwrite").returncode == 0
+
+
+def spoil_plan(example, old, new):
+    path = example / "plan.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "exit_code", "expected"),
+    [
+        ('model = "k-anonymity"', 'model = "k-anonimity"', 2, "Did you mean 'k-anonymity'?"),
+        ("k = 5", "k = 0", 2, "k"),
+        ("k = 5", "k = 100000", 1, "800"),
+        ("t = 0.45", "t = 1.5", 2, "t"),
+        ('path = "patients.csv"', 'path = "patient.csv"', 2, "patient.csv"),
+        ("[columns.sex]", "[columns.gender]", 2, "gender"),
+        ('hierarchy = "jobs.csv"', 'hierarchy = "nothing.csv"', 2, "nothing.csv"),
+        ('role = "sensitive"', 'role = "secret"', 2, "sensitive"),
+        ("widths = [5, 10, 20, 40]", "widths = [5, 12]", 2, "12"),
+    ],
+)
+def test_a_wrong_plan_writes_nothing_and_says_what_to_do(example, old, new, exit_code, expected):
+    spoil_plan(example, old, new)
+
+    done = sfumato("anonymize", example / "plan.toml", "--out", example / "out")
+
+    assert done.returncode == exit_code, done.stderr
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (example / "out").exists()
+    assert not [path for path in example.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "expected"),
+    [
+        (lambda text: b"", "empty"),
+        (lambda text: text.splitlines(keepends=True)[0], "no rows"),
+        (lambda text: text + b"one,cell,too,few\n", "fields"),
+        (lambda text: text.replace(b"Asthma", b"Asthm\xff", 1), "UTF-8"),
+        (lambda text: text.replace(b"Asthma", b"Asthm\x00", 1), "NUL"),
+        (lambda text: text.replace(b'"sex"', b'"age"', 1).replace(b",sex,", b",age,", 1), "age"),
+        (lambda text: text.replace(b"Nurse", b"Nurze"), "misses 1 of"),
+    ],
+)
+def test_wrong_data_writes_nothing_and_shows_no_secret(example, spoil, expected):
+    path = example / "patients.csv"
+    path.write_bytes(spoil(path.read_bytes()))
+
+    done = sfumato("anonymize", example / "plan.toml", "--out", example / "out")
+
+    assert done.returncode == 2, done.stderr
+    assert expected.lower() in done.stderr.lower()
+    assert "Traceback" not in done.stderr
+    assert "Asthm" not in done.stderr
+    assert "Person" not in done.stderr
+    assert not (example / "out").exists()
+
+
+def test_a_sensitive_hierarchy_that_misses_values_does_not_name_them(example):
+    diseases = example / "diseases.csv"
+    diseases.write_text("\n".join(line for line in diseases.read_text().splitlines() if "Asthma" not in line))
+
+    done = sfumato("anonymize", example / "plan.toml", "--out", example / "out")
+
+    assert done.returncode == 2, done.stderr
+    assert "misses 1 of" in done.stderr
+    assert "Asthma" not in done.stderr
+
+
+def test_errors_as_json_are_one_object(example):
+    done = sfumato("anonymize", example / "nothing.toml", "--out", example / "out", "--json")
+
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["exit_code"] == 2
+
+
+def test_an_output_folder_that_cannot_be_written_is_refused(example):
+    (example / "file").write_text("")
+
+    for out in (example / "file", example / "file" / "below", example / "not" / "there"):
+        done = sfumato("anonymize", example / "plan.toml", "--out", out)
+        assert done.returncode == 2, (out, done.stderr)
+        assert "Traceback" not in done.stderr
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path):
+    command = [sys.executable, "-m", "sfumato", "demo", "--out", str(tmp_path / "big"), "--rows", "300000"]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("big/.run*")):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=120)
+
+    assert process.returncode == 130
+    assert not (tmp_path / "big" / "run").exists()
+    assert not [path for path in (tmp_path / "big").iterdir() if path.name.startswith(".")]
+
+
+def test_help_lists_the_commands():
+    done = sfumato("--help")
+
+    assert done.returncode == 0
+    for command in ("demo", "init", "explain", "anonymize", "audit", "measure", "report"):
+        assert command in done.stdout
+
+
+def test_a_wrong_option_is_a_user_error():
+    done = sfumato("anonymize", "--colour", "blue")
+
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_module_runs_as_the_command_does():
+    assert sfumato("--version").stdout.startswith("sfumato ")
