@@ -73,8 +73,8 @@ class Verdict:
         words = f"{self.measure} {reached}, required {self.bound} {required}"
         if self.satisfied:
             return f"{words} ({_counted(self.groups, self.group)})"
-        rows = f", with {_counted(self.failing_rows, 'row')}" if self.failing_rows else ""
-        return f"{words} ({self.failing:,} of {_counted(self.groups, self.group)} below the mark{rows})"
+        rows = f", {_counted(self.failing_rows, 'row')}" if self.failing_rows else ""
+        return f"{words} ({self.failing:,} of {_counted(self.groups, self.group)}{rows})"
 
 
 def _counted(count: int, thing: str) -> str:
@@ -86,7 +86,7 @@ def _apart(reached: float, required: float) -> tuple[str, str]:
     """Return two numbers as short text, with as many digits as it takes to tell them apart."""
     for digits in (4, 6, 9, 17):
         shown = tuple(
-            f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}g}" for value in (reached, required)
+            f"{int(value):,}" if value == int(value) else f"{value:,.{digits}g}" for value in (reached, required)
         )
         if shown[0] != shown[1] or reached == required:
             break

@@ -6,7 +6,7 @@ Sizes: n rows, c classes, v values of a sensitive column, p pairs of a class and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release, ReleasedColumn
-from sfumato.data.schema import Role
+from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel, Verdict
 
@@ -44,13 +44,15 @@ class Counts:
 
     def total(self, n_values: int) -> Integers:
         """Return how often each value occurs in the whole release, shape (v,)."""
-        total = np.zeros(n_values, dtype=np.int64)
-        np.add.at(total, self.value, self.count)
-        return total
+        return np.bincount(self.value, weights=self.count, minlength=n_values).astype(np.int64)  # far below 2**53
 
     def of_class(self, number: int) -> Integers:
         """Return the counts of one class."""
         return self.count[self.start[number] : self.start[number + 1]]
+
+    def astype(self, kind: type) -> Counts:
+        """Return the same in 64 bits (np.int64), or in whole numbers of any size (object)."""
+        return Counts(self.start, self.value, self.count.astype(kind), self.size.astype(kind))
 
     def only(self, chosen: NDArray[np.bool_]) -> Counts:
         """Return the counts of some classes."""
@@ -98,6 +100,7 @@ def _find_classes(release: Release) -> Classes:
     for column in release.columns.values():
         if column.role is not Role.QUASI_IDENTIFIER:
             continue
+        codes: NDArray[Any]
         if isinstance(column, CodedSets):
             codes, n_codes = _codes_of_sets(column, release.n_rows)
         else:
@@ -186,21 +189,52 @@ def sensitive_column(release: Release, name: str, model: PrivacyModel) -> Releas
     return column
 
 
-def values_by_label(column: ReleasedColumn, read: Callable[[str], Any] = str) -> tuple[Integers, list[Any]]:
-    """Return the value of each code and the values; labels that `read` takes for the same are one value.
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The values that occur in a sensitive column, as a reader of the release tells them apart.
 
-    The missing value is a value of its own, whatever its label, and comes last as None.
+    Numbers are read by value, so that 1 and 1.0 are one, anything else as text. The missing value is a value of its
+    own, whatever its label, and comes last.
     """
+
+    value_of: Integers  # (codes,): the value of each code that occurs
+    known: list[Any]  # numbers or texts
+    labels: list[list[str]]  # of each known value, as published
+    has_missing: bool
+
+    def __len__(self) -> int:
+        return len(self.known) + self.has_missing
+
+
+def values_of(column: ReleasedColumn, n_rows: int) -> Values:
+    """Return the values that occur in a column."""
+    occurs = np.bincount(checked_codes(column, n_rows), minlength=len(column.labels)) > 0
     number_of: dict[Any, int] = {}
+    labels: list[list[str]] = []
     value_of = np.zeros(len(column.labels), dtype=np.int64)
-    for code, label in enumerate(column.labels):
-        if code != column.missing:
-            value_of[code] = number_of.setdefault(read(label), len(number_of))
-    values: list[Any] = list(number_of)
-    if column.missing >= 0:
-        value_of[column.missing] = len(values)
-        values.append(None)
-    return value_of, values
+    for code in np.flatnonzero(occurs).tolist():
+        if code == column.missing:
+            continue
+        label = column.labels[code]
+        value = number_of.setdefault(read_label(label, column.kind), len(number_of))
+        labels += [[]] * (value == len(labels))
+        labels[value] = [*labels[value], label]
+        value_of[code] = value
+    has_missing = column.missing >= 0 and bool(occurs[column.missing])
+    if has_missing:
+        value_of[column.missing] = len(number_of)
+    return Values(value_of, list(number_of), labels, has_missing)
+
+
+def read_label(label: str, kind: Kind) -> float | str:
+    """Return a number, or the text itself where it is none."""
+    if kind is not Kind.NUMBER:
+        return label
+    try:
+        number = float(label)
+    except ValueError:
+        return label
+    return number if math.isfinite(number) else label
 
 
 def at_most(numerator: Integers, denominator: Integers, bound: Fraction) -> NDArray[np.bool_]:
@@ -237,10 +271,9 @@ def class_verdict(
         candidates = failing if failing.size else np.arange(classes.size.size)
         at_worst = np.argmin if bound == "at least" else np.argmax
         worst = int(candidates[at_worst(reached[candidates])])
-        worst_reached = reached[worst].item()
         # Rounding must not turn what is shown against what was decided exactly.
         keep = max if (bound == "at least") == (not failing.size) else min
-        worst_reached = keep(worst_reached, required)
+        worst_reached = keep(reached[worst].item(), required)
         facts = {
             "rows": classes.n_rows,
             "worst_class_rows": int(classes.size[worst]),

@@ -28,7 +28,7 @@ class KAnonymity:
     >>> print(KAnonymity(k=2).audit(release))
     k-anonymity holds: smallest class 2, required at least 2 (2 classes)
     >>> print(KAnonymity(k=3).audit(release))
-    k-anonymity FAILS: smallest class 2, required at least 3 (1 of 2 classes below the mark, with 2 rows)
+    k-anonymity FAILS: smallest class 2, required at least 3 (1 of 2 classes, 2 rows)
     """
 
     name: ClassVar[str] = "k-anonymity"

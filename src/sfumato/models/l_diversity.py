@@ -2,20 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release
 from sfumato.errors import PolicyError
 from sfumato.models.base import Verdict, column_name, exact_fraction, one_of, plain_number, whole_number
+from sfumato.models.classes import (
+    NEAR,
+    Counts,
+    Integers,
+    at_most,
+    class_verdict,
+    classes_of,
+    sensitive_column,
+    values_of,
+)
 
 KINDS = ("distinct", "entropy", "recursive", "frequency")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LDiversity:
-    """Every class shows well spread sensitive values."""
+    """In every equivalence class, the values of a sensitive column are well spread.
+
+    `kind` says what that means, for a class of N rows in which the values occur r1 >= r2 >= ... >= rm times:
+
+    | kind | a class passes when |
+    | --- | --- |
+    | `distinct` | m >= l: at least `l` different values |
+    | `entropy` | the entropy of r1/N, ..., rm/N is at least ln l |
+    | `recursive` | r1 < c * (rl + ... + rm), strictly |
+    | `frequency` | r1/N <= 1/l |
+
+    A missing value is a value of its own. A withheld value (`*`) may be any value, so it is taken for the one that is
+    most frequent in its class: the worst case for every kind. Decisions are exact, on ties too.
+
+    Source: Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam (2007); the frequency kind also in Wong et al. (2006),
+    as alpha = 1/l.
+    Limit: two values can be different and yet tell the same, and the distribution of values in the table is not
+    looked at.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
+    >>> schema = Schema({
+    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+    ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE),
+    ... })
+    >>> table = pa.table({"age": ["20-29"] * 4, "illness": ["flu", "flu", "flu", "asthma"]})
+    >>> release = Release.from_table(table, schema)
+    >>> print(LDiversity(sensitive="illness", l=2).audit(release))
+    l-diversity of 'illness' holds: fewest different values 2, required at least 2 (1 class)
+    >>> print(LDiversity(sensitive="illness", l=2, kind="frequency").audit(release))
+    l-diversity of 'illness' FAILS: 1 / largest share 1.333, required at least 2 (1 of 1 class, 4 rows)
+    """
 
     name: ClassVar[str] = "l-diversity"
 
@@ -77,27 +126,29 @@ class LDiversity:
     @property
     def promise(self) -> str:
         """What holds when the audit passes."""
-        l, c = plain_number(self.l), plain_number(self.c)
-        return {
-            "distinct": f"Every class shows at least {l} different values of {self.sensitive!r}.",
-            "entropy": f"In every class, {self.sensitive!r} is as hard to guess as among {l} equally likely values.",
-            "recursive": (
-                f"In every class, the most frequent value of {self.sensitive!r} is rarer than {c} times all values "
-                f"together that are not among the {l - 1} most frequent."  # type: ignore[operator]
-            ),
-            "frequency": f"In every class, each value of {self.sensitive!r} stands in at most one row in {l}.",
-        }[self.kind]
+        l, column = plain_number(self.exact_l), repr(self.sensitive)
+        if self.kind == "distinct":
+            return f"Every class shows at least {l} different values of {column}."
+        if self.kind == "entropy":
+            return f"In every class, {column} is as uncertain as a draw among {l} equally likely values."
+        if self.kind == "frequency":
+            return f"In every class, each value of {column} stands in at most one of {l} rows."
+        return (
+            f"In every class, the most frequent value of {column} is rarer than {plain_number(self.exact_c)} times "
+            f"all values together but the {l - 1} most frequent."
+        )
 
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
-        weak = "Values may be different and yet mean much the same, such as two kinds of cancer"
-        return {
-            "distinct": f"{weak}; and one of them may stand in nearly all rows of a class.",
-            "entropy": f"{weak}; and a value that is rare in the table may be frequent in a class.",
-            "recursive": f"{weak}; and who can rule out l - 1 = {Fraction(self.l) - 1} values or more for a person may learn the rest.",
-            "frequency": f"{weak}; and a value that is rare in the table may be frequent in a class.",
-        }[self.kind]
+        alike = "Values may differ and yet mean much the same, such as two kinds of cancer"
+        if self.kind == "distinct":
+            return f"{alike}; and one value may stand in nearly all rows of a class."
+        if self.kind == "recursive":
+            return (
+                f"{alike}; and whoever can rule out {self.exact_l - 1} or more values for a person may learn the rest."
+            )
+        return f"{alike}; and what is rare in the table may be frequent in a class."
 
     @property
     def judged_columns(self) -> tuple[str, ...]:
@@ -106,4 +157,128 @@ class LDiversity:
 
     def audit(self, release: Release) -> Verdict:
         """Judge a release by the sensitive values in each class."""
-        raise NotImplementedError
+        column = sensitive_column(release, self.sensitive, self)
+        classes = classes_of(release)
+        values = values_of(column, release.n_rows)
+        counts = classes.counts(column, values.value_of)
+        facts = {"values": len(values)}
+        if ROOT in values.known:
+            withheld = counts.value == values.known.index(ROOT)
+            facts = {"values": len(values) - 1, "withheld": int(counts.count[withheld].sum())}
+            counts = _read_as_most_frequent(counts, withheld)
+        passes, reached = self._judge(counts)
+        return class_verdict(
+            self,
+            classes,
+            passes=passes,
+            reached=reached,
+            required=float(self.exact_c if self.kind == "recursive" else self.exact_l),
+            measure=_MEASURE[self.kind],
+            bound="below" if self.kind == "recursive" else "at least",
+            **facts,
+        )
+
+    def _judge(self, counts: Counts) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+        """Return for each class whether it passes, and what it reached."""
+        if not counts.size.size:
+            return np.ones(0, dtype=np.bool_), np.zeros(0)
+        if self.kind == "distinct":
+            distinct = np.diff(counts.start)
+            return distinct >= int(self.exact_l), distinct
+        if self.kind == "entropy":
+            return _entropy(counts, self.exact_l)
+        if self.kind == "frequency":
+            largest = np.maximum.reduceat(counts.count, counts.start[:-1])
+            return at_most(largest, counts.size, 1 / self.exact_l), counts.size / largest
+        return _recursive(counts, int(self.exact_l), self.exact_c)
+
+
+_MEASURE = {
+    "distinct": "fewest different values",
+    "entropy": "smallest effective number of values",
+    "recursive": "most frequent value over the rare ones",
+    "frequency": "1 / largest share",
+}
+
+
+def _read_as_most_frequent(counts: Counts, withheld: NDArray[np.bool_]) -> Counts:
+    """Return the counts with withheld rows given to the most frequent value of their class.
+
+    It is the worst case for every kind, because it makes the sorted counts as unequal as they can be.
+    """
+    class_of = counts.class_of
+    alone = np.diff(counts.start)[class_of] == 1  # nothing but withheld rows: as if they all had one value
+    known = ~withheld | alone
+    count = np.where(known, counts.count, 0)
+    largest = np.maximum.reduceat(count, counts.start[:-1]) if counts.size.size else count
+    candidates = np.flatnonzero(count == largest[class_of])
+    _, first = np.unique(class_of[candidates], return_index=True)  # one for each class, in the order of classes
+    hidden = np.where(known, 0, counts.count)
+    count[candidates[first]] += np.add.reduceat(hidden, counts.start[:-1]) if counts.size.size else hidden
+    start = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)[counts.start]
+    return replace(counts, start=start, value=counts.value[known], count=count[known])
+
+
+def _entropy(counts: Counts, l: Fraction) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return whether the entropy is at least ln l, and how many equally likely values are as uncertain."""
+    first = counts.start[:-1]
+    entropy = np.log(counts.size) - np.add.reduceat(counts.count * np.log(counts.count), first) / counts.size
+    gap = entropy - math.log(l)
+    passes = np.asarray(gap >= 0, dtype=np.bool_)
+    # Equal counts are by far the most frequent tie, and easy: the entropy is the logarithm of how many there are.
+    even = np.maximum.reduceat(counts.count, first) == np.minimum.reduceat(counts.count, first)
+    passes[even] = np.diff(counts.start)[even] >= math.ceil(l)
+    known: dict[tuple[int, ...], bool] = {}
+    for number in np.flatnonzero(~even & (np.abs(gap) <= NEAR)).tolist():
+        key = _shape(counts.of_class(number).tolist())
+        if key not in known:
+            known[key] = _entropy_reaches(key, l)
+        passes[number] = known[key]
+    return passes, np.exp(entropy)
+
+
+def _shape(counts: Iterable[int]) -> tuple[int, ...]:
+    """Return the counts in order and without their common divisor: shares, and so entropy, depend on nothing else."""
+    ascending = sorted(counts)
+    divisor = math.gcd(*ascending)
+    return tuple(count // divisor for count in ascending)
+
+
+def _entropy_reaches(counts: tuple[int, ...], l: Fraction) -> bool:
+    """Return whether the entropy of the counts is at least ln l.
+
+    For n rows this asks whether n^n >= l^n * product of c^c over the counts. Sixty digits decide unless the two are
+    (nearly) equal; then whole numbers do, which are long but finite.
+
+    >>> counts = (1, 1, 1, 1, 4)
+    >>> _entropy_reaches(counts, Fraction(4)), _entropy_reaches(counts, Fraction(4) + Fraction(1, 10**40))
+    (True, False)
+    """
+    n = sum(counts)
+    with localcontext() as context:
+        context.prec = 60
+        logarithm_of_l = Decimal(l.numerator).ln() - Decimal(l.denominator).ln()
+        gap = n * (Decimal(n).ln() - logarithm_of_l) - sum(count * Decimal(count).ln() for count in counts)
+    if abs(gap) > Decimal("1e-30"):
+        return bool(gap > 0)
+    return bool((n * l.denominator) ** n >= l.numerator**n * math.prod(count**count for count in counts))
+
+
+def _recursive(counts: Counts, l: int, c: Fraction) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Return whether r1 < c * (rl + ... + rm), and the ratio r1 / (rl + ... + rm)."""
+    falling = _falling(counts)
+    first = counts.start[:-1]
+    rank = np.arange(falling.size) - np.repeat(first, np.diff(counts.start))
+    largest = falling[first]
+    tail = np.add.reduceat(np.where(rank >= l - 1, falling, 0), first)
+    with np.errstate(divide="ignore"):
+        ratio = largest / tail
+    return ~at_most(tail, largest, 1 / c), ratio
+
+
+def _falling(counts: Counts) -> Integers:
+    """Return the counts of each class, largest first, class after class."""
+    step = int(counts.count.max()) + 1
+    keys = counts.class_of.astype(np.int64) * step + (step - 1 - counts.count)
+    keys.sort()
+    return step - 1 - keys % step
