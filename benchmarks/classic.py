@@ -55,7 +55,16 @@ class Report:
         print(f"\n## {title}\n")
         print(f"{'work':58} {'NCP':>8} {'CPU s':>7} {'classes':>8} {'ratio':>7}  {'bar':>15}  ARX")
 
-    def row(self, work: str, ncp: float | None, cpu: float, classes: int | None, ratio: float | None = None, bar: str = "", arx: str = "") -> None:
+    def row(
+        self,
+        work: str,
+        ncp: float | None,
+        cpu: float,
+        classes: int | None,
+        ratio: float | None = None,
+        bar: str = "",
+        arx: str = "",
+    ) -> None:
         shown = (
             f"{ncp:8.5f}" if ncp is not None else " " * 8,
             f"{cpu:7.2f}",
@@ -66,7 +75,9 @@ class Report:
         self.rows.append({"work": work, "ncp": ncp, "cpu_seconds": cpu, "classes": classes, "ratio": ratio})
 
 
-def adult(data: Path, quasi_identifiers: tuple[str, ...], sensitive: tuple[str, ...] = (), hierarchies: bool = True) -> tuple[pa.Table, Schema]:
+def adult(
+    data: Path, quasi_identifiers: tuple[str, ...], sensitive: tuple[str, ...] = (), hierarchies: bool = True
+) -> tuple[pa.Table, Schema]:
     """ARX's Adult extract with the hierarchies that come with it."""
     table = read_table(Source(path=data / "adult" / "adult_arx.csv.gz", separator=";"))
     return table, _schema(data, quasi_identifiers, sensitive, hierarchies)
@@ -88,7 +99,9 @@ def _schema(data: Path, quasi_identifiers: tuple[str, ...], sensitive: tuple[str
             return None
         return special.get(name) or HierarchyFile(data / "hierarchies" / "adult" / f"{files.get(name, name)}.csv")
 
-    columns = {name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER, hierarchy=hierarchy(name)) for name in quasi_identifiers}
+    columns = {
+        name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER, hierarchy=hierarchy(name)) for name in quasi_identifiers
+    }
     columns |= {name: ColumnSpec(name=name, role=Role.SENSITIVE) for name in sensitive}
     return Schema(columns=columns, rest=Role.IDENTIFIER)
 
@@ -108,7 +121,9 @@ def resampled(table: pa.Table, rows: int, seed: int = 1) -> pa.Table:
     return pa.table(dict(zip(table.column_names, columns, strict=True)))
 
 
-def measured(dataset: Dataset, schema: Schema, anonymizer: Anonymizer, *models: PrivacyModel, runs: int = 2, audit: bool = True) -> tuple[float, float, int]:
+def measured(
+    dataset: Dataset, schema: Schema, anonymizer: Anonymizer, *models: PrivacyModel, runs: int = 2, audit: bool = True
+) -> tuple[float, float, int]:
     """Return NCP, CPU seconds and classes of one variant; its release is audited."""
     policy, best = Policy(models), float("inf")
     recoding = Recoding()
@@ -133,7 +148,12 @@ def acceptance(data: Path, report: Report) -> None:
     report.section("Local recoding, default mode, ARX's Adult (30,162 rows)")
     eight = encode(*adult(data, QI8))
     schema8 = adult(data, QI8)[1]
-    bars = {2: (".0124 / .30", ".0184 / .30"), 5: (".0305 / .30", ".0358 / .65"), 10: (".0466 / .30", ".0512 / 1.21"), 50: (".1012 / .30", ".1059 / 2.28")}
+    bars = {
+        2: (".0124 / .30", ".0184 / .30"),
+        5: (".0305 / .30", ".0358 / .65"),
+        10: (".0466 / .30", ".0512 / 1.21"),
+        50: (".1012 / .30", ".1059 / 2.28"),
+    }
     for k, (bar, arx) in bars.items():
         report.row(f"QI8 k={k}", *measured(eight, schema8, LocalRecoding(), KAnonymity(k=k), runs=3), None, bar, arx)
     nine, schema9 = encode(*adult(data, QI9)), adult(data, QI9)[1]
@@ -150,7 +170,12 @@ def diversity_models() -> list[tuple[str, PrivacyModel, str, str]]:
     return [
         ("distinct l=3", LDiversity(sensitive=SENSITIVE, l=3), ".0335 / .35", ".0395 / 1.20"),
         ("entropy l=3", LDiversity(sensitive=SENSITIVE, l=3, kind="entropy"), ".0436 / .60", ".0727 / 4.80, 553 lost"),
-        ("recursive (4,3)", LDiversity(sensitive=SENSITIVE, l=3, kind="recursive", c=4), ".0367 / .50", ".0677 / 3.47, 662 lost"),
+        (
+            "recursive (4,3)",
+            LDiversity(sensitive=SENSITIVE, l=3, kind="recursive", c=4),
+            ".0367 / .50",
+            ".0677 / 3.47, 662 lost",
+        ),
         ("t=0.2", TCloseness(sensitive=SENSITIVE, t=0.2), ".312 / 3.5", ".4468 / 78.9, 1,090 lost"),
     ]
 
@@ -175,7 +200,10 @@ def variants(data: Path, report: Report) -> None:
     for kind, extra in (("distinct", {}), ("entropy", {}), ("recursive", {"c": 4})):
         models = [LDiversity(sensitive=name, l=3, kind=kind, **extra) for name in (SENSITIVE, "education")]
         for model in models:
-            report.row(f"{kind} l=3 on {model.sensitive} alone", *measured(both, schema, LocalRecoding(), KAnonymity(k=5), model))
+            report.row(
+                f"{kind} l=3 on {model.sensitive} alone",
+                *measured(both, schema, LocalRecoding(), KAnonymity(k=5), model),
+            )
         report.row(f"{kind} l=3 on both", *measured(both, schema, LocalRecoding(), KAnonymity(k=5), *models))
     models = [TCloseness(sensitive=name, t=0.3) for name in (SENSITIVE, "education")]
     report.row("t=0.3 on both", *measured(both, schema, LocalRecoding(), KAnonymity(k=5), *models, runs=1))

@@ -94,9 +94,7 @@ def run(
     progress: Progress = SILENT,
 ) -> Run:
     """Do what a plan says with the data it names, and leave the folder that `sfumato anonymize` leaves."""
-    outcome = run_to_folder(
-        plan, Path(out), render, seed=seed, threads=threads, overwrite=overwrite, progress=progress
-    )
+    outcome = run_to_folder(plan, Path(out), render, seed=seed, threads=threads, overwrite=overwrite, progress=progress)
     return Run(
         release=Published(data=outcome.release.table(), description=outcome.release.description),
         verdicts=outcome.verdicts,

@@ -40,10 +40,13 @@ app = typer.Typer(
 )
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
-PlanOption = Annotated[Path, typer.Option("--plan", "-p", metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
+PlanOption = Annotated[
+    Path, typer.Option("--plan", "-p", metavar="PLAN", help="The plan, a TOML file.", show_default=False)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")]
 Seed = Annotated[
-    int | None, typer.Option(help="Repeat a run exactly, for tests only. Without it, chance comes from the system.", min=0)
+    int | None,
+    typer.Option(help="Repeat a run exactly, for tests only. Without it, chance comes from the system.", min=0),
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads to use. Default: all cores.", min=1)]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output of an earlier run.")]
@@ -127,7 +130,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     pass
 
@@ -167,7 +172,9 @@ def init(
     for guess in guesses:
         table.add_row(guess.name, guess.role.value, guess.kind.value, guess.reason)
     console.print(table)
-    console.print(f"\nWrote {out}. Every role is a guess: read each line, then `sfumato explain {out}`.", highlight=False)
+    console.print(
+        f"\nWrote {out}. Every role is a guess: read each line, then `sfumato explain {out}`.", highlight=False
+    )
 
 
 @app.command()
@@ -200,7 +207,9 @@ def explain(plan: PlanFile, as_json: Json = False) -> None:
         console.print(f"    promises: {requirement['promise']}", highlight=False, markup=False)
         console.print(f"    does not stop: {requirement['limit']}", highlight=False, markup=False)
     order = "in random order" if facts["release"]["shuffle"] else "in the order of the source"
-    console.print(f"\nThe release is written as {facts['release']['format']}, rows {order}; only if every audit passes.")
+    console.print(
+        f"\nThe release is written as {facts['release']['format']}, rows {order}; only if every audit passes."
+    )
     for warning in facts["warnings"]:
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
 
@@ -243,12 +252,16 @@ def _anonymize(
     _show_verdicts(run.verdicts)
     console.print()
     console.print(summary(run.facts), markup=False, highlight=False)
-    console.print(f"\nRelease: {out / 'release'}\nReport:  {out / 'private' / 'report.html'}", markup=False, highlight=False)
+    console.print(
+        f"\nRelease: {out / 'release'}\nReport:  {out / 'private' / 'report.html'}", markup=False, highlight=False
+    )
 
 
 @app.command()
 def audit(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)
+    ],
     plan: PlanOption,
     as_json: Json = False,
 ) -> None:
@@ -268,7 +281,9 @@ def audit(
 
 @app.command()
 def measure(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder, or a table of any tool.", show_default=False)],
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="A release folder, or a table of any tool.", show_default=False)
+    ],
     plan: PlanOption,
     target: Annotated[str | None, typer.Option(help="Column that a classifier predicts, before and after.")] = None,
     as_json: Json = False,
@@ -290,7 +305,9 @@ def measure(
 @app.command()
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default: RUN/private/report.html.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default: RUN/private/report.html.")
+    ] = None,
 ) -> None:
     """Make the report page of a run again."""
     from sfumato.data.writing import atomic_file

@@ -116,20 +116,24 @@ def _hierarchy_lines(labels: list[str], kind: Kind) -> tuple[str, ...]:
         step = 10.0 ** np.floor(np.log10(span / 10))
         if all(value.is_integer() for value in values):
             step = max(step, 1.0)
-        widths = [step * factor for factor in (1, 5, 10, 50) if step * factor < span and (factor > 1 or step > 1)] or [step]
+        widths = [step * factor for factor in (1, 5, 10, 50) if step * factor < span and (factor > 1 or step > 1)] or [
+            step
+        ]
         shown = ", ".join(f"{width:g}" for width in widths)
         return (f"hierarchy = {{ widths = [{shown}] }}",)
     if labels and all(_DATE.fullmatch(label) for label in labels):
         return ('hierarchy = { dates = ["month", "quarter", "year"] }',)
     lengths = {len(label) for label in labels}
-    if len(lengths) == 1 and (length := lengths.pop()) >= 3 and all(any(c.isdigit() for c in label) for label in labels):
+    if (
+        len(lengths) == 1
+        and (length := lengths.pop()) >= 3
+        and all(any(c.isdigit() for c in label) for label in labels)
+    ):
         return ('kind = "category"', f"hierarchy = {{ prefix = {length} }}")
     return ("hierarchy = { flat = true }",)
 
 
-def _text(
-    path: str, separator: str | None, guesses: tuple[Guess, ...], missing: tuple[str, ...], rows: int
-) -> str:
+def _text(path: str, separator: str | None, guesses: tuple[Guess, ...], missing: tuple[str, ...], rows: int) -> str:
     lines = [
         f"# A first draft, made by `sfumato init` from {rows:,} rows. Every role is a guess: read each line, then run",
         "#   sfumato explain PLAN        what will be done",

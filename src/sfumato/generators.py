@@ -39,7 +39,9 @@ def patients(rows: int = 5_000, seed: int = 7) -> pa.Table:
     rng = np.random.default_rng(seed)
     age = np.clip(rng.gamma(7.0, 7.2, rows), 18, 95).astype(np.int64)
     sex = np.where(rng.random(rows) < 0.52, "female", "male")
-    towns = rng.choice(["101", "102", "115", "120", "130", "240", "241", "365"], rows, p=[0.22, 0.18, 0.16, 0.14, 0.1, 0.1, 0.06, 0.04])
+    towns = rng.choice(
+        ["101", "102", "115", "120", "130", "240", "241", "365"], rows, p=[0.22, 0.18, 0.16, 0.14, 0.1, 0.1, 0.06, 0.04]
+    )
     zip_code = [f"{town}{ending:02d}" for town, ending in zip(towns, rng.zipf(1.6, rows) % 30, strict=True)]
     jobs = np.array([job for group in JOBS.values() for job in group])
     job = jobs[np.minimum(rng.zipf(1.25, rows) * 3 % len(jobs) + (sex == "female"), len(jobs) - 1)]

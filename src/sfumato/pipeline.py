@@ -129,7 +129,9 @@ def run_to_folder(
 
 def audit_path(path: Path, plan: Plan, progress: Progress = SILENT) -> tuple[Verdict, ...]:
     """Judge a release folder, or a file of any tool, by the plan's requirements."""
-    return judge(read_release(path, plan.schema, separator=plan.source.separator if plan.source else None), plan.policy, progress)
+    return judge(
+        read_release(path, plan.schema, separator=plan.source.separator if plan.source else None), plan.policy, progress
+    )
 
 
 def measure_path(
@@ -148,7 +150,9 @@ def read_facts(run: Path) -> dict[str, Any]:
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out.") from None
+        raise DataError(
+            f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out."
+        ) from None
     except (OSError, ValueError):
         raise DataError(f"{path} cannot be read as JSON.\nRun `sfumato anonymize` again.") from None
     if not isinstance(facts, dict) or facts.get("format") != RUN_FORMAT:
@@ -187,7 +191,7 @@ def _refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:
 
 def _read_source(plan: Plan, progress: Progress, clock: Clock) -> tuple[pa.Table, dict[str, Any]]:
     if plan.source is None:
-        raise PlanError(["it names no data: [source] path = \"...\"."])
+        raise PlanError(['it names no data: [source] path = "...".'])
     with clock.time("read"):
         check_columns(read_columns(plan.source), plan.schema)  # before reading everything
         table = read_table(plan.source, drop=frozenset(plan.schema.named(Role.IDENTIFIER)), progress=progress)

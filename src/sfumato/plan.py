@@ -79,7 +79,9 @@ class Plan:
         try:
             document = tomllib.loads(text.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise PlanError([f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8."], f"Plan {path.name!r}") from None
+            raise PlanError(
+                [f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8."], f"Plan {path.name!r}"
+            ) from None
         except tomllib.TOMLDecodeError as error:
             raise PlanError([f"it is not valid TOML: {error}."], f"Plan {path.name!r}") from None
         return _Parser(document, path.parent, f"Plan {path.name!r}").plan(path, hashlib.sha256(text).hexdigest())
@@ -119,7 +121,9 @@ class Plan:
         if not self.release.shuffle:
             found.append("Rows keep their order ([release] shuffle = false): the position of a row may tell who it is.")
         if self.schema.rest is Role.OTHER:
-            found.append('Columns that the plan does not name are published as they are ([columns."*"] role = "other").')
+            found.append(
+                'Columns that the plan does not name are published as they are ([columns."*"] role = "other").'
+            )
         chosen = {step.anonymizer.name for step in self.steps()}
         for name in self.options:
             if name not in chosen:
@@ -239,7 +243,9 @@ class _Parser:
             else:
                 columns[name] = spec
         if not columns and rest is None:
-            self.problems.append("it declares no columns. Give each column a role: [columns.age] role = \"quasi-identifier\".")
+            self.problems.append(
+                'it declares no columns. Give each column a role: [columns.age] role = "quasi-identifier".'
+            )
         return Schema(columns=columns, rest=rest, missing=missing)
 
     def _column(self, name: str, table: Mapping[str, Any]) -> ColumnSpec:
@@ -263,7 +269,9 @@ class _Parser:
         if "sensitive_items" in table:
             sensitive_items = self._texts(table["sensitive_items"], f"{where} sensitive_items")
         if kind == Kind.ORDERED and domain is None and hierarchy is None:
-            self.problems.append(f"{where} is ordered, but nothing says in which order. Give domain = [lowest, ..., highest].")
+            self.problems.append(
+                f"{where} is ordered, but nothing says in which order. Give domain = [lowest, ..., highest]."
+            )
         if kind == Kind.SET and role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
             self.problems.append(f"{where} holds sets, which cannot be a {role}. Use quasi-sensitive or items.")
         return ColumnSpec(
@@ -297,7 +305,9 @@ class _Parser:
             if anonymizer:
                 chosen.append(anonymizer)
             if name:
-                model = self._build(PRIVACY_MODELS[name], table, ("model", "anonymizer"), f"requirement {position} ({name})")
+                model = self._build(
+                    PRIVACY_MODELS[name], table, ("model", "anonymizer"), f"requirement {position} ({name})"
+                )
                 requirements += [model] if model is not None else []
         return requirements, chosen
 
@@ -345,20 +355,26 @@ class _Parser:
         shuffle = table.get("shuffle", True)
         if not isinstance(shuffle, bool):
             self.problems.append(f"[release] shuffle must be true or false, not {_kind_of(shuffle)}.")
-        return ReleaseOptions(format=self._choice(table, "format", FORMATS, "[release]") or "csv", shuffle=bool(shuffle))
+        return ReleaseOptions(
+            format=self._choice(table, "format", FORMATS, "[release]") or "csv", shuffle=bool(shuffle)
+        )
 
     def _measure(self, schema: Schema) -> MeasureOptions:
         table = self._table("measure")
         self._known_keys(table, ("target",), "[measure]")
         target = self._text(table, "target", "[measure]")
         if target is not None and schema.spec(target) is None:
-            self.problems.append(f"[measure] target {target!r} is not a column of the plan.{did_you_mean(target, schema.columns)}")
+            self.problems.append(
+                f"[measure] target {target!r} is not a column of the plan.{did_you_mean(target, schema.columns)}"
+            )
         return MeasureOptions(target=target)
 
     def _check_together(self, plan: Plan) -> None:
         schema = plan.schema
         if not schema.named(Role.QUASI_IDENTIFIER) and schema.rest is not Role.QUASI_IDENTIFIER and schema.columns:
-            self.problems.append('no column has the role "quasi-identifier": there is nothing that people could be linked by.')
+            self.problems.append(
+                'no column has the role "quasi-identifier": there is nothing that people could be linked by.'
+            )
         for model in plan.policy:
             for name in model.judged_columns:
                 spec = schema.spec(name)
@@ -373,7 +389,9 @@ class _Parser:
                         "It must be sensitive."
                     )
                 elif getattr(model, "distance", None) == "hierarchical" and spec.hierarchy is None:
-                    self.problems.append(f"requirement {model.name} needs a hierarchy for column {name!r}. Add one to [columns.{name}].")
+                    self.problems.append(
+                        f"requirement {model.name} needs a hierarchy for column {name!r}. Add one to [columns.{name}]."
+                    )
         judged = {name for model in plan.policy for name in model.judged_columns}
         for role in NEED_A_REQUIREMENT:
             for name in schema.named(role):

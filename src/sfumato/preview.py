@@ -90,7 +90,9 @@ def preview(plan: Plan) -> Preview:
             kind = kind or infer_kind(labels, table.column(name).type)
             if spec.hierarchy is not None:
                 try:
-                    levels = spec.hierarchy.build(labels, f"The hierarchy of column {name!r}", secret=spec.secret).height
+                    levels = spec.hierarchy.build(
+                        labels, f"The hierarchy of column {name!r}", secret=spec.secret
+                    ).height
                 except InputError as error:
                     problems.append(str(error))
         columns.append(
