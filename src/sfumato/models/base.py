@@ -84,13 +84,18 @@ def _counted(count: int, thing: str) -> str:
 
 def _apart(reached: float, required: float) -> tuple[str, str]:
     """Return two numbers as short text, with as many digits as it takes to tell them apart."""
+    shown = ("", "")
     for digits in (4, 6, 9, 17):
-        shown = tuple(
-            f"{int(value):,}" if value == int(value) else f"{value:,.{digits}g}" for value in (reached, required)
-        )
+        shown = (_short(reached, digits), _short(required, digits))
         if shown[0] != shown[1] or reached == required:
             break
-    return shown[0], shown[1]
+    return shown
+
+
+def _short(value: float, digits: int) -> str:
+    if not math.isfinite(value):
+        return "without bound"
+    return f"{int(value):,}" if value == int(value) else f"{value:,.{digits}g}"
 
 
 @runtime_checkable
@@ -128,13 +133,17 @@ def plain_number(value: Any) -> Any:
     """Return a fraction as the number that reads back as the same fraction, or as text such as "1/3"."""
     if not isinstance(value, Fraction):
         return value
-    if value.denominator == 1:
-        return value.numerator
-    try:
-        number = float(value)
-    except OverflowError:
-        return str(value)
-    return number if math.isfinite(number) and Fraction(str(number)) == value else str(value)
+    number = as_number(value)
+    return number if Fraction(str(number)) == value else str(value)
+
+
+def as_number(value: Fraction) -> int | float:
+    """Return a fraction as a whole number where it is one, else as the nearest float.
+
+    >>> as_number(Fraction(4, 2)), as_number(Fraction(1, 4))
+    (2, 0.25)
+    """
+    return value.numerator if value.denominator == 1 else float(value)
 
 
 @dataclass(frozen=True)
@@ -155,7 +164,7 @@ class Policy:
         return max((int(getattr(model, "k", 1)) for model in self.requirements), default=1)
 
 
-_FAR_EXPONENT = re.compile(r"[eE][+-]?\d{4,}")  # 1e-9999999 would be a fraction of ten million digits
+_FAR_EXPONENT = re.compile(r"[eE][+-]?\d{3,}")  # 1e-9999999 would be a fraction of ten million digits
 
 
 def exact_fraction(value: float | str | Fraction, what: str) -> Fraction:
@@ -164,16 +173,14 @@ def exact_fraction(value: float | str | Fraction, what: str) -> Fraction:
     >>> exact_fraction(0.2, "t"), exact_fraction("1/3", "t")
     (Fraction(1, 5), Fraction(1, 3))
     """
-    if isinstance(value, Fraction):
-        return value
     text = str(value)
     try:
         if len(text) > 200 or _FAR_EXPONENT.search(text):
             raise ValueError
-        return Fraction(text)
+        return value if isinstance(value, Fraction) else Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise PolicyError(
-            f"{what} was given as {text[:40]!r}, which is no number.\n"
+            f"{what} was given as {text[:40]!r}, which is no number that can be used.\n"
             'Write a number such as 0.2, or a fraction such as "1/3".'
         ) from None
 

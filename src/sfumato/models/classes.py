@@ -77,10 +77,12 @@ class Classes:
     def counts(self, column: ReleasedColumn, value_of: Integers) -> Counts:
         """Return how often each value occurs in each class, where code x of the column stands for value_of[x]."""
         key = (column.name, value_of.tobytes())
-        if key not in self._counted:
-            codes = checked_codes(column, self.n_rows)
-            self._counted[key] = _count_pairs(self.class_of, self.size, value_of, codes)
-        return self._counted[key]
+        counts = self._counted.get(key)
+        if counts is None:
+            counts = _count_pairs(self.class_of, self.size, value_of, checked_codes(column, self.n_rows))
+            self._counted.clear()  # audits of one column follow one another; more than the last would only fill memory
+            self._counted[key] = counts
+        return counts
 
 
 # A release is a value: it does not change once it is made, so its classes are found once for all audits.
@@ -89,9 +91,10 @@ _CLASSES: WeakKeyDictionary[Release, Classes] = WeakKeyDictionary()
 
 def classes_of(release: Release) -> Classes:
     """Return the classes of a release; without a quasi-identifier, all rows are one class."""
-    if release not in _CLASSES:
-        _CLASSES[release] = _find_classes(release)
-    return _CLASSES[release]
+    classes = _CLASSES.get(release)
+    if classes is None:
+        classes = _CLASSES[release] = _find_classes(release)
+    return classes
 
 
 def _find_classes(release: Release) -> Classes:
@@ -104,24 +107,34 @@ def _find_classes(release: Release) -> Classes:
         if isinstance(column, CodedSets):
             codes, n_codes = _codes_of_sets(column, release.n_rows)
         else:
-            number_of = {label: number for number, label in enumerate(dict.fromkeys(column.labels))}
-            codes, n_codes = checked_codes(column, release.n_rows), len(column.labels)
-            if len(number_of) < n_codes:  # two codes with one label are one value to whoever reads the release
-                codes = np.array([number_of[label] for label in column.labels], dtype=np.int64)[codes]
+            codes, n_codes = _codes_of_labels(column, release.n_rows)
         if n_keys * n_codes >= LARGEST:
-            keys, n_keys = _renumbered(keys)
+            numbers, n_keys = _renumbered(keys)
+            keys = numbers.astype(np.int64)
         keys *= n_codes
         keys += codes
         n_keys *= n_codes
-    keys, n_classes = _renumbered(keys)
-    class_of = keys.astype(np.int32)
+    class_of, n_classes = _renumbered(keys)
     return Classes(class_of, np.bincount(class_of, minlength=n_classes).astype(np.int64))
 
 
-def _renumbered(keys: Integers) -> tuple[Integers, int]:
+def _renumbered(keys: Integers) -> tuple[NDArray[np.int32], int]:
     """Number the distinct keys 0, 1, ... as they appear."""
     encoded = pa.array(keys).dictionary_encode()
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+    return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
+
+
+def _codes_of_labels(column: ReleasedColumn, n_rows: int) -> tuple[NDArray[Any], int]:
+    """Return one code for each different label: two codes with one label are the same to whoever reads the release."""
+    codes = checked_codes(column, n_rows)
+    number_of: dict[tuple[str, bool], int] = {}  # missing or not is part of it: a typed table can show the difference
+    code_of = [
+        number_of.setdefault((label, code == column.missing), len(number_of))
+        for code, label in enumerate(column.labels)
+    ]
+    if len(number_of) < len(code_of):
+        codes = np.array(code_of, dtype=np.int32)[codes]
+    return codes, max(len(number_of), 1)
 
 
 def _codes_of_sets(column: CodedSets, n_rows: int) -> tuple[Integers, int]:
@@ -135,7 +148,8 @@ def _codes_of_sets(column: CodedSets, n_rows: int) -> tuple[Integers, int]:
         item = np.zeros(n_rows, dtype=np.int64)  # 0: the set has ended
         longer = size > position
         item[longer] = column.items[column.start[:-1][longer] + position] + 1
-        codes, _ = _renumbered(codes * width + item)
+        numbers, _ = _renumbered(codes * width + item)
+        codes = numbers.astype(np.int64)
     return codes, int(codes.max(initial=0)) + 1
 
 
@@ -217,8 +231,9 @@ def values_of(column: ReleasedColumn, n_rows: int) -> Values:
             continue
         label = column.labels[code]
         value = number_of.setdefault(read_label(label, column.kind), len(number_of))
-        labels += [[]] * (value == len(labels))
-        labels[value] = [*labels[value], label]
+        if value == len(labels):
+            labels.append([])
+        labels[value].append(label)
         value_of[code] = value
     has_missing = column.missing >= 0 and bool(occurs[column.missing])
     if has_missing:

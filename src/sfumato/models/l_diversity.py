@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release
 from sfumato.errors import PolicyError
-from sfumato.models.base import Verdict, column_name, exact_fraction, one_of, plain_number, whole_number
+from sfumato.models.base import Verdict, as_number, column_name, exact_fraction, one_of, plain_number, whole_number
 from sfumato.models.classes import (
     NEAR,
     Counts,
@@ -172,7 +172,7 @@ class LDiversity:
             classes,
             passes=passes,
             reached=reached,
-            required=float(self.exact_c if self.kind == "recursive" else self.exact_l),
+            required=as_number(self.exact_c if self.kind == "recursive" else self.exact_l),
             measure=_MEASURE[self.kind],
             bound="below" if self.kind == "recursive" else "at least",
             **facts,

@@ -15,7 +15,7 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, column_name, exact_fraction, one_of, plain_number
+from sfumato.models.base import Verdict, as_number, column_name, exact_fraction, one_of, plain_number
 from sfumato.models.classes import (
     LARGEST,
     Counts,
@@ -129,7 +129,7 @@ class TCloseness:
             classes,
             passes=at_most(numerator, denominator, self.exact_t),
             reached=(numerator / denominator).astype(np.float64),
-            required=float(self.exact_t),
+            required=as_number(self.exact_t),
             measure="largest distance",
             bound="at most",
             values=len(values),
@@ -255,7 +255,7 @@ def _hierarchical(column: ReleasedColumn, values: Values) -> _Ground:
     rank = np.full(len(leaf_of) + 1, len(leaf_of), dtype=np.int64)
     rank[order] = np.arange(len(order))
     layers = _layers(hierarchy, sorted(leaf_of), values.has_missing)
-    return _Ground(rank, len(values), 2 * hierarchy.height, partial(_sums_of_branches, layers))
+    return _Ground(rank, len(values), 2 * max(hierarchy.height, 1), partial(_sums_of_branches, layers))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,208 @@
+"""QS (c,l)-diversity: terms must not give away the label behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.knowledge import Knowledge
+from sfumato.data.release import Release
+from sfumato.errors import PolicyError, Unsatisfiable
+from sfumato.models.base import Verdict, column_name, exact_fraction, plain_number, whole_number
+from sfumato.models.classes import NEAR, classes_of
+from sfumato.models.linking import (
+    Beliefs,
+    Floats,
+    Index,
+    Judgement,
+    beliefs,
+    diversity_bounds,
+    exact_diversity,
+    largest_and_rest,
+    public_knowledge,
+    term_column,
+    weights_of,
+)
+
+MassesOf: TypeAlias = Callable[[int], list[int]]  # the exact masses of a group of a batch
+
+LARGEST_C = 10**12  # beyond, c only asks for l labels, and prints badly
+
+
+@dataclass(frozen=True, kw_only=True)
+class QSDiversity:
+    """In every group, the labels that public knowledge links to the released terms are well spread.
+
+    A record is linked to each label with a row in the knowledge table that contains all its terms, with equal belief in
+    each; a group's belief in a label is the mean over its records. With p1 >= p2 >= ... >= pm the beliefs other than 0,
+    a group passes when p1 <= c * (pl + ... + pm); fewer than `l` labels fail. A group in which nothing is linked to any
+    label passes: there is nothing to believe. Decisions are exact, on ties too.
+
+    Source: Shi, Xiong and Fung (2010), in the version of the report TR-2010-004.
+    Limit: it bounds how sure an intruder can be of a label, not how much surer than before.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.knowledge import PublicInputs
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> schema = Schema({
+    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
+    ... })
+    >>> knowledge = Knowledge.from_rows([("flu", ["cough", "fever"]), ("angina", ["fever", "sore throat"])])
+    >>> model = QSDiversity(column="symptoms", c=1, l=2)
+    >>> def judged(*symptoms):
+    ...     release = Release.from_table(pa.table({"age": ["20-29"] * len(symptoms), "symptoms": symptoms}), schema)
+    ...     object.__setattr__(release, "public", PublicInputs(knowledge))
+    ...     return model.audit(release)
+    >>> print(judged("cough|fever", "fever|sore throat"))
+    qs-diversity of 'symptoms' holds: most likely label over the unlikely ones 1, required at most 1 (1 group)
+    >>> print(judged("cough|fever", "fever"))
+    qs-diversity of 'symptoms' FAILS: most likely label over the unlikely ones 3, required at most 1 (1 of 1 group, 2 rows)
+    """
+
+    name: ClassVar[str] = "qs-diversity"
+
+    column: str
+    c: float | str | Fraction  # becomes an exact fraction
+    l: int
+
+    def __post_init__(self) -> None:
+        column_name(self.column, "column of qs-diversity")
+        c = exact_fraction(self.c, "c of qs-diversity")
+        if not 0 < c <= LARGEST_C:
+            raise PolicyError(
+                f"c of qs-diversity must be more than 0 and at most {LARGEST_C:,}, but was given as {self.c!r}.\n"
+                "Write a number such as c = 1: the most likely label is then no likelier than the unlikely ones together."
+            )
+        object.__setattr__(self, "c", c)
+        object.__setattr__(self, "l", whole_number(self.l, "l of qs-diversity", least=1, example=10))
+
+    @property
+    def exact_c(self) -> Fraction:
+        """The parameter c as it was written."""
+        return Fraction(self.c)
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        rest = "all labels" if self.l == 1 else f"all labels but the {self.l - 1:,} most likely"
+        sure = ""
+        if self.l > 1:
+            share = float(self.exact_c / (self.exact_c + 1))
+            sure = f", so nobody is surer of a label than {100 * share:.3g} %"
+        return (
+            f"In every group, the label that {self.column!r} makes most likely is at most {plain_number(self.exact_c)} "
+            f"times as likely as {rest} together{sure}."
+        )
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return (
+            "A rare label may become far likelier than it was before. And an intruder who matches terms in part, "
+            "knows which terms a person does not have, or holds other knowledge than this table is not covered."
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """The column of terms."""
+        return (self.column,)
+
+    def audit(self, release: Release) -> Verdict:
+        """Judge a release by what its terms are linked to in each group."""
+        column = term_column(release, self.column, self)
+        knowledge = public_knowledge(release, self)
+        classes = classes_of(release)
+        judgement = Judgement(classes, knowledge.unlinked)
+        fewest: int | None = None
+        for found in beliefs(classes.class_of, classes.size.size, column, Index(knowledge)):
+            masses_of = cache(lambda group, found=found: found.exact(group)[0])
+            largest, rest = largest_and_rest(found, self.l)
+            passes = self._holds(found, largest, rest, masses_of)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(found.vacuous, 0.0, largest / rest)
+            judgement.add(found, passes, ratio)
+            fewest = self._fewest(found, fewest, masses_of)
+        facts = {} if fewest is None else {"smallest_l": fewest}
+        return judgement.verdict(
+            self,
+            float(self.exact_c),
+            "most likely label over the unlikely ones",
+            labels=knowledge.n_labels,
+            **facts,
+        )
+
+    def _holds(self, found: Beliefs, largest: Floats, rest: Floats, masses_of: MassesOf) -> NDArray[np.bool_]:
+        c = self.exact_c
+        ours, theirs = weights_of(c)
+        slack = ours * rest - theirs * largest
+        passes = np.asarray(slack >= 0, dtype=np.bool_)
+        near = np.abs(slack) <= NEAR * found.linked
+        for group in np.flatnonzero(near & ~found.vacuous).tolist():
+            masses = masses_of(group)
+            passes[group] = masses[0] * c.denominator <= c.numerator * sum(masses[self.l - 1 :])
+        return passes
+
+    def _fewest(self, found: Beliefs, fewest: int | None, masses_of: MassesOf) -> int | None:
+        """Return the smallest l' of the groups so far; exact values are asked for only where they may be the smallest."""
+        low, high = diversity_bounds(found, self.exact_c, NEAR)
+        sure = low[(low == high) & ~found.vacuous]
+        if sure.size:
+            fewest = int(sure.min()) if fewest is None else min(fewest, int(sure.min()))
+        unsure = np.flatnonzero((low < high) & ~found.vacuous)
+        for group in unsure[np.argsort(low[unsure], kind="stable")].tolist():
+            if fewest is not None and low[group] >= fewest:
+                break
+            reached = exact_diversity(masses_of(group), self.exact_c)
+            fewest = reached if fewest is None else min(fewest, reached)
+        return fewest
+
+    def check_reachable(self, knowledge: Knowledge) -> None:
+        """Raise when no release can meet the requirement, with the nearest one that can be met."""
+        reach = reachable(self.exact_c, self.l, knowledge.n_labels)
+        if reach.holds:
+            return
+        nearest = []
+        if reach.nearest_l is not None:
+            nearest.append(f"l = {reach.nearest_l} with this c")
+        if reach.nearest_c is not None:
+            nearest.append(f"c = {plain_number(reach.nearest_c)} with this l")
+        raise Unsatisfiable(
+            f"qs-diversity of {self.column!r} is asked for with c = {plain_number(self.exact_c)} and l = {self.l:,}, but the "
+            f"knowledge table has {knowledge.n_labels:,} labels: with all terms removed, each is equally likely, and even "
+            f"that does not reach it.\nThe nearest that can be reached: {', or '.join(nearest)}."
+        )
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Whether some (c, l) can be met at all; if not, the largest l for this c and the smallest c for this l."""
+
+    holds: bool
+    nearest_l: int | None
+    nearest_c: Fraction | None
+
+
+def reachable(c: Fraction, l: int, n_labels: int) -> Reach:
+    """Return whether a release can meet (c,l)-diversity: with all terms removed, each of the labels is equally likely.
+
+    Nothing is better spread than that, so it decides: p1 = 1/e against c * (e - l + 1)/e.
+
+    >>> reachable(Fraction(1), 30, 3000).holds, reachable(Fraction(1), 3001, 3000)
+    (True, Reach(holds=False, nearest_l=3000, nearest_c=None))
+    >>> reachable(Fraction(1, 4), 8, 10)
+    Reach(holds=False, nearest_l=7, nearest_c=Fraction(1, 3))
+    """
+    left = n_labels - l + 1
+    most_l = (n_labels + 1) - -(-c.denominator // c.numerator)  # n + 1 - ceil(1 / c)
+    return Reach(
+        holds=c * left >= 1,
+        nearest_l=most_l if most_l >= 1 else None,
+        nearest_c=Fraction(1, left) if left >= 1 else None,
+    )
