@@ -9,8 +9,8 @@ int64 array. `Conditions` holds what is asked, as plain arrays with one entry pe
     RECURSIVE     largest count < a/b * (l-th largest + all smaller ones), strictly (Machanavajjhala et al. 2007)
     FREQUENCY     a/b * largest count <= N
     EQUAL         total variation between c/N and the reference <= a/b
-    ORDERED       sum of |cumulative difference| to the reference / (values - 1) <= a/b
-    HIERARCHICAL  sum over the edges of a tree of weight * |difference of mass below| / (2 * height) <= a/b
+    ORDERED       sum over the steps from value to value of |difference of mass up to there| / steps <= a/b
+    HIERARCHICAL  sum over the edges of a tree of levels spanned * |difference of mass below| / (2 * height) <= a/b
 
 and the size itself must be at least k. The reference is the whole table.
 
@@ -49,21 +49,22 @@ LARGEST = 2**53  # whole numbers up to here are exact in a float
     LAST,
     WHOLE,  # l of DISTINCT and RECURSIVE; l of ENTROPY if it is a whole number, else 0
     EXACT,  # 1: all terms of the comparison are whole numbers below 2**53
-    SCALE,  # distances: what the sum of differences is divided by
-    EDGE_FIRST,  # the condition's tree is edges[EDGE_FIRST:EDGE_LAST]
+    SCALE,  # distances: what the sum over edges is divided by
+    EDGE_FIRST,  # distances: edges[EDGE_FIRST:EDGE_LAST]
     EDGE_LAST,
 ) = range(8)
 WIDTH = 8
 
 
 class Conditions(NamedTuple):
-    """What every group must satisfy. Sizes: q conditions, v cells of the histogram, e edges of all trees together."""
+    """What every group must satisfy. Sizes: q conditions, v cells of a histogram, e edges of all distances together."""
 
     k: int
     rows: int  # rows of the whole table
     table: NDArray[np.int64]  # (q, WIDTH)
     bound: NDArray[np.float64]  # (q, 2): a and b of the fraction a/b, or its value and 1; for ENTROPY ln l and 1
-    edges: NDArray[np.int64]  # (e, 3): the cells below the edge, from and to, and the levels that it spans
+    edges: NDArray[np.int64]  # (e, 3): first and last cell (exclusive) whose mass crosses the edge, its weight;
+    #   ORDERED: the cells before count as well
     reference: NDArray[np.int64]  # (v,) the histogram of the whole table
 
     @property
@@ -84,6 +85,8 @@ class Condition(NamedTuple):
     column: int
     l: int = 0  # DISTINCT, RECURSIVE
     bound: Fraction | float = Fraction(0)
+    rank: Sequence[int] = ()  # ORDERED: the place of each value among all that count, occurring or not
+    places: int = 0  # ORDERED: how many count
     parent: Sequence[int] = ()  # HIERARCHICAL: a tree over the column's values, its leaves first, the root last
     level: Sequence[int] = ()
 
@@ -97,11 +100,9 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
     for i, condition in enumerate(wanted):
         first, last = int(offset[condition.column]), int(offset[condition.column + 1])
         bound = Fraction(condition.bound)
-        scale = {EQUAL: 2, ORDERED: max(last - first - 1, 1)}.get(condition.kind, 0)
+        scale, crossed = _edges(condition, last - first)
         edge_first = len(edges)
-        if condition.kind == HIERARCHICAL:
-            scale = 2 * max(int(condition.level[-1]), 1)
-            edges += [(first + low, first + high, levels) for low, high, levels in _edges(condition)]
+        edges += [(first + low, first + high, weight) for low, high, weight in crossed]
         growth = 2 * (scale + 1) * rows**2 if scale else rows
         exact = condition.kind != ENTROPY and max(bound.numerator, bound.denominator) * max(growth, 1) < LARGEST
         whole = condition.l
@@ -124,16 +125,26 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
     )
 
 
-def _edges(condition: Condition) -> list[tuple[int, int, int]]:
-    """Return (first leaf, last leaf + 1, levels spanned) of every edge of the condition's tree."""
+def _edges(condition: Condition, values: int) -> tuple[int, list[tuple[int, int, int]]]:
+    """Return what the distance's sum is divided by, and (first value, last value + 1, weight) of every edge."""
+    if condition.kind == EQUAL:
+        return 2, [(value, value + 1, 1) for value in range(values)]
+    if condition.kind == ORDERED:
+        in_order = sorted(range(values), key=condition.rank.__getitem__)
+        steps = np.diff([condition.rank[value] for value in in_order]).tolist()
+        pairs = zip(in_order, steps, strict=False)  # behind the last value all mass is the same
+        return max(condition.places - 1, 1), [(value, value + 1, step) for value, step in pairs]
+    if condition.kind != HIERARCHICAL:
+        return 0, []
     parent, level = condition.parent, condition.level
     nodes = len(parent)
-    low = [node if level[node] == 0 else nodes for node in range(nodes)]
-    high = [node + 1 if level[node] == 0 else 0 for node in range(nodes)]
+    low = [node if node < values else nodes for node in range(nodes)]
+    high = [node + 1 if node < values else 0 for node in range(nodes)]
     for node in range(nodes - 1):  # children come before their parents
         low[parent[node]] = min(low[parent[node]], low[node])
         high[parent[node]] = max(high[parent[node]], high[node])
-    return [(low[node], high[node], int(level[parent[node]]) - int(level[node])) for node in range(nodes - 1)]
+    spans = [(low[node], high[node], int(level[parent[node]]) - int(level[node])) for node in range(nodes - 1)]
+    return 2 * max(int(level[-1]), 1), spans
 
 
 @kernel
@@ -208,19 +219,13 @@ def _close(conditions, i, histogram, size):
         return True  # the whole table is at distance zero, whatever the margin
     # All sums below are the distance times scale, group size and table size: whole numbers.
     reference = conditions.reference
-    distance = 0.0
-    if conditions.table[i, KIND] == HIERARCHICAL:
-        for edge in range(conditions.table[i, EDGE_FIRST], conditions.table[i, EDGE_LAST]):
-            mass = 0.0
-            for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
-                mass += float(histogram[cell]) * rows - float(reference[cell]) * size
-            distance += conditions.edges[edge, 2] * abs(mass)
-    else:
-        keep = 1.0 if conditions.table[i, KIND] == ORDERED else 0.0  # whether masses add up from value to value
-        mass = 0.0
-        for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-            mass = mass * keep + float(histogram[cell]) * rows - float(reference[cell]) * size
-            distance += abs(mass)
+    keep = 1.0 if conditions.table[i, KIND] == ORDERED else 0.0  # whether masses add up from edge to edge
+    distance = mass = 0.0
+    for edge in range(conditions.table[i, EDGE_FIRST], conditions.table[i, EDGE_LAST]):
+        mass *= keep
+        for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
+            mass += float(histogram[cell]) * rows - float(reference[cell]) * size
+        distance += conditions.edges[edge, 2] * abs(mass)
     unit = float(size) * rows * conditions.table[i, SCALE]
     margin = 0.0 if conditions.table[i, EXACT] == 1 else MARGIN
     return conditions.bound[i, 1] * distance <= (conditions.bound[i, 0] - margin * conditions.bound[i, 1]) * unit

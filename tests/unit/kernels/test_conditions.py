@@ -32,6 +32,9 @@ HELPERS = ("_close", "holds_one", "first_failing")
 # Six values below three nodes below a root; the last value hangs directly below the root, as missing values do.
 PARENT = (6, 6, 7, 7, 7, 8, 8, 8, -1)
 LEVEL = (0, 0, 0, 0, 0, 0, 1, 2, 3)
+# The same six values in another order, among nine that could occur.
+RANK = (4, 1, 2, 8, 5, 7)
+PLACES = 9
 
 
 @pytest.fixture(params=["compiled", "plain"])
@@ -63,8 +66,8 @@ def slow(condition, counts, reference):
     if condition.kind == EQUAL:
         return sum(map(abs, difference)) / 2 <= condition.bound
     if condition.kind == ORDERED:
-        steps = (abs(sum(difference[: i + 1])) for i in range(len(counts)))
-        return sum(steps) / (len(counts) - 1) <= condition.bound
+        before = [sum(d for d, r in zip(difference, RANK, strict=True) if r <= place) for place in range(PLACES)]
+        return sum(map(abs, before)) / (PLACES - 1) <= condition.bound
 
     def below(leaf, node):
         return leaf == node or (leaf >= 0 and below(PARENT[leaf], node))
@@ -88,7 +91,9 @@ conditions_on = {
     ),
     FREQUENCY: st.builds(lambda j, l: Condition(FREQUENCY, j, bound=l), st.integers(0, 1), fractions),
     EQUAL: st.builds(lambda j, t: Condition(EQUAL, j, bound=t), st.integers(0, 1), shares),
-    ORDERED: st.builds(lambda j, t: Condition(ORDERED, j, bound=t), st.integers(0, 1), shares),
+    ORDERED: st.builds(
+        lambda j, t: Condition(ORDERED, j, bound=t, rank=RANK, places=PLACES), st.integers(0, 1), shares
+    ),
     HIERARCHICAL: st.builds(
         lambda j, t: Condition(HIERARCHICAL, j, bound=t, parent=PARENT, level=LEVEL), st.integers(0, 1), shares
     ),
@@ -139,7 +144,7 @@ def test_compiled_and_plain_tests_agree(kind, monkeypatch):
             RECURSIVE: Condition(RECURSIVE, 0, int(rng.integers(1, 5)), Fraction(int(rng.integers(1, 9)), 3)),
             FREQUENCY: Condition(FREQUENCY, 0, bound=Fraction(int(rng.integers(1, 12)), 3)),
             EQUAL: Condition(EQUAL, 0, bound=Fraction(int(rng.integers(1, 9)), 20)),
-            ORDERED: Condition(ORDERED, 0, bound=Fraction(int(rng.integers(1, 9)), 30)),
+            ORDERED: Condition(ORDERED, 0, bound=Fraction(int(rng.integers(1, 9)), 30), rank=RANK, places=PLACES),
             HIERARCHICAL: Condition(
                 HIERARCHICAL, 0, bound=Fraction(int(rng.integers(1, 9)), 20), parent=PARENT, level=LEVEL
             ),

@@ -1,0 +1,165 @@
+"""From models to what kernels test: k-anonymity, l-diversity and t-closeness of classes of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.schema import Kind, Role
+from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.kernels.conditions import (
+    DISTINCT,
+    ENTROPY,
+    EQUAL,
+    FREQUENCY,
+    HIERARCHICAL,
+    ORDERED,
+    RECURSIVE,
+    Condition,
+    Conditions,
+    cells_of,
+    first_failing,
+    make_conditions,
+)
+from sfumato.models import KAnonymity, LDiversity, TCloseness
+from sfumato.models.base import Policy, PrivacyModel, describe
+
+CLASS_MODELS: tuple[type[Any], ...] = (KAnonymity, LDiversity, TCloseness)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a policy asks of every class, in the arrays of kernels/conditions.py."""
+
+    conditions: Conditions
+    cell_of: NDArray[np.int32]  # (s, n): each row's place in a histogram, for each sensitive column
+    models: tuple[LDiversity | TCloseness, ...]  # (q,): where each condition comes from
+
+
+def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | None = None) -> Asked:
+    """Return what a policy asks of every class of the dataset, or of some of its rows; raise what is wrong with it."""
+    strange = sorted({model.name for model in policy if not isinstance(model, CLASS_MODELS)})
+    if strange:
+        raise PolicyError(
+            f"Classes of rows cannot be tested for {', '.join(strange)}.\n"
+            f"They can be tested for {', '.join(model.name for model in CLASS_MODELS)}.\n"
+            "Name another anonymizer for the requirement."
+        )
+    models: tuple[LDiversity | TCloseness, ...] = policy.of(LDiversity, TCloseness)
+    names = list(dict.fromkeys(model.sensitive for model in models))
+    columns = [_sensitive(dataset, name, models) for name in names]
+    codes = [column.codes if rows is None else column.codes[rows] for column in columns]
+    sizes = [len(column.labels) for column in columns]
+    n_rows = dataset.n_rows if rows is None else rows.size
+    conditions = make_conditions(
+        policy.k(),
+        n_rows,
+        [np.bincount(code, minlength=size) for code, size in zip(codes, sizes, strict=True)],
+        [_condition(dataset, model, names.index(model.sensitive)) for model in models],
+    )
+    return Asked(conditions, cells_of(codes, sizes, n_rows), models)
+
+
+def refuse_hopeless(asked: Asked) -> None:
+    """Raise Unsatisfiable when not even the whole table as one class has what is asked of every class."""
+    conditions, rows = asked.conditions, asked.conditions.rows
+    if not rows:
+        return
+    if rows < conditions.k:
+        raise Unsatisfiable(
+            f"k-anonymity asks for classes of at least {conditions.k:,} rows; the table has {rows:,}.\n"
+            "Lower k, or gather more rows."
+        )
+    failing = first_failing(conditions, conditions.reference, rows)
+    if failing >= 0:
+        model = asked.models[failing]
+        values = int(np.count_nonzero(_counts(conditions, int(failing))))
+        raise Unsatisfiable(
+            f"{_in_words(model)} does not even hold for all {rows:,} rows as one class: "
+            f"column {model.sensitive!r} has {values:,} different value(s), too few or too unevenly spread.\n"
+            "No way to form classes can satisfy it. Ask for less, or leave the requirement out."
+        )
+
+
+def _counts(conditions: Conditions, i: int) -> NDArray[np.int64]:
+    _, first, last = conditions.table[i, :3]
+    return conditions.reference[first:last]
+
+
+def _in_words(model: PrivacyModel) -> str:
+    given = describe(model)
+    name = given.pop("model")
+    return f"{name} ({', '.join(f'{key}={value}' for key, value in given.items())})"
+
+
+def _sensitive(dataset: Dataset, name: str, models: tuple[LDiversity | TCloseness, ...]) -> CodedColumn:
+    column = dataset.column(name)
+    if column.role is Role.QUASI_IDENTIFIER:
+        raise DataError(
+            f"A requirement is about column {name!r}, which is a quasi-identifier: it is the same throughout a class.\n"
+            "Give it the role 'sensitive', or ask it of another column."
+        )
+    if any(label == ROOT for code, label in enumerate(column.labels) if code != column.missing):
+        asked = ", ".join(sorted({model.name for model in models if model.sensitive == name}))
+        raise DataError(
+            f"{asked} is asked of column {name!r}, which holds {ROOT!r}: readers of a release take that for withheld.\n"
+            f"Give these cells another spelling, or list {ROOT!r} under missing = [...]."
+        )
+    return column
+
+
+def _condition(dataset: Dataset, model: LDiversity | TCloseness, at: int) -> Condition:
+    if isinstance(model, LDiversity):
+        if model.kind == "distinct":
+            return Condition(DISTINCT, at, l=int(model.exact_l))
+        if model.kind == "recursive":
+            return Condition(RECURSIVE, at, l=int(model.exact_l), bound=model.exact_c)
+        return Condition(ENTROPY if model.kind == "entropy" else FREQUENCY, at, bound=model.exact_l)
+    column = dataset.column(model.sensitive)
+    if model.distance == "equal":
+        return Condition(EQUAL, at, bound=model.exact_t)
+    if model.distance == "ordered":
+        rank, places = _ranks(dataset, column)
+        return Condition(ORDERED, at, bound=model.exact_t, rank=rank, places=places)
+    if column.tree is None:
+        raise DataError(
+            f"The hierarchical distance is asked of column {column.name!r}, which has no hierarchy.\n"
+            'Give it one in the plan, or ask for distance = "equal".'
+        )
+    return Condition(
+        HIERARCHICAL, at, bound=model.exact_t, parent=column.tree.parent.tolist(), level=column.tree.level.tolist()
+    )
+
+
+def _ranks(dataset: Dataset, column: CodedColumn) -> tuple[list[int], int]:
+    """Return the place of each code in the order of values, and how many places there are; missing comes last."""
+    spec = dataset.schema.spec(column.name)
+    domain = spec.domain if spec is not None else None
+    known: list[Any] = [label for code, label in enumerate(column.labels) if code != column.missing]
+    order = known  # codes stand in order already, unless a domain says otherwise
+    if column.kind is Kind.NUMBER:
+        known = [float(label) for label in known]
+        try:
+            order = sorted({float(label) for label in domain}) if domain is not None else sorted(known)
+        except ValueError:
+            raise DataError(
+                f"Column {column.name!r} holds numbers, but its declared domain has values that are none.\n"
+                'Correct the domain, or ask for distance = "equal".'
+            ) from None
+    elif domain is not None:
+        order = list(dict.fromkeys(domain))
+    elif column.hierarchy is None:
+        raise DataError(
+            f"The ordered distance is asked of column {column.name!r}, but nothing says in which order its values "
+            'stand.\nGive it domain = [lowest, ..., highest], or ask for distance = "equal".'
+        )
+    place = {value: rank for rank, value in enumerate(order)}
+    rank = [place[value] for value in known]
+    if column.missing >= 0:
+        rank.append(len(order))
+    return rank, len(order) + (column.missing >= 0)
