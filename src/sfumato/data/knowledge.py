@@ -1,34 +1,61 @@
 """Public knowledge: which terms (symptoms) go with which label (disease).
 
-A label may have several rows, each a set of terms that belongs to it; an intruder links a record to a label when one of the
-label's rows contains all terms of the record.
+A label may have several rows, each a set of terms that belongs to it; an intruder links a record to a label when one of
+the label's rows contains all terms of the record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, PolicyError, did_you_mean
 
 UNLINKED = ("linked", "zero", "forbid")
+SUM_TOLERANCE = 1e-9  # a prior sums to one up to this
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Knowledge:
-    """Rows of (label, set of terms). Labels, terms and rows are sorted, so the order of the source does not matter."""
+    """Rows of (label, set of terms). Labels, terms and rows are sorted, so the order of the source does not matter.
+
+    `unlinked` says what becomes of a record that no label explains:
+
+    | unlinked | a group's belief is the mean over |
+    | --- | --- |
+    | `linked` | its records that some label explains: the others tell nothing |
+    | `zero` | all its records: one that no label explains counts as belief in nothing, and dilutes the rest |
+    | `forbid` | as `linked`, and a group with a record that no label explains fails |
+    """
 
     labels: tuple[str, ...]
     terms: tuple[str, ...]
     label_of_row: NDArray[np.int32]  # (rows,), ascending
     start: NDArray[np.int64]  # (rows + 1,)
     items: NDArray[np.int32]  # terms of row r are items[start[r]:start[r + 1]], ascending
-    weight: NDArray[np.float64] | None = None  # (labels,), a given prior that sums to one; None: estimated from the data
+    weight: NDArray[np.float64] | None = (
+        None  # (labels,), a given prior that sums to one; None: estimated from the data
+    )
     unlinked: str = "linked"  # what a record counts that no label explains: linked | zero | forbid
+
+    def __post_init__(self) -> None:
+        if self.unlinked not in UNLINKED:
+            raise PolicyError(
+                f"unlinked of the knowledge table was given as {self.unlinked!r}, which is not known."
+                f"{did_you_mean(str(self.unlinked), UNLINKED)}\nChoose one of: {', '.join(UNLINKED)}."
+            )
+        if self.weight is not None:
+            object.__setattr__(self, "weight", _checked_weight(self.weight, len(self.labels)))
+
+    @property
+    def n_labels(self) -> int:
+        """How many different labels there are."""
+        return len(self.labels)
 
     @cached_property
     def term_of(self) -> dict[str, int]:
@@ -38,7 +65,7 @@ class Knowledge:
     @classmethod
     def from_rows(
         cls,
-        rows: Iterable[tuple[str, Sequence[str]]],
+        rows: Iterable[tuple[str, Iterable[str]]],
         *,
         weight: Mapping[str, float] | None = None,
         unlinked: str = "linked",
@@ -55,14 +82,10 @@ class Knowledge:
         labels = tuple(sorted({label for label, _ in distinct}))
         terms = tuple(sorted({term for _, row in distinct for term in row}))
         if not terms:
-            raise DataError(f"The knowledge table has {len(labels):,} labels but not one term.\nName the column of terms.")
+            raise DataError(
+                f"The knowledge table has {len(labels):,} labels but not one term.\nName the column of terms."
+            )
         label_of, term_of = ({name: number for number, name in enumerate(names)} for names in (labels, terms))
-        prior = None
-        if weight is not None:
-            absent = sum(label not in weight for label in labels)
-            if absent:
-                raise DataError(f"The prior misses {absent:,} of {len(labels):,} labels.\nGive each label a weight.")
-            prior = np.array([weight[label] for label in labels], dtype=np.float64)
         size = [len(row) for _, row in distinct]
         return cls(
             labels=labels,
@@ -70,17 +93,82 @@ class Knowledge:
             label_of_row=np.array([label_of[label] for label, _ in distinct], dtype=np.int32),
             start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
             items=np.array([term_of[term] for _, row in distinct for term in row], dtype=np.int32),
-            weight=prior,
+            weight=None if weight is None else _weight_of(labels, weight),
             unlinked=unlinked,
         )
 
 
+def _weight_of(labels: tuple[str, ...], weight: Mapping[str, float]) -> NDArray[np.float64]:
+    absent = sum(label not in weight for label in labels)
+    if absent:
+        raise DataError(f"The prior misses {absent:,} of {len(labels):,} labels.\nGive each label a weight.")
+    beyond = len(weight) - len(labels)
+    if beyond:
+        raise DataError(
+            f"The prior gives weight to {beyond:,} labels that the knowledge table of {len(labels):,} does not have.\n"
+            "Leave them out, and let the weights of the others sum to one."
+        )
+    return np.array([weight[label] for label in labels], dtype=np.float64)
+
+
+def _checked_weight(weight: NDArray[np.float64], n_labels: int) -> NDArray[np.float64]:
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.shape != (n_labels,):
+        raise DataError(
+            f"The prior has {weight.size:,} weights, the knowledge table {n_labels:,} labels.\n"
+            "Give each label a weight."
+        )
+    wrong = int((~np.isfinite(weight) | (weight < 0)).sum())
+    if wrong:
+        raise DataError(
+            f"The prior has {wrong:,} of {n_labels:,} weights that are negative or no number.\n"
+            "A weight is a probability, from 0 to 1."
+        )
+    total = math.fsum(weight)
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise DataError(
+            f"The prior must sum to one, but the weights of the {n_labels:,} labels sum to {total:.12g}.\n"
+            "Divide each weight by this sum if that is what they mean; nothing is rescaled here."
+        )
+    return weight
+
+
 @dataclass(frozen=True, eq=False)
 class PublicInputs:
-    """What everybody knows besides the release; audits may use it."""
+    """What everybody knows besides the release; audits may use it.
+
+    The prior sums to one, or to less when it was estimated with `unlinked = "zero"`.
+    """
 
     knowledge: Knowledge | None = None
     prior: NDArray[np.float64] | None = None  # (labels,) of the knowledge table: what an intruder believed before
+
+    def __post_init__(self) -> None:
+        if self.prior is None:
+            return
+        if self.knowledge is None:
+            raise DataError(
+                "A prior was given without a knowledge table, so its labels are not known.\nGive the table as well."
+            )
+        prior = np.asarray(self.prior, dtype=np.float64)
+        if prior.shape != (self.knowledge.n_labels,):
+            raise DataError(
+                f"The prior has {prior.size:,} weights, the knowledge table {self.knowledge.n_labels:,} labels.\n"
+                "Give each label a weight, in the order of the table's labels."
+            )
+        if not np.isfinite(prior).all() or (prior < 0).any() or math.fsum(prior) > 1 + SUM_TOLERANCE:
+            raise DataError(
+                "The prior is no distribution: a weight is negative or no number, or all together exceed one.\n"
+                "Estimate it from the original, or give weights that sum to one."
+            )
+        object.__setattr__(self, "prior", prior)
+
+    @property
+    def belief(self) -> NDArray[np.float64] | None:
+        """What an intruder believed before the release, shape (labels,): the prior, else the weights of the table."""
+        if self.prior is not None or self.knowledge is None:
+            return self.prior
+        return self.knowledge.weight
 
 
 NOTHING_PUBLIC = PublicInputs()

@@ -1,11 +1,11 @@
 """What an intruder with a knowledge table believes about each group of a release.
 
-A record is linked to a label when a row of the label contains all its terms; a group's belief in a label is the mean of its
-records' 1/|K|, where K are the labels that a record is linked to. Everything here starts from released terms and the public
-table. It shares no code with the anonymizers, so a mistake there shows here.
+A record is linked to a label when a row of the label contains all its terms; a group's belief in a label is the mean of
+its records' 1/|K|, where K are the labels that a record is linked to. Everything here starts from released terms and
+the public table. It shares no code with the anonymizers, so a mistake there shows here.
 
-Sizes: n rows of the release, g groups, e labels. Groups are worked on in batches, each of which links its different term
-sets once, so that memory follows the batch and not the release.
+Sizes: n rows, b groups of a batch. Groups are worked on in batches, each of which links its different term sets once:
+memory follows the batch and not the release.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel, Verdict
 from sfumato.models.classes import Classes, Integers
 
-BATCH = 1 << 22  # links that a batch of groups may have at most, unless one group alone has more
+BATCH = 1 << 19  # links that a batch of groups may have at most, unless one group alone has more
 DENSE = 1 << 28  # cells of a term-by-row table that is kept as bits (32 MB); beyond, rows are looked up in sorted lists
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ def _check_sets(column: CodedSets, n_rows: int) -> None:
 class Index:
     """A knowledge table, ready to be searched: its rows by term.
 
-    Terms are numbered anew from the rarest to the most frequent, so the first term of a sorted set has the shortest list.
+    Terms are numbered anew, the rarest first, so the first term of a sorted set has the shortest list.
     """
 
     def __init__(self, knowledge: Knowledge, *, dense: int = DENSE) -> None:
@@ -133,7 +133,7 @@ class Index:
         """Return for each pair whether the row has the term."""
         if self._bits is not None:
             byte = self._bits[rank * self._width + (row >> 3)]
-            return (byte >> (row & 7).astype(np.uint8)) & 1 == 1
+            return np.asarray((byte >> (row & 7).astype(np.uint8)) & 1 == 1)
         key = rank * self.n_rows + row
         place = np.minimum(np.searchsorted(self._keys, key), self._keys.size - 1)
         return np.asarray(self._keys[place] == key)
@@ -179,7 +179,7 @@ class Links:
     @cached_property
     def size(self) -> Integers:
         """How many labels each set is linked to: |K|."""
-        return np.diff(self.start)
+        return np.asarray(np.diff(self.start), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class TermSets:
 def _ranges(first: Integers, count: Integers) -> Integers:
     """Return first[0], first[0] + 1, ... (count[0] of them), first[1], ..."""
     end = np.cumsum(count)
-    return np.arange(end[-1] if end.size else 0) + np.repeat(first - (end - count), count)
+    return np.asarray(np.arange(end[-1] if end.size else 0) + np.repeat(first - (end - count), count), dtype=np.int64)
 
 
 class Terms:
@@ -229,7 +229,7 @@ class Terms:
             self.cost[filled] = np.minimum.reduceat(length_of_code[self.items], self.start[filled])
 
     def distinct(self, rows: Integers) -> tuple[TermSets, Integers]:
-        """Return the different sets of some rows, none of which is empty or has unknown terms, and the set of each row."""
+        """Return the different sets of some rows and the set of each row; rows have terms, all of them known."""
         size = np.diff(self.start)[rows]
         rank = self.rank_of_code[self.items[_ranges(self.start[rows], size)]]
         keys = np.repeat(np.arange(rows.size), size) * self.index.n_terms + rank
@@ -275,8 +275,8 @@ def _distinct_runs(start: Integers, items: Integers, width: int) -> tuple[Intege
 class Beliefs:
     """What is believed about some groups, not yet divided by how many records count.
 
-    The mass of label x in group i is the sum of 1/|K| over the group's records that are linked to x. Records without terms
-    are linked to every label: they are counted in `whole` and left out of `mass`, which stays sparse.
+    The mass of label x in group i is the sum of 1/|K| over the group's records that are linked to x. Records without
+    terms are linked to every label: they are counted in `whole` and left out of `mass`, which stays sparse.
     """
 
     group: Integers  # (b,): numbers of the groups
@@ -292,7 +292,7 @@ class Beliefs:
     @property
     def vacuous(self) -> NDArray[np.bool_]:
         """Whether a group has no record that is linked to anything, shape (b,)."""
-        return self.linked == 0
+        return np.asarray(self.linked == 0)
 
     @property
     def offset(self) -> Floats:
@@ -309,7 +309,7 @@ class Beliefs:
         return np.maximum(self.rows if unlinked == "zero" else self.linked, 1).astype(np.float64)
 
     def falling(self) -> Iterator[tuple[Integers, Floats]]:
-        """Yield (groups, masses): groups of much the same support, masses without the offset, largest first, 0 behind."""
+        """Yield (groups, masses) of groups with much the same support: masses without the offset, falling, then 0."""
         support = np.diff(self.start)
         width = np.maximum(1, 2 ** np.ceil(np.log2(np.maximum(support, 1))).astype(np.int64))
         for columns in np.unique(width).tolist():
@@ -336,8 +336,8 @@ class Beliefs:
         scale = math.lcm(*{size for _, size in count}, self.n_labels if whole else 1)
         offset = scale // self.n_labels * whole if whole else 0
         mass: Counter[int] = Counter()
-        for (of_label, size), records_of in count.items():
-            mass[of_label] += records_of * (scale // size)
+        for (of_label, of_size), records_of in count.items():
+            mass[of_label] += records_of * (scale // of_size)
         masses = sorted((value + offset for value in mass.values()), reverse=True)
         if whole:
             masses += [offset] * (self.n_labels - len(masses))
@@ -492,7 +492,7 @@ def estimated_prior(sets: CodedSets, knowledge: Knowledge) -> Floats:
             "Check that terms are spelled as in the table and that the separator is right, or give a prior."
         )
     prior[whole.label] = whole.mass
-    return (prior + whole.offset[0]) / whole.divisor(knowledge.unlinked)[0]
+    return np.asarray((prior + whole.offset[0]) / whole.divisor(knowledge.unlinked)[0])
 
 
 # Measures of a group.
@@ -512,7 +512,7 @@ def largest_and_rest(found: Beliefs, l: int) -> tuple[Floats, Floats]:
 
 
 def diversity_bounds(found: Beliefs, c: Fraction, near: float) -> tuple[Integers, Integers]:
-    """Return two bounds of l', the largest l with p1 <= c (p_l + ...), both of shape (b,); equal unless there is a tie."""
+    """Return two bounds of l', the largest l with p1 <= c (p_l + ...), both of shape (b,); they differ near ties."""
     ours, theirs = weights_of(c)
     offset, nonzero = found.offset, np.diff(found.start)
     low, high = np.zeros(found.group.size, np.int64), np.zeros(found.group.size, np.int64)
@@ -537,8 +537,8 @@ def diversity_bounds(found: Beliefs, c: Fraction, near: float) -> tuple[Integers
 def exact_diversity(masses: list[int], c: Fraction) -> int:
     """Return l' of a group, given its masses, largest first.
 
-    >>> exact_diversity([3, 2, 1], Fraction(1)), exact_diversity([3, 2, 1], Fraction(1, 3)), exact_diversity([1], Fraction(1, 2))
-    (2, 1, 0)
+    >>> [exact_diversity([3, 2, 1], c) for c in (Fraction(1), Fraction(1, 2), Fraction(1, 3))]
+    [2, 1, 0]
     """
     rest, reached = sum(masses), 0
     for l, mass in enumerate(masses, start=1):
@@ -565,9 +565,9 @@ def distances(found: Beliefs, prior: Floats, unlinked: str, exact_near: float | 
     group_of = np.repeat(np.arange(found.group.size), np.diff(found.start))
     share = found.mass / divisor[group_of]
     gain = share * (share + 2 * (offset[group_of] - prior[found.label]))
-    square = np.bincount(group_of, weights=gain, minlength=found.group.size)
-    square += found.n_labels * offset**2 - 2 * offset * prior.sum() + prior @ prior
-    distance = np.sqrt(np.maximum(square, 0))
+    everywhere = found.n_labels * offset**2 - 2 * offset * prior.sum() + prior @ prior
+    square = everywhere + np.bincount(group_of, weights=gain, minlength=found.group.size)
+    distance: Floats = np.sqrt(np.maximum(square, 0))
     unsure = distance < 1e-3
     if exact_near is not None:
         unsure |= np.abs(distance - exact_near) < 1e-8

@@ -28,8 +28,8 @@ class QSCloseness:
     """In every group, what an intruder believes about labels stays within a distance `t` of what was believed before.
 
     Beliefs follow from the released terms and the knowledge table as in `QSDiversity`. The prior is public: given with
-    the knowledge table, or estimated once from the original. The distance is Euclidean, over all labels of the table, so
-    no single belief moves by more than `t`. A group in which nothing is linked to any label passes.
+    the knowledge table, or estimated once from the original. The distance is Euclidean, over all labels of the table,
+    so no single belief moves by more than `t`. A group in which nothing is linked to any label passes.
 
     Source: Shi, Xiong and Fung (2010).
     Limit: what the prior gives away, it gives away; and removing as little as possible tells where removal was needed.
@@ -78,16 +78,16 @@ class QSCloseness:
     def promise(self) -> str:
         """What holds when the audit passes."""
         return (
-            f"Whoever looks up {self.column!r} in the knowledge table changes their belief about any person and any label "
-            f"by at most {plain_number(self.exact_t)}."
+            f"Whoever looks up {self.column!r} in the knowledge table changes their belief about any person and any "
+            f"label by at most {plain_number(self.exact_t)}."
         )
 
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
         return (
-            "The prior is taken as known to all: what it gives away, it gives away. And an intruder who matches terms in "
-            "part, knows which terms a person does not have, or holds other knowledge than this table is not covered."
+            "The prior is taken as known to all: what it gives away, it gives away. And an intruder who matches terms "
+            "in part, knows which terms a person does not have, or knows more than this table is not covered."
         )
 
     @property
@@ -102,7 +102,7 @@ class QSCloseness:
         prior = public_inputs(release).belief
         if prior is None:
             raise DataError(
-                f"qs-closeness is asked of column {self.column!r}, but nothing says what was believed before the release.\n"
+                f"qs-closeness is asked of column {self.column!r}, but nothing says what was believed before.\n"
                 "Give the knowledge table a column of weights, or estimate the prior from the original."
             )
         t = float(self.exact_t)

@@ -61,9 +61,9 @@ class QSDiversity:
     ...     object.__setattr__(release, "public", PublicInputs(knowledge))
     ...     return model.audit(release)
     >>> print(judged("cough|fever", "fever|sore throat"))
-    qs-diversity of 'symptoms' holds: most likely label over the unlikely ones 1, required at most 1 (1 group)
+    qs-diversity of 'symptoms' holds: most likely label over the rest 1, required at most 1 (1 group)
     >>> print(judged("cough|fever", "fever"))
-    qs-diversity of 'symptoms' FAILS: most likely label over the unlikely ones 3, required at most 1 (1 of 1 group, 2 rows)
+    qs-diversity of 'symptoms' FAILS: most likely label over the rest 3, required at most 1 (1 of 1 group, 2 rows)
     """
 
     name: ClassVar[str] = "qs-diversity"
@@ -78,7 +78,7 @@ class QSDiversity:
         if not 0 < c <= LARGEST_C:
             raise PolicyError(
                 f"c of qs-diversity must be more than 0 and at most {LARGEST_C:,}, but was given as {self.c!r}.\n"
-                "Write a number such as c = 1: the most likely label is then no likelier than the unlikely ones together."
+                "Write a number such as c = 1: the most likely label is then no likelier than the rest together."
             )
         object.__setattr__(self, "c", c)
         object.__setattr__(self, "l", whole_number(self.l, "l of qs-diversity", least=1, example=10))
@@ -133,7 +133,7 @@ class QSDiversity:
         return judgement.verdict(
             self,
             float(self.exact_c),
-            "most likely label over the unlikely ones",
+            "most likely label over the rest",
             labels=knowledge.n_labels,
             **facts,
         )
@@ -150,7 +150,7 @@ class QSDiversity:
         return passes
 
     def _fewest(self, found: Beliefs, fewest: int | None, masses_of: MassesOf) -> int | None:
-        """Return the smallest l' of the groups so far; exact values are asked for only where they may be the smallest."""
+        """Return the smallest l' of the groups so far; only what may be the smallest is computed exactly."""
         low, high = diversity_bounds(found, self.exact_c, NEAR)
         sure = low[(low == high) & ~found.vacuous]
         if sure.size:
@@ -174,9 +174,9 @@ class QSDiversity:
         if reach.nearest_c is not None:
             nearest.append(f"c = {plain_number(reach.nearest_c)} with this l")
         raise Unsatisfiable(
-            f"qs-diversity of {self.column!r} is asked for with c = {plain_number(self.exact_c)} and l = {self.l:,}, but the "
-            f"knowledge table has {knowledge.n_labels:,} labels: with all terms removed, each is equally likely, and even "
-            f"that does not reach it.\nThe nearest that can be reached: {', or '.join(nearest)}."
+            f"qs-diversity of {self.column!r} is asked for with c = {plain_number(self.exact_c)} and l = {self.l:,}, "
+            f"but the knowledge table has {knowledge.n_labels:,} labels: with all terms removed, each is equally "
+            f"likely, and even that does not reach it.\nThe nearest that can be reached: {', or '.join(nearest)}."
         )
 
 
