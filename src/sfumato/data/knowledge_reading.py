@@ -1,0 +1,231 @@
+"""From a file to a knowledge table.
+
+Terms are written in one of two ways, and it shows which:
+
+| file | means |
+| --- | --- |
+| a cell holds several terms (`fever|cough`), or a list | each line is a row; a label on several lines has several rows |
+| a cell holds one term | all lines of a label together are its one row |
+
+A label with several rows is linked when *one* of them contains all terms of a record, so taking one way for the other
+would hide links. That is why cells that look like several terms are refused when no separator is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from sfumato.data.encoding import text_codes
+from sfumato.data.hierarchy import some
+from sfumato.data.knowledge import Knowledge
+from sfumato.data.reading import Source, read_columns, read_table
+from sfumato.errors import DataError, did_you_mean
+from sfumato.progress import SILENT, Progress
+
+FROM_DATA = "data"  # as a prior: estimate it from the original
+_SEPARATORS = ("|", ";", ",")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeSource:
+    """Where a knowledge table is and how it is written: what a plan says under [knowledge]."""
+
+    path: Path
+    label: str  # the column of labels
+    terms: str  # the column of terms
+    separator: str | None = None  # between the terms of a cell
+    prior: str = FROM_DATA  # a column of weights, or "data"
+    unlinked: str = "linked"
+
+    def read(self, progress: Progress = SILENT) -> Knowledge:
+        """Read the table."""
+        return read_knowledge(
+            self.path,
+            label=self.label,
+            terms=self.terms,
+            separator=self.separator,
+            prior=self.prior,
+            unlinked=self.unlinked,
+            progress=progress,
+        )
+
+
+def read_knowledge(
+    source: Source | Path | str,
+    *,
+    label: str,
+    terms: str,
+    separator: str | None = None,
+    prior: str = FROM_DATA,
+    unlinked: str = "linked",
+    progress: Progress = SILENT,
+) -> Knowledge:
+    r"""Read a knowledge table from a CSV, TSV, Parquet or Arrow file; `separator` stands between the terms of a cell.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "diseases.csv"
+    ...     _ = path.write_text("disease,symptoms,share\nflu,fever|cough,0.75\ncold,cough,0.25\n")
+    ...     table = read_knowledge(path, label="disease", terms="symptoms", separator="|", prior="share")
+    >>> table.labels, table.terms, table.weight.tolist()
+    (('cold', 'flu'), ('cough', 'fever'), [0.25, 0.75])
+    """
+    if not isinstance(source, Source):
+        source = Source(path=Path(source))
+    wanted = {"label": label, "terms": terms} | ({} if prior == FROM_DATA else {"prior": prior})
+    found = read_columns(source)
+    _check_columns(wanted, found, source.path)
+    unused = frozenset(found) - frozenset(wanted.values())
+    table = read_table(source, drop=unused, progress=progress)
+    return knowledge_from_table(
+        table,
+        label=label,
+        terms=terms,
+        separator=separator,
+        prior=prior,
+        unlinked=unlinked,
+        missing=source.missing,
+        name=str(source.path),
+    )
+
+
+def knowledge_from_table(
+    table: pa.Table,
+    *,
+    label: str,
+    terms: str,
+    separator: str | None = None,
+    prior: str = FROM_DATA,
+    unlinked: str = "linked",
+    missing: Sequence[str] = ("",),
+    name: str = "The knowledge table",
+) -> Knowledge:
+    """Take an Arrow table as knowledge; the columns mean what they mean to `read_knowledge`."""
+    wanted = {"label": label, "terms": terms} | ({} if prior == FROM_DATA else {"prior": prior})
+    _check_columns(wanted, table.column_names, name)
+    if not table.num_rows:
+        raise DataError(
+            f"{name} was to hold public knowledge, but has no rows.\nIt needs rows of a label and its terms."
+        )
+    label_of = _labels(table.column(label), label, missing, name)
+    cells, single = _cells(table.column(terms), terms, separator, missing, label_of, name)
+    weight = None if prior == FROM_DATA else _weights(table.column(prior), prior, label_of, name)
+    if single:
+        joined: dict[str, list[str]] = {of: [] for of in label_of}
+        for of, cell in zip(label_of, cells, strict=True):
+            joined[of].extend(cell)
+        return Knowledge.from_rows(joined.items(), weight=weight, unlinked=unlinked)
+    return Knowledge.from_rows(zip(label_of, cells, strict=True), weight=weight, unlinked=unlinked)
+
+
+def _check_columns(wanted: dict[str, str], found: Sequence[str], where: Path | str) -> None:
+    problems = [
+        f"{where} lacks the column {name!r}, which [knowledge] names as {key}.{did_you_mean(name, found)}"
+        for key, name in wanted.items()
+        if name not in found
+    ]
+    if problems:
+        raise DataError("\n".join([*problems, f"It has: {some(list(found), 20)}."]))
+    names = list(wanted.values())
+    if len(set(names)) < len(names):
+        raise DataError(
+            f"[knowledge] gives {', '.join(wanted)} as {some(names)}: one column cannot be two of them.\n"
+            "Name a column for each."
+        )
+
+
+def _texts(array: pa.ChunkedArray, missing: Sequence[str]) -> list[str | None]:
+    """Return the text of each cell without blanks around it, None where it is missing."""
+    codes, labels, _ = text_codes(array, missing)
+    texts: list[str | None] = [label.strip() or None for label in labels]
+    texts.append(None)
+    return [texts[code] for code in codes.tolist()]
+
+
+def _labels(array: pa.ChunkedArray, column: str, missing: Sequence[str], name: str) -> list[str]:
+    if pa.types.is_nested(array.type):
+        raise DataError(f"Column {column!r} of {name} holds lists, but each row needs one label.\nName another column.")
+    texts = _texts(array, missing)
+    labels = [text for text in texts if text is not None]
+    if len(labels) < len(texts):
+        raise DataError(
+            f"Column {column!r} of {name} has no label in {len(texts) - len(labels):,} of {len(texts):,} rows.\n"
+            "Give each row its label, or leave these rows out."
+        )
+    return labels
+
+
+def _cells(
+    array: pa.ChunkedArray,
+    column: str,
+    separator: str | None,
+    missing: Sequence[str],
+    label_of: list[str],
+    name: str,
+) -> tuple[list[list[str]], bool]:
+    """Return the terms of each row, and whether each cell holds one term, of which a label has several rows."""
+    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
+        lists = [[str(term).strip() for term in cell or () if term is not None] for cell in array.to_pylist()]
+        return [[term for term in cell if term] for cell in lists], False
+    if pa.types.is_nested(array.type):
+        raise DataError(f"Column {column!r} of {name} holds neither text nor lists.\nName the column of terms.")
+    if separator == "":
+        raise DataError("The separator of [knowledge] is empty.\nGive what stands between two terms, such as |.")
+    texts = _texts(array, missing)
+    repeated = len(set(label_of)) < len(label_of)
+    if separator is None:
+        if not repeated:
+            _refuse_several_terms(texts, column, name)
+        return [[] if text is None else [text] for text in texts], True
+    cells = [[] if text is None else [term.strip() for term in text.split(separator)] for text in texts]
+    cells = [[term for term in cell if term] for cell in cells]
+    # Where no cell holds two terms, a label on several lines lists its terms one by one: the separator is not in use.
+    return cells, repeated and all(len(cell) < 2 for cell in cells)
+
+
+def _refuse_several_terms(texts: list[str | None], column: str, name: str) -> None:
+    """Raise when each label stands on one line and most lines look as if they had several terms."""
+    filled = [text for text in texts if text is not None]
+    for separator in _SEPARATORS:
+        several = sum(separator in text for text in filled)
+        if filled and 2 * several > len(filled):
+            raise DataError(
+                f"Column {column!r} of {name} was to be read with one term in each cell, but {several:,} of "
+                f"{len(filled):,} cells contain {separator!r}, and each label has one line only.\n"
+                f"Write separator = {separator!r} under [knowledge] if that stands between two terms."
+            )
+
+
+def _weights(array: pa.ChunkedArray, column: str, label_of: list[str], name: str) -> dict[str, float]:
+    """Return the prior of each label; a label on several lines has the same weight on each."""
+    if pa.types.is_nested(array.type):
+        raise DataError(f"Column {column!r} of {name} holds lists, not weights.\nName the column of weights.")
+    weight: dict[str, float] = {}
+    wrong = 0
+    differing = set()
+    for label, text in zip(label_of, _texts(array, ("",)), strict=True):
+        if text is None:
+            continue
+        try:
+            number = float(text)
+        except ValueError:
+            wrong += 1
+            continue
+        if weight.setdefault(label, number) != number:
+            differing.add(label)
+    if wrong:
+        raise DataError(
+            f"Column {column!r} of {name} was given as prior, but {wrong:,} of its {len(label_of):,} cells are no "
+            "numbers.\n"
+            'Correct them, or write prior = "data" to estimate the prior from the original.'
+        )
+    if differing:
+        raise DataError(
+            f"Column {column!r} of {name} was given as prior, but {len(differing):,} labels have different weights on "
+            "different lines.\nWrite the weight of a label on one of its lines, or the same on all."
+        )
+    return weight
