@@ -60,5 +60,5 @@ def text(value: object) -> str:
 
 def measurement(facts: Facts, name: str) -> Facts:
     """Return the measurement with this name, empty when it was not made."""
-    found = (entry for entry in mappings(facts.get("measurements")) if entry.get("metric") == name)
+    found = (entry for entry in mappings(facts.get("measurements")) if entry.get("name") == name)
     return next(found, NOTHING)

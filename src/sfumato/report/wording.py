@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sfumato.report.reading import number
 
-UNKNOWN = "–"
+UNKNOWN = "\N{EN DASH}"
 
 
 def count(value: object) -> str:
@@ -40,29 +40,29 @@ def figure(value: object) -> str:
 
 
 def share(value: object) -> str:
-    """Return a share as a percentage; small ones keep a digit that says something.
+    """Return a share as a percentage with about three digits; what is nearly nothing or nearly all is not rounded away.
 
-    >>> share(0.0305), share(1), share(0), share(0.00004), share(0.9996)
-    ('3.1%', '100%', '0%', '<0.01%', '99.96%')
+    >>> share(0.0305), share(1), share(0), share(0.19), share(0.456), share(0.00004), share(0.99997)
+    ('3.05%', '100%', '0%', '19%', '45.6%', '<0.01%', '>99.9%')
     """
     found = number(value)
     if found is None:
         return UNKNOWN
     percent = 100 * found
-    if percent == round(percent):
+    if abs(percent - round(percent)) < 1e-9:
         return f"{percent:,.0f}%"
     if 0 < percent < 0.01:
         return "<0.01%"
-    if percent < 0.1 or 99.9 <= percent < 100:
-        return f"{min(percent, 99.99) if percent < 100 else percent:.2f}%"
-    return f"{percent:,.1f}%"
+    if 99.9 < percent < 100:
+        return ">99.9%"
+    return f"{percent:,.2f}%" if abs(percent) < 10 else f"{percent:,.1f}%"
 
 
 def seconds(value: object) -> str:
     """Return a duration.
 
-    >>> seconds(0.0123), seconds(2.345), seconds(75), seconds(7300)
-    ('12 ms', '2.3 s', '1 min 15 s', '2 h 2 min')
+    >>> seconds(0.0123), seconds(2.345), seconds(75), seconds(7380)
+    ('12 ms', '2.3 s', '1 min 15 s', '2 h 3 min')
     """
     found = number(value)
     if found is None:
@@ -105,3 +105,54 @@ def shortened(label: str, length: int) -> str:
         return label
     tail = (length - 1) // 2
     return label[: length - 1 - tail] + "…" + label[len(label) - tail :]
+
+
+def apart(one: object, other: object) -> tuple[str, str]:
+    """Return two numbers as short text, with as many digits as it takes to tell them apart.
+
+    >>> apart(0.19999, 0.2), apart(5, 5), apart(None, 0.5)
+    (('0.19999', '0.2'), ('5', '5'), ('–', '0.5'))
+    """
+    first, second = number(one), number(other)
+    if first is None or second is None or first == second:
+        return figure(first), figure(second)
+    shown = (figure(first), figure(second))
+    for digits in (5, 7, 10, 17):
+        if shown[0] != shown[1]:
+            break
+        shown = (f"{first:,.{digits}g}", f"{second:,.{digits}g}")
+    return shown
+
+
+def amount(value: object, unit: str) -> str:
+    """Return a number in its unit; "share" stands for 0..1.
+
+    >>> amount(0.125, "share"), amount(1757368, "rows"), amount(0.5, ""), amount(None, "rows")
+    ('12.5%', '1,757,368 rows', '0.5', '–')
+    """
+    if unit == "share":
+        return share(value)
+    return f"{figure(value)} {unit}" if unit and number(value) is not None else figure(value)
+
+
+def plain(value: object, most: int = 8) -> str:
+    """Return any plain data as short text.
+
+    >>> plain(True), plain([1, 2.5]), plain({"a": None, "b": "x"}), plain(list(range(20)), 3)
+    ('yes', '1, 2.5', 'a: none, b: x', '0, 1, 2 and 17 more')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return figure(value)
+    if isinstance(value, Mapping):
+        parts = [f"{name}: {plain(item, most)}" for name, item in value.items()]
+    elif isinstance(value, list | tuple):
+        parts = [plain(item, most) for item in value]
+    else:
+        return str(value)
+    return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

@@ -1,0 +1,84 @@
+"""The holder's report: one HTML page that needs nothing but itself.
+
+Everything on it comes from the facts of a run (private/run.json) and is escaped. A part whose facts are missing is left
+out; a part whose facts cannot be read says so and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from sfumato.report import sections
+from sfumato.report.reading import Facts, mapping, text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+# The parts after the verdict, in order; each is also the name of its template and of its anchor.
+PARTS: dict[str, tuple[str, Callable[[Facts], Any]]] = {
+    "promises": ("What is promised", sections.promises),
+    "risks": ("Who could still be found", sections.risks),
+    "losses": ("What was lost", sections.losses),
+    "pictures": ("Before and after", sections.pictures),
+    "columns": ("The columns", sections.columns),
+    "making": ("How it was made", sections.making),
+    "again": ("How to reproduce it", sections.again),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One part of the page."""
+
+    id: str
+    title: str
+    content: Any
+    broken: str = ""  # what went wrong, when its facts could not be read
+
+
+def render(facts: Mapping[str, Any]) -> str:
+    """Return the page of a run.
+
+    >>> page = render({"verdicts": [{"model": "k-anonymity", "satisfied": True}], "release": {"rows": 12}})
+    >>> "The requirement holds: 12 rows may leave the house." in page
+    True
+    """
+    verdict = sections.verdict(facts)
+    page = _environment().get_template("page.html")
+    shown = page.render(
+        title=f"{verdict['stamp']} · sfumato",
+        version=text(mapping(facts.get("versions")).get("sfumato")),
+        verdict=verdict,
+        warnings=sections.warnings(facts),
+        sections=[_section(name, title, build, facts) for name, (title, build) in PARTS.items()],
+    )
+    return shown.encode("utf-8", "replace").decode("utf-8")  # a label may hold half a character
+
+
+def _section(name: str, title: str, build: Callable[[Facts], Any], facts: Facts) -> Section:
+    try:
+        return Section(id=name, title=title, content=build(facts))
+    except Exception as error:  # facts of another version, say: a part of the page must not cost the whole release
+        return Section(id=name, title=title, content=True, broken=type(error).__name__)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("sfumato.report"),
+        autoescape=True,  # every template, whatever its name: labels may hold anything
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    loader = environment.loader
+    assert loader is not None
+    source, _, _ = loader.get_source(environment, "style.css")
+    environment.globals["style"] = Markup(source)  # our own file
+    return environment
