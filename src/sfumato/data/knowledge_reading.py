@@ -4,7 +4,7 @@ Terms are written in one of two ways, and it shows which:
 
 | file | means |
 | --- | --- |
-| a cell holds several terms (`fever|cough`), or a list | each line is a row; a label on several lines has several rows |
+| a cell holds several terms (`fever|cough`), or a list | each line is a row; a label on several lines has as many |
 | a cell holds one term | all lines of a label together are its one row |
 
 A label with several rows is linked when *one* of them contains all terms of a record, so taking one way for the other
