@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,32 @@ from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import DataError
 
 Codes: TypeAlias = NDArray[np.int32]
+TEXT = pa.string()
+
+
+def as_arrow(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return numbers or truth values as Arrow sees them, numbers in place, null where `absent`.
+
+    Unlike `pa.array` this does not load pandas, where it is installed, to have a look at them first.
+    """
+    size = values.size
+    valid = None if absent is None else pa.py_buffer(np.packbits(~absent, bitorder="little"))
+    kind = pa.from_numpy_dtype(values.dtype)
+    if values.dtype == np.bool_:
+        values = np.packbits(values, bitorder="little")
+    return pa.Array.from_buffers(kind, size, [valid, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def as_numpy(array: pa.Array) -> NDArray[Any]:
+    """Return numbers or truth values as numpy sees them, numbers in place; what lies below a null is anything."""
+    content = array.buffers()[1]
+    if content is None or not len(array):
+        return np.empty(0, dtype=array.type.to_pandas_dtype())
+    first, last = array.offset, array.offset + len(array)
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(content, dtype=np.uint8)
+        return np.unpackbits(bits, count=last, bitorder="little")[first:].view(np.bool_)
+    return np.frombuffer(content, dtype=array.type.to_pandas_dtype(), count=last)[first:]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,7 +60,7 @@ class CodedColumn:
     values: NDArray[np.float64] | None = None  # (v,), numbers only; nan where missing
     missing: int = -1  # code of the missing value, -1 when none is missing
     hierarchy: Hierarchy | None = None
-    type: pa.DataType = pa.string()  # as found in the data, to publish unchanged values the same way
+    type: pa.DataType = TEXT  # as found in the data, to publish unchanged values the same way
     kind_inferred: bool = False
 
     @cached_property
@@ -77,6 +103,7 @@ class CodedSets:
     separator: str = "|"
     sensitive: NDArray[np.bool_] | None = None  # (v,), role items only
     kind: Kind = Kind.SET
+    type: pa.DataType = TEXT  # of a member, as found in the data
 
     def cell(self, row: int) -> tuple[str, ...]:
         """Return the labels in one row."""
@@ -144,9 +171,9 @@ def distinct_rows(columns: Sequence[CodedColumn], n_rows: int) -> Cells:
 
 
 def _renumber(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Number distinct keys 0, 1, ... in ascending order; keys stay far below 2**63 because this runs after each column."""
-    encoded = pa.array(keys).dictionary_encode()
-    distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
+    """Number distinct keys 0, 1, ... in ascending order; run after each column, keys stay far below 2**63."""
+    encoded = as_arrow(keys).dictionary_encode()
+    distinct = as_numpy(encoded.dictionary)
     rank = np.empty(distinct.size, dtype=np.int64)
     rank[np.argsort(distinct)] = np.arange(distinct.size)
-    return rank[encoded.indices.to_numpy(zero_copy_only=False)], distinct.size
+    return rank[as_numpy(encoded.indices)], distinct.size

@@ -1,59 +1,70 @@
 """From a table as found to coded columns: roles checked, identifiers dropped, kinds inferred and stated.
 
 Tables come with text columns as dictionaries where the reader could make them so: work on values is then done once for
-each distinct value, not once for each row.
+each distinct value, not once for each row. Work on rows is done in steps of a million, so that it needs next to no room
+beside the codes themselves.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset
+from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, as_arrow, as_numpy
 from sfumato.data.hierarchy import Hierarchy, some
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, HierarchyError, did_you_mean
 
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
-_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_STEP = 1 << 20  # rows, or members of sets, worked on at once
 
 
 def encode(table: pa.Table, schema: Schema) -> Dataset:
-    """Return the table in codes, or raise with everything in the schema that does not fit the table."""
-    check_columns(table.column_names, schema)
+    """Return the table in codes, or raise with everything in the schema that does not fit the table.
+
+    Identifiers need not be in the table any more. The columns are let go one after the other: who hands over the last
+    reference to the table never holds both in full.
+    """
+    names, n_rows = table.column_names, table.num_rows
+    dropped = [name for name in schema.named(Role.IDENTIFIER) if name not in names]
+    check_columns([*names, *dropped], schema)
+    if n_rows >= 2**31:
+        raise DataError(f"The table has {n_rows:,} rows; one machine takes up to {2**31 - 1:,}.\nUse the Spark engine.")
+    waiting = [(name, table.column(name)) for name in reversed(names)]
+    del table
     columns: dict[str, CodedColumn | CodedSets] = {}
-    carried: list[str] = []
+    carried: dict[str, pa.ChunkedArray] = {}
     problems: list[str] = []
-    for name in table.column_names:
+    while waiting:
+        name, array = waiting.pop()
         spec = schema.spec(name)
         if spec is None or spec.role is Role.IDENTIFIER:
             continue
-        if spec.role is Role.OTHER:
-            carried.append(name)
-            continue
         try:
-            columns[name] = encode_column(table.column(name), spec, schema.missing)
+            if spec.role is Role.OTHER:
+                carried[name] = _carry(array)
+            else:
+                columns[name] = encode_column(array, spec, schema.missing)
         except (DataError, HierarchyError) as error:
             problems.append(str(error))
     if problems:
         raise DataError("\n".join(problems))
-    if table.num_rows >= 2**31:
-        raise DataError(
-            f"The table has {table.num_rows:,} rows; one machine takes up to {2**31 - 1:,}.\nUse the Spark engine."
-        )
-    order = tuple(name for name in table.column_names if name in columns or name in carried)
     return Dataset(
         schema=schema,
         columns=columns,
-        carried=table.select(carried) if carried else None,
-        n_rows=table.num_rows,
-        order=order,
+        carried=pa.Table.from_arrays(list(carried.values()), names=list(carried)) if carried else None,
+        n_rows=n_rows,
+        order=tuple(name for name in names if name in columns or name in carried),
     )
 
 
@@ -80,47 +91,166 @@ def check_columns(found: Sequence[str], schema: Schema) -> None:
 
 def encode_column(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> CodedColumn | CodedSets:
     """Return one column in codes."""
-    is_list = pa.types.is_list(array.type) or pa.types.is_large_list(array.type)
-    if spec.kind is Kind.SET or is_list or spec.role is Role.ITEMS:
+    if holds_sets(array.type, spec):
         if spec.kind not in (None, Kind.SET):
             raise DataError(
                 f"Column {spec.name!r} is declared as {spec.kind.value} but holds lists.\nDeclare it as a set."
             )
-        return _encode_sets(array, spec, missing)
-    codes, labels, has_missing = text_codes(array, missing)
+        return encode_sets(array, spec, missing)
+    try:
+        codes, labels, has_missing = text_codes(array, missing)
+    except DataError as error:
+        raise DataError(f"Column {spec.name!r}: {error}") from None
     return _encode_values(codes, labels, has_missing, array.type, spec, missing)
+
+
+def holds_sets(found_type: pa.DataType, spec: ColumnSpec) -> bool:
+    """Whether a column is one of sets: so declared, or found as lists."""
+    return spec.kind is Kind.SET or spec.role is Role.ITEMS or is_list(found_type)
+
+
+# Distinct values.
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is one of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a type is one of lists."""
+    return bool(
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_list_view(kind)
+        or pa.types.is_large_list_view(kind)
+    )
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of single values, be they in a dictionary or not; any text is plain text."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if is_text(inner) else inner
+
+
+def unify(dictionaries: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
+    """Return one dictionary for many, and for each of them where its entries are in it."""
+    plain = [dictionary.cast(value_type(dictionary.type)) for dictionary in dictionaries]
+    if not plain:
+        return pa.array([], pa.string()), []
+    if len({_place(dictionary) for dictionary in plain}) == 1:
+        return plain[0], [np.arange(len(plain[0]), dtype=np.int32)] * len(plain)
+    if any(dictionary.null_count for dictionary in plain):
+        whole = pa.chunked_array(plain).dictionary_encode().combine_chunks()
+        code_of = as_numpy(pc.fill_null(whole.indices, len(whole.dictionary)))
+        ends = np.cumsum([len(dictionary) for dictionary in plain])
+        return pa.concat_arrays([whole.dictionary, pa.nulls(1, whole.dictionary.type)]), np.split(code_of, ends[:-1])
+    chunks = [
+        pa.DictionaryArray.from_arrays(as_arrow(np.arange(len(dictionary), dtype=np.int32)), dictionary)
+        for dictionary in plain
+    ]
+    shared = pa.chunked_array(chunks).unify_dictionaries()
+    return shared.chunk(0).dictionary, [as_numpy(chunk.indices) for chunk in shared.chunks]
+
+
+def _place(array: pa.Array) -> tuple[int, ...]:
+    """Return where an array lies in memory."""
+    return (array.offset, len(array), *(buffer.address if buffer else 0 for buffer in array.buffers()))
 
 
 def text_codes(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, list[str], bool]:
     """Return codes and the text of each distinct value; missing cells get the code after the last label.
 
-    Null, not-a-number and the markers in `missing` are missing.
+    Null, not-a-number and the markers in `missing` are missing. Every label occurs.
     """
-    if pa.types.is_floating(array.type):
-        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
-    if not pa.types.is_dictionary(array.type):
-        array = pc.dictionary_encode(array)
-    array = array.unify_dictionaries()
-    if array.num_chunks:
-        dictionary = array.chunk(0).dictionary
-        indices = [chunk.indices for chunk in array.chunks]
-    else:
-        dictionary, indices = pa.array([], pa.string()), []
-    texts = dictionary.cast(pa.string()).to_pylist()
-    marker = set(missing)
-    position = {
-        text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None and t not in marker))
-    }
-    absent = len(position)
-    new_code = np.array([position.get(text, absent) for text in texts] + [absent], dtype=np.int32)
-    codes = np.empty(sum(len(chunk) for chunk in indices), dtype=np.int32)
+    codes, labels, has_missing = _text_codes(array, missing)
+    return codes, labels.to_pylist(), has_missing
+
+
+def _text_codes(array: pa.ChunkedArray, missing: Sequence[str], *, trim: bool = False) -> tuple[Codes, pa.Array, bool]:
+    """Do what `text_codes` says, with labels as Arrow text; `trim` takes blanks off both ends of each."""
+    indices, texts = _as_dictionary(array)
+    if trim:
+        texts = pc.utf8_trim_whitespace(texts)
+    codes = np.empty(len(array), dtype=np.int32)  # places in `texts` at first, one behind the last for null
+    occurs = np.zeros(len(texts) + 1, dtype=np.bool_)
     at = 0
-    for chunk in indices:
-        filled = pc.fill_null(chunk, len(texts)) if chunk.null_count else chunk
-        codes[at : at + len(chunk)] = new_code[filled.to_numpy(zero_copy_only=False)]
+    for chunk, code_of in indices:
+        place_of = np.append(code_of, np.int32(len(texts)))
+        filled = pc.fill_null(chunk.cast(pa.int32()), len(code_of)) if chunk.null_count else chunk
+        part = codes[at : at + len(chunk)]
+        look_up(place_of, as_numpy(filled), part)
+        occurs[part] = True
         at += len(chunk)
-    has_missing = bool(codes.size) and bool((codes == absent).any())
-    return codes, list(position), has_missing
+
+    # Nulls are published as the first marker. Without any marker that is the empty text, which then means the same.
+    markers = list(missing) if missing or not occurs[-1] else [""]
+    absent = as_numpy(pc.fill_null(pc.is_in(texts, value_set=pa.array(markers, pa.string())), True))
+    absent = absent | as_numpy(pc.is_null(texts))
+    kept = occurs[:-1] & ~absent
+    has_missing = bool(occurs[-1] or (occurs[:-1] & absent).any())
+    distinct = texts.filter(as_arrow(kept)).dictionary_encode()
+    new_code = np.full(len(texts) + 1, len(distinct.dictionary), dtype=np.int32)
+    new_code[:-1][kept] = as_numpy(distinct.indices)
+    look_up(new_code, codes, codes)
+    return codes, distinct.dictionary, has_missing
+
+
+def _as_dictionary(array: pa.ChunkedArray) -> tuple[list[tuple[pa.Array, NDArray[np.int32]]], pa.Array]:
+    """Return index chunks, each with the place of its indices in the texts, and the texts of all distinct values."""
+    kind = array.type
+    try:
+        if isinstance(kind, pa.BaseExtensionType):
+            array = pa.chunked_array([chunk.storage for chunk in array.chunks], kind.storage_type)
+        if pa.types.is_null(array.type):
+            array = array.cast(pa.string())
+        if not pa.types.is_dictionary(array.type):
+            try:
+                array = array.dictionary_encode()
+            except pa.ArrowNotImplementedError:
+                array = array.cast(pa.string()).dictionary_encode()
+        dictionary, code_of = unify([chunk.dictionary for chunk in array.chunks])
+        texts = dictionary.cast(pa.string())
+        if pa.types.is_floating(dictionary.type):
+            texts = pc.if_else(pc.is_nan(dictionary), pa.scalar(None, pa.string()), texts)
+    except pa.ArrowException:
+        raise DataError(
+            f"Values of type {kind} cannot be coded.\nConvert them to text, numbers, dates or lists of these."
+        ) from None
+    return list(zip([chunk.indices for chunk in array.chunks], code_of, strict=True)), texts
+
+
+def look_up(new_code: NDArray[np.int32], places: NDArray[Any], found: Codes) -> None:
+    """Put new_code[places] into `found`, which may be `places` itself; numpy alone would widen all places first."""
+    for start in range(0, places.size, _STEP):
+        found[start : start + _STEP] = new_code[places[start : start + _STEP]]
+
+
+def _carry(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column that is only carried along; text as dictionary in the order of the text, not of the rows."""
+    if is_list(array.type):
+        inner = array.type.value_type
+        return array.cast(pa.large_list(value_type(inner))) if pa.types.is_dictionary(inner) else array
+    if not is_text(value_type(array.type)):
+        return array.cast(value_type(array.type)) if pa.types.is_dictionary(array.type) else array
+    indices, texts = _as_dictionary(array)
+    order = as_numpy(pc.sort_indices(texts)).astype(np.int32)
+    rank = np.empty(len(texts), dtype=np.int32)
+    rank[order] = np.arange(len(texts), dtype=np.int32)
+    chunks = []
+    for chunk, code_of in indices:
+        null = as_numpy(pc.is_null(chunk)) if chunk.null_count else None
+        codes = np.zeros(len(chunk), dtype=np.int32)
+        if code_of.size:
+            look_up(rank[code_of], as_numpy(pc.fill_null(chunk, 0) if chunk.null_count else chunk), codes)
+        chunks.append(as_arrow(codes, null))
+    sorted_texts = texts.take(as_arrow(order))
+    kind = pa.dictionary(pa.int32(), pa.string())
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(chunk, sorted_texts) for chunk in chunks], kind)
+
+
+# Columns of single values.
 
 
 def _encode_values(
@@ -131,37 +261,39 @@ def _encode_values(
     spec: ColumnSpec,
     missing: tuple[str, ...],
 ) -> CodedColumn:
-    kind = spec.kind or infer_kind(labels, found_type)
+    """Return the column with codes in a meaningful order; `codes` is used up."""
+    kind = spec.kind or infer_kind(labels, value_type(found_type))
+    values = None
     if kind is Kind.NUMBER:
-        codes, labels, values = _merge_equal_numbers(codes, labels, spec)
+        labels, values = _merge_equal_numbers(codes, labels, spec)
     hierarchy = _hierarchy_for(spec, kind, labels)
-    order = _order_of(kind, labels, hierarchy, spec)
+    order = _order_of(kind, labels, values, hierarchy, spec)
     rank = np.empty(len(labels) + 1, dtype=np.int32)  # the last entry is the missing value, which stays last
     rank[order] = np.arange(len(labels), dtype=np.int32)
     rank[-1] = len(labels)
     ordered_labels = [labels[code] for code in order]
-    ordered_values = None
-    if kind is Kind.NUMBER:
-        ordered_values = values[order]
-        if hierarchy is not None and np.any(np.diff(ordered_values) <= 0):
+    if values is not None:
+        values = values[order]
+        if hierarchy is not None and np.any(np.diff(values) < 0):
             raise HierarchyError(
                 f"The hierarchy of number column {spec.name!r} has groups that reach into one another.\n"
                 'Make each group a range of numbers, or declare kind = "category".'
             )
     if has_missing:
         ordered_labels.append(missing[0] if missing else "")
-        if ordered_values is not None:
-            ordered_values = np.append(ordered_values, np.nan)
+        if values is not None:
+            values = np.append(values, np.nan)
+    look_up(rank, codes, codes)
     return CodedColumn(
         name=spec.name,
         role=spec.role,
         kind=kind,
-        codes=rank[codes],
+        codes=codes,
         labels=tuple(ordered_labels),
-        values=ordered_values,
+        values=values,
         missing=len(labels) if has_missing else -1,
         hierarchy=hierarchy,
-        type=found_type.value_type if pa.types.is_dictionary(found_type) else found_type,
+        type=value_type(found_type),
         kind_inferred=spec.kind is None,
     )
 
@@ -170,7 +302,8 @@ def infer_kind(labels: Sequence[str], found_type: pa.DataType) -> Kind:
     """Return `number` when every value is one; codes with leading zeros are categories."""
     if pa.types.is_boolean(found_type) or not labels:
         return Kind.CATEGORY
-    return Kind.NUMBER if all(_NUMBER.fullmatch(label) for label in labels) else Kind.CATEGORY
+    numbers = all(_NUMBER.fullmatch(label) and math.isfinite(float(label)) for label in labels)
+    return Kind.NUMBER if numbers else Kind.CATEGORY
 
 
 def is_integer(label: str) -> bool:
@@ -178,122 +311,138 @@ def is_integer(label: str) -> bool:
     return _INTEGER.fullmatch(label) is not None
 
 
-def _merge_equal_numbers(
-    codes: Codes, labels: list[str], spec: ColumnSpec
-) -> tuple[Codes, list[str], NDArray[np.float64]]:
-    """Give texts of the same number, such as 1 and 1.0, one code; the shortest text stays."""
-    not_numbers = 0
-    values = np.empty(len(labels), dtype=np.float64)
-    for code, label in enumerate(labels):
-        try:
-            values[code] = float(label)
-        except ValueError:
-            not_numbers += 1
-    if not_numbers or not np.isfinite(values).all():
-        count = not_numbers or int((~np.isfinite(values)).sum())
+def _number(label: str) -> float:
+    """Return a text as number, not-a-number when it is none: Python's `1_000` and `inf` are not what people mean."""
+    try:
+        number = float(label) if "_" not in label else math.nan
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def _merge_equal_numbers(codes: Codes, labels: list[str], spec: ColumnSpec) -> tuple[list[str], NDArray[np.float64]]:
+    """Give texts of the same number, such as 1 and 1.0, one code, in place; the shortest text stays."""
+    values = np.array([_number(label) for label in labels], dtype=np.float64)
+    odd = int(np.isnan(values).sum())
+    if odd:
         raise DataError(
-            f"Column {spec.name!r} is declared as number, but {count:,} of its {len(labels):,} distinct values are none.\n"
+            f"Column {spec.name!r} shall hold numbers, but {odd:,} of its {len(labels):,} distinct values are none.\n"
             "List their spelling under missing = [...] if they stand for missing values, or declare another kind."
         )
-    distinct, of_label = np.unique(values, return_inverse=True)
-    if distinct.size == len(labels):
-        return codes, labels, values
-    kept = [""] * distinct.size
+    if np.unique(values).size == len(labels):
+        return labels, values
+    # Equal floats may still be different numbers: identifiers of 17 digits are.
+    number_of: dict[Decimal, int] = {}
+    of_label = [number_of.setdefault(Decimal(label.strip()), len(number_of)) for label in labels]
+    kept = [""] * len(number_of)
     for label, number in zip(labels, of_label, strict=True):
         if not kept[number] or (len(label), label) < (len(kept[number]), kept[number]):
             kept[number] = label
-    return np.append(of_label, distinct.size).astype(np.int32)[codes], kept, distinct
+    look_up(np.array([*of_label, len(kept)], dtype=np.int32), codes, codes)
+    return kept, np.array([_number(label) for label in kept], dtype=np.float64)
 
 
 def _hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy | None:
+    """Return the column's hierarchy, its leaves in the order of the column."""
     if spec.hierarchy is None:
         return None
     name = f"The hierarchy of column {spec.name!r}"
     hierarchy = spec.hierarchy.build(labels, name, secret=spec.secret)
-    absent = [
-        label for label in labels if label not in hierarchy.node_of or hierarchy.node_of[label] >= hierarchy.n_leaves
-    ]
+    if kind is Kind.NUMBER:
+        hierarchy = _by_number(hierarchy, labels, name, secret=spec.secret)
+    elif kind is Kind.ORDERED and spec.domain is not None:
+        place_of = {value: place for place, value in enumerate(spec.domain)}
+        hierarchy = _in_order(hierarchy, lambda leaf: place_of.get(leaf, len(place_of)), name, secret=spec.secret)
+    node_of = hierarchy.node_of
+    absent = [label for label in labels if node_of.get(label, hierarchy.n_leaves) >= hierarchy.n_leaves]
     if absent:
         shown = "" if spec.secret else f": {some(absent)}"
         raise HierarchyError(
             f"{name} misses {len(absent):,} of the {len(labels):,} values in the data{shown}.\n"
             "Add a line for each, or list their spelling under missing = [...] if they stand for missing values."
         )
-    if kind is Kind.NUMBER:
-        try:
-            hierarchy = Hierarchy.from_paths(
-                sorted(hierarchy.paths(), key=lambda path: float(path[0])), name, secret=spec.secret
-            )
-        except ValueError:
-            raise HierarchyError(
-                f'{name} has values that are no numbers.\nDeclare kind = "category", or remove these lines.'
-            ) from None
     return hierarchy
 
 
-def _order_of(kind: Kind, labels: list[str], hierarchy: Hierarchy | None, spec: ColumnSpec) -> NDArray[np.int64]:
+def _by_number(hierarchy: Hierarchy, labels: list[str], name: str, *, secret: bool) -> Hierarchy:
+    """Return the hierarchy with leaves in rising order, spelled as in the data: 20 there is 20.0 here."""
+    if not set(labels) <= set(hierarchy.leaves) or any(math.isnan(_number(leaf)) for leaf in hierarchy.leaves):
+        spelling = {Decimal(label.strip()): label for label in labels}
+        known = (path for path in hierarchy.paths() if not math.isnan(_number(path[0])))
+        paths = [(spelling.get(Decimal(path[0].strip()), path[0]), *path[1:]) for path in known]
+        hierarchy = Hierarchy.from_paths(paths, name, secret=secret)
+    return _in_order(hierarchy, lambda leaf: Decimal(leaf.strip()), name, secret=secret)
+
+
+def _in_order(hierarchy: Hierarchy, key: Callable[[str], Any], name: str, *, secret: bool) -> Hierarchy:
+    """Return the hierarchy with its leaves in order as far as its groups allow."""
+    keys = [key(leaf) for leaf in hierarchy.leaves]
+    if all(keys[position] <= keys[position + 1] for position in range(len(keys) - 1)):
+        return hierarchy
+    return Hierarchy.from_paths(sorted(hierarchy.paths(), key=lambda path: key(path[0])), name, secret=secret)
+
+
+def _order_of(
+    kind: Kind, labels: list[str], values: NDArray[np.float64] | None, hierarchy: Hierarchy | None, spec: ColumnSpec
+) -> NDArray[np.int64]:
     """Return the old codes in their new order."""
+    place_in_domain = {value: place for place, value in enumerate(spec.domain or ())}
     if spec.domain is not None:
-        outside = sum(label not in set(spec.domain) for label in labels)
+        outside = sum(label not in place_in_domain for label in labels)
         if outside:
             raise DataError(
-                f"Column {spec.name!r} has {outside:,} distinct value(s) outside its declared domain of {len(spec.domain):,}.\n"
-                "Add them to domain = [...], or clean the data."
+                f"Column {spec.name!r} has {outside:,} distinct value(s) outside its declared domain of "
+                f"{len(spec.domain):,}.\nAdd them to domain = [...], or clean the data."
             )
+    keys: Sequence[Any] = labels
     if hierarchy is not None:
-        rank = {leaf: position for position, leaf in enumerate(hierarchy.leaves)}
-        return np.array(sorted(range(len(labels)), key=lambda code: rank[labels[code]]), dtype=np.int64)
-    if kind is Kind.NUMBER:
-        return np.argsort(np.array([float(label) for label in labels]), kind="stable")
-    if kind is Kind.ORDERED:
+        keys = [hierarchy.node_of[label] for label in labels]
+        if kind is Kind.ORDERED and spec.domain is not None:
+            places = [place_in_domain[label] for label in sorted(labels, key=hierarchy.node_of.__getitem__)]
+            if places != sorted(places):
+                raise HierarchyError(
+                    f"The hierarchy of ordered column {spec.name!r} has groups that reach into one another.\n"
+                    "Make each group a range of the declared domain, or declare another kind."
+                )
+    elif values is not None:
+        order = np.argsort(values, kind="stable")
+        if not np.any(np.diff(values[order]) == 0):
+            return order
+        keys = [Decimal(label.strip()) for label in labels]
+    elif kind is Kind.ORDERED:
         if spec.domain is None:
             raise DataError(
                 f"Column {spec.name!r} is ordered, but nothing says in which order.\n"
                 "Give domain = [lowest, ..., highest], or a hierarchy whose lines are in order."
             )
-        rank = {value: position for position, value in enumerate(spec.domain)}
-        return np.array(sorted(range(len(labels)), key=lambda code: rank[labels[code]]), dtype=np.int64)
-    return np.array(sorted(range(len(labels)), key=labels.__getitem__), dtype=np.int64)
+        keys = [place_in_domain[label] for label in labels]
+    return np.array(sorted(range(len(labels)), key=keys.__getitem__), dtype=np.int64)
 
 
-def _encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> CodedSets:
-    """Return a column of sets; a missing or empty cell is the empty set."""
-    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
-        lists = array.combine_chunks()
-        lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-        flat, terms, _ = text_codes(pa.chunked_array([lists.flatten()]), ())
-        start = np.zeros(len(lists) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=start[1:])
-    else:
-        cell_of, cells, _ = text_codes(array, missing)
-        term_of: dict[str, int] = {}
-        members = [
-            [term_of.setdefault(term.strip(), len(term_of)) for term in cell.split(spec.separator) if term.strip()]
-            for cell in cells
-        ]
-        members.append([])  # the missing cell
-        size = np.array([len(cell) for cell in members], dtype=np.int64)
-        cell_start = np.concatenate([[0], np.cumsum(size)])
-        cell_terms = np.array([term for cell in members for term in cell], dtype=np.int32)
-        start = np.concatenate([[0], np.cumsum(size[cell_of])])
-        source = np.repeat(cell_start[cell_of] - start[:-1], size[cell_of]) + np.arange(start[-1])
-        flat, terms = cell_terms[source], list(term_of)
-    return _sorted_sets(flat, start, terms, spec)
+# Columns of sets.
 
 
-def _sorted_sets(flat: Codes, start: NDArray[np.int64], terms: list[str], spec: ColumnSpec) -> CodedSets:
-    """Sort the terms of each row by label and drop repeats."""
-    order = sorted(range(len(terms)), key=terms.__getitem__)
-    rank = np.empty(len(terms), dtype=np.int64)
-    rank[order] = np.arange(len(terms))
-    n_rows = start.size - 1
-    row = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(start))
-    keys = np.unique(row * max(len(terms), 1) + rank[flat]) if flat.size else np.empty(0, np.int64)
-    rows, items = np.divmod(keys, max(len(terms), 1))
-    new_start = np.zeros(n_rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=n_rows), out=new_start[1:])
-    labels = tuple(terms[code] for code in order)
+def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> CodedSets:
+    """Return a column of sets; a missing or empty cell is the empty set.
+
+    Blanks around a member do not count, nor do members of blanks only, nulls and repeats.
+    """
+    try:
+        if is_list(array.type):
+            flat, start, terms = _flat_lists(array)
+            flat, start = _sorted_sets(flat, start)
+            inner = value_type(array.type.value_type)
+        else:
+            # Text cells are cut, sorted and rid of repeats once each, however many rows show them.
+            cell_of, cells, _ = _text_codes(array, missing)
+            lists = pc.split_pattern(cells.cast(pa.large_string()), pattern=spec.separator)
+            flat, start, terms = _flat_lists(pa.chunked_array([lists]))
+            flat, start = _sorted_sets(flat, start)
+            flat, start = _repeat_sets(flat, np.append(start, start[-1]), cell_of)  # the last cell is the missing one
+            inner = pa.string()
+    except DataError as error:
+        raise DataError(f"Column {spec.name!r}: {error}") from None
+    labels = tuple(terms.to_pylist())
     sensitive = None
     if spec.sensitive_items is not None:
         chosen = set(spec.sensitive_items)
@@ -301,9 +450,69 @@ def _sorted_sets(flat: Codes, start: NDArray[np.int64], terms: list[str], spec: 
     return CodedSets(
         name=spec.name,
         role=spec.role,
-        items=items.astype(np.int32),
-        start=new_start,
+        items=flat,
+        start=start,
         labels=labels,
         separator=spec.separator,
         sensitive=sensitive,
+        type=inner,
     )
+
+
+def _flat_lists(array: pa.ChunkedArray) -> tuple[Codes, NDArray[np.int64], pa.Array]:
+    """Return members, where each list begins, and the sorted texts of members; what counts as no member is gone."""
+    chunks = [chunk.flatten() for chunk in array.chunks]
+    inner = array.type.value_type
+    codes, texts, has_missing = _text_codes(pa.chunked_array(chunks, inner), ("",), trim=True)
+    sizes = [as_numpy(pc.fill_null(pc.list_value_length(chunk), 0)) for chunk in array.chunks]
+    size = np.concatenate(sizes).astype(np.int64) if sizes else np.empty(0, dtype=np.int64)
+    if has_missing:
+        real = codes < len(texts)
+        size = np.bincount(np.repeat(np.arange(size.size), size)[real], minlength=size.size)
+        codes = codes[real]
+    start = np.zeros(size.size + 1, dtype=np.int64)
+    np.cumsum(size, out=start[1:])
+    order = as_numpy(pc.sort_indices(texts)).astype(np.int32)
+    rank = np.empty(len(texts) + 1, dtype=np.int32)
+    rank[order] = np.arange(len(texts), dtype=np.int32)
+    look_up(rank, codes, codes)
+    return codes, start, texts.take(as_arrow(order))
+
+
+def _sorted_sets(items: Codes, start: NDArray[np.int64]) -> tuple[Codes, NDArray[np.int64]]:
+    """Sort the items of each set and drop repeats; `items` is used up."""
+    n_rows = start.size - 1
+    size = np.diff(start)
+    width = int(items.max()) + 1 if items.size else 1
+    written = 0
+    first = 0
+    while first < n_rows:
+        # As many whole sets as make up a step, one at least.
+        last = max(first + 1, int(np.searchsorted(start, start[first] + _STEP, side="right")) - 1)
+        part = items[start[first] : start[last]]
+        row = np.repeat(np.arange(last - first, dtype=np.int64), size[first:last])
+        keys = row * width + part
+        if np.any(keys[1:] <= keys[:-1]):
+            keys = np.unique(keys)
+            row, part = np.divmod(keys, width)
+            size[first:last] = np.bincount(row, minlength=last - first)
+        items[written : written + part.size] = part
+        written += part.size
+        first = last
+    new_start = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(size, out=new_start[1:])
+    return items[:written], new_start
+
+
+def _repeat_sets(items: Codes, start: NDArray[np.int64], set_of: Codes) -> tuple[Codes, NDArray[np.int64]]:
+    """Return the sets that rows show, given the number of the set of each row."""
+    size = np.diff(start)
+    new_start = np.zeros(set_of.size + 1, dtype=np.int64)
+    np.cumsum(size[set_of], out=new_start[1:])
+    found = np.empty(new_start[-1], dtype=np.int32)
+    for first in range(0, set_of.size, _STEP):
+        chosen = set_of[first : first + _STEP]
+        here = new_start[first : first + chosen.size + 1]
+        source = np.repeat(start[chosen] - here[:-1], size[chosen]) + np.arange(here[0], here[-1])
+        found[here[0] : here[-1]] = items[source]
+    return found, new_start
