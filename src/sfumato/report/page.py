@@ -29,6 +29,13 @@ PARTS: dict[str, tuple[str, Callable[[Facts], Any]]] = {
 }
 
 
+# Characters that would turn the text around them about, or that no page may hold, are shown as what they are: odd.
+_HARMLESS = dict.fromkeys(
+    (*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(9), 0xB, 0xC, *range(0xE, 0x20), 0x7F),
+    "\N{REPLACEMENT CHARACTER}",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Section:
     """One part of the page."""
@@ -55,7 +62,7 @@ def render(facts: Mapping[str, Any]) -> str:
         warnings=sections.warnings(facts),
         sections=[_section(name, title, build, facts) for name, (title, build) in PARTS.items()],
     )
-    return shown.encode("utf-8", "replace").decode("utf-8")  # a label may hold half a character
+    return shown.translate(_HARMLESS).encode("utf-8", "replace").decode("utf-8")  # a label may hold half a character
 
 
 def _section(name: str, title: str, build: Callable[[Facts], Any], facts: Facts) -> Section:

@@ -123,24 +123,28 @@ def bar_chart(
     *,
     full: float | None = None,
     between: str = " → ",
+    rest: tuple[str, Sequence[Number]] | None = None,
 ) -> Bars:
-    """Return rows of bars, one for each series; `full` is the value of a bar as long as the room, else the longest."""
+    """Return rows of bars, one for each series; `full` is the value of a bar as long as the room, else the longest.
+
+    The `rest` is told in numbers only: a bar for many values together would dwarf those of single ones.
+    """
     longest = full or max((value or 0.0 for _, values in rows for value in values), default=0.0) or 1.0
-    return Bars(
-        rows=[
-            Bar(
-                label=shortened(label, LABEL_LENGTH),
-                title=f"{label}: "
-                + ", ".join(f"{show(v)} {word}" for v, (_, word) in zip(values, series, strict=True)),
-                value=between.join(show(value) for value in values),
-                bars=[
-                    (css, round(100 * min(max((value or 0.0) / longest, 0.0), 1.0), 3))
-                    for value, (css, _) in zip(values, series, strict=True)
-                ],
-            )
-            for label, values in rows
-        ]
-    )
+
+    def row(label: str, values: Sequence[Number], *, drawn: bool = True) -> Bar:
+        said = ", ".join(f"{show(value)} {word}" for value, (_, word) in zip(values, series, strict=True))
+        return Bar(
+            label=shortened(label, LABEL_LENGTH),
+            title=f"{label}: {said}",
+            value=between.join(show(value) for value in values),
+            bars=[
+                (css, round(100 * min(max((value or 0.0) / longest, 0.0), 1.0), 3))
+                for value, (css, _) in zip(values, series, strict=True)
+                if drawn
+            ],
+        )
+
+    return Bars(rows=[*(row(*entry) for entry in rows), *([row(*rest, drawn=False)] if rest else [])])
 
 
 def steps(edges: Sequence[float], before: Sequence[Number], after: Sequence[Number]) -> Histogram:
@@ -174,7 +178,7 @@ def upright_pairs(labels: Sequence[str], before: Sequence[Number], after: Sequen
         boxes.append(_box(room * (i + 0.12), room * 0.37, before[i], highest, BEFORE, title))
         boxes.append(_box(room * (i + 0.51), room * 0.37, after[i], highest, AFTER, title))
         if i % every == 0:
-            ticks.append(Tick(x=round(room * (i + 0.5), 3), y=GROUND + 16, text=label))
+            ticks.append(_tick(room * (i + 0.5), label))
     rules, levels = _rules(highest)
     return Histogram(boxes=boxes, rules=rules, ticks=ticks, levels=levels)
 
@@ -239,5 +243,6 @@ def _rules(highest: float) -> tuple[list[Line], list[Tick]]:
 
 
 def _tick(x: float, words: str) -> Tick:
-    anchor = "start" if x < 3 else "end" if x > 97 else "middle"
-    return Tick(x=round(x, 3), y=GROUND + 16, text=words, anchor=anchor)
+    half = 1.1 * len(words)  # of the text's width on a narrow screen, in percent
+    anchor = "start" if x - half < -5 else "end" if x + half > 105 else "middle"
+    return Tick(x=round(x, 3), y=GROUND + 18, text=words, anchor=anchor)

@@ -46,6 +46,7 @@ _NO_PARAMETERS = frozenset(
         *("text", "promise", "limit", "measure", "bound", "group"),
     )
 )
+_OF_RISKS = ("risk", "class-sizes", "belief-change")
 _AT_MOST = frozenset(("t-closeness", "qs-closeness", "sensitive-qid-closeness", "rho-uncertainty"))
 
 
@@ -104,6 +105,7 @@ def columns(facts: Facts) -> dict[str, Any] | None:
     identifiers = f", {plural(dropped, 'of them an identifier', 'of them identifiers')}{gone}" if dropped else ""
     return {
         "sentence": f"The table has {plural(len(found), 'column')}{identifiers}.",
+        "unknown": UNKNOWN,
         "inferred": any(entry.get("kind_inferred") is True for entry in found),
         "rows": [
             {
@@ -137,7 +139,7 @@ def pictures(facts: Facts) -> dict[str, Any] | None:
 
 def losses(facts: Facts) -> dict[str, Any] | None:
     """Return what was lost: all measures as a table, and pictures of those that have parts."""
-    made = [entry for entry in mappings(facts.get("measurements")) if entry.get("name") not in ("risk", "class-sizes")]
+    made = [entry for entry in mappings(facts.get("measurements")) if entry.get("name") not in _OF_RISKS]
     shown = [picture for picture in (_loss_by_column(facts), _queries(facts), _predictions(facts)) if picture]
     if not made and not shown:
         return None
@@ -146,11 +148,9 @@ def losses(facts: Facts) -> dict[str, Any] | None:
 
 def risks(facts: Facts) -> dict[str, Any] | None:
     """Return how likely people are to be found again."""
-    shown = [picture for picture in (_risk(facts), _class_sizes(facts)) if picture]
-    if not shown:
-        return None
-    said = _said(measurement(facts, "risk")) or _said(measurement(facts, "class-sizes"))
-    return {"sentence": said, "pictures": shown}
+    shown = [picture for picture in (_risk(facts), _class_sizes(facts), _beliefs(facts)) if picture]
+    said = [sentence for sentence in (_said(measurement(facts, name)) for name in _OF_RISKS) if sentence]
+    return {"sentences": said, "pictures": shown} if shown or said else None
 
 
 def making(facts: Facts) -> dict[str, Any] | None:
@@ -278,8 +278,8 @@ def _gauge(entry: Facts) -> dict[str, Any] | None:
 def _judged(entry: Facts) -> str:
     group = text(entry.get("group")) or "group"
     groups = plural(entry.get("groups"), group, group + ("es" if group.endswith("s") else "s"))
-    if number(entry.get("reached")) is None:
-        return "There was nothing to judge." if entry.get("satisfied") is True else f"{groups} judged."
+    if number(entry.get("groups")) == 0:
+        return "There was nothing to judge."
     if entry.get("satisfied") is True:
         return f"{groups} judged, all of them pass."
     rows = number(entry.get("failing_rows"))
@@ -346,8 +346,8 @@ def _distribution(entry: Facts, rows_before: Number, rows_after: Number) -> Pict
     elif ordered and size > MOST_BARS:
         plot, legend = steps_of_values(labels, before, after), FILLED_AND_OUTLINED
     else:
-        bars = _most_frequent(labels, before, after, number(entry.get("others")) or 0, keep_order=ordered)
-        chart = bar_chart(bars, BEFORE_AND_AFTER)
+        bars, rest = _most_frequent(labels, before, after, number(entry.get("others")) or 0, keep_order=ordered)
+        chart = bar_chart(bars, BEFORE_AND_AFTER, rest=rest)
         return Picture(
             title=name,
             plot=chart,
@@ -384,19 +384,17 @@ def _shares(counts: Sequence[Number], total: Number) -> list[Number]:
 
 def _most_frequent(
     labels: Sequence[str], before: Sequence[Number], after: Sequence[Number], others: float, *, keep_order: bool
-) -> list[tuple[str, Sequence[Number]]]:
-    """Return the most frequent values with their shares, and one row for all others."""
+) -> tuple[list[tuple[str, Sequence[Number]]], tuple[str, Sequence[Number]] | None]:
+    """Return the most frequent values with their shares, and all others together."""
     own = list(range(len(labels) - (others > 0)))  # a last bin of the other values stays last
     if not keep_order:
         own.sort(key=lambda i: (-(before[i] or 0.0), -(after[i] or 0.0)))
     shown = own if len(own) <= MOST_BARS else own[: MOST_BARS - 1]
     rows: list[tuple[str, Sequence[Number]]] = [(labels[i], (before[i], after[i])) for i in shown]
     rest = [i for i in range(len(labels)) if i not in set(shown)]
-    if rest:
-        further = len(rest) + max(int(others) - 1, 0)
-        sums = tuple(sum(side[i] or 0.0 for i in rest) for side in (before, after))
-        rows.append((f"({plural(further, 'further value')})", sums))
-    return rows
+    further = len(rest) + max(int(others) - 1, 0)
+    sums = tuple(sum(side[i] or 0.0 for i in rest) for side in (before, after))
+    return rows, ((f"({plural(further, 'further value')})", sums) if rest else None)
 
 
 # Losses
@@ -570,6 +568,32 @@ def _class_sizes(facts: Facts) -> Picture | None:
                 for name, entry in zip(names, bins, strict=True)
             ],
         ),
+    )
+
+
+def _beliefs(facts: Facts) -> Picture | None:
+    inside = mapping(measurement(facts, "belief-change").get("facts"))
+    before, after = mapping(inside.get("before")), mapping(inside.get("after"))
+    words = {
+        ("change", "mean"): "Change, on average",
+        ("change", "max"): "Change, at most",
+        ("largest_belief", "mean"): "Surest guess, on average",
+        ("largest_belief", "max"): "Surest guess, at most",
+    }
+    named = [
+        (words[path], [number(mapping(side.get(path[0])).get(path[1])) for side in (before, after)]) for path in words
+    ]
+    if all(value is None for _, pair in named for value in pair):
+        return None
+    column = shortened(text(inside.get("column")), NAME_LENGTH)
+    said = "; ".join(f"{name.lower()} {share(a)} before, {share(b)} after" for name, (a, b) in named)
+    return Picture(
+        title=f"What {column} gives away" if column else "What terms give away",
+        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
+        alt=f"Belief of an intruder who looks terms up in the knowledge table: {said}.",
+        note="For an intruder who finds a person's group and looks its terms up in the knowledge table.",
+        legend=BEFORE_AND_AFTER,
+        table=Table(head=["", "Before", "After"], rows=[[name, share(a), share(b)] for name, (a, b) in named]),
     )
 
 
