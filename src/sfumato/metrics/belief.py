@@ -46,6 +46,7 @@ class BeliefChange(Metric):
     >>> from sfumato.data.knowledge import PublicInputs
     >>> from sfumato.data.release import Release
     >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
+    >>> from sfumato.models.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
@@ -53,8 +54,7 @@ class BeliefChange(Metric):
     >>> original = encode(pa.table({"age": [20, 25], "symptoms": ["cough|fever", "fever|sore throat"]}), schema)
     >>> release = Release.from_table(pa.table({"age": ["[20, 25]"] * 2, "symptoms": ["fever", "fever"]}), schema)
     >>> knowledge = Knowledge.from_rows([("flu", ["cough", "fever"]), ("angina", ["fever", "sore throat"])])
-    >>> object.__setattr__(release, "public", PublicInputs(knowledge))
-    >>> print(BeliefChange().measure(original, release))
+    >>> print(BeliefChange().measure(original, with_public(release, PublicInputs(knowledge))))
     Change of belief: 0 % (original: 50 %)
     """
 

@@ -10,6 +10,7 @@ memory follows the batch and not the release.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +45,13 @@ def public_inputs(release: Release) -> PublicInputs:
     """Return what everybody knows besides the release."""
     public = getattr(release, "public", NOTHING_PUBLIC)
     return public if isinstance(public, PublicInputs) else NOTHING_PUBLIC
+
+
+def with_public(release: Release, public: PublicInputs) -> Release:
+    """Return the release together with what everybody knows besides it."""
+    known = copy.copy(release)
+    object.__setattr__(known, "public", public)
+    return known
 
 
 def public_knowledge(release: Release, model: PrivacyModel) -> Knowledge:

@@ -37,6 +37,7 @@ class QSCloseness:
     >>> import pyarrow as pa
     >>> from sfumato.data.knowledge import Knowledge, PublicInputs
     >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> from sfumato.models.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
@@ -46,8 +47,7 @@ class QSCloseness:
     >>> model = QSCloseness(column="symptoms", t=0.4)
     >>> def judged(*symptoms):
     ...     release = Release.from_table(pa.table({"age": ["20-29"] * len(symptoms), "symptoms": symptoms}), schema)
-    ...     object.__setattr__(release, "public", PublicInputs(knowledge))
-    ...     return model.audit(release)
+    ...     return model.audit(with_public(release, PublicInputs(knowledge)))
     >>> print(judged("fever", "fever"))
     qs-closeness of 'symptoms' holds: largest distance 0.3536, required at most 0.4 (1 group)
     >>> print(judged("fever|sore throat"))

@@ -50,6 +50,7 @@ class QSDiversity:
     >>> import pyarrow as pa
     >>> from sfumato.data.knowledge import PublicInputs
     >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> from sfumato.models.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
@@ -58,8 +59,7 @@ class QSDiversity:
     >>> model = QSDiversity(column="symptoms", c=1, l=2)
     >>> def judged(*symptoms):
     ...     release = Release.from_table(pa.table({"age": ["20-29"] * len(symptoms), "symptoms": symptoms}), schema)
-    ...     object.__setattr__(release, "public", PublicInputs(knowledge))
-    ...     return model.audit(release)
+    ...     return model.audit(with_public(release, PublicInputs(knowledge)))
     >>> print(judged("cough|fever", "fever|sore throat"))
     qs-diversity of 'symptoms' holds: most likely label over the rest 1, required at most 1 (1 group)
     >>> print(judged("cough|fever", "fever"))

@@ -18,6 +18,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.belief import BeliefChange
+from sfumato.models.linking import with_public
 
 SCHEMA = Schema(
     {
@@ -37,8 +38,7 @@ def table_of(rows):
 
 
 def measured(before, after, public, **options):
-    release = Release.from_table(table_of(after), SCHEMA)
-    object.__setattr__(release, "public", public)
+    release = with_public(Release.from_table(table_of(after), SCHEMA), public)
     return BeliefChange(**options).measure(encode(table_of(before), SCHEMA), release)
 
 

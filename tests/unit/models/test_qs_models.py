@@ -19,7 +19,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.models.base import describe
-from sfumato.models.linking import Index, beliefs, estimated_prior
+from sfumato.models.linking import Index, beliefs, estimated_prior, with_public
 from sfumato.models.qs_closeness import TOLERANCE, QSCloseness
 from sfumato.models.qs_diversity import QSDiversity, reachable
 
@@ -39,9 +39,8 @@ def released(rows, knowledge=None, prior=None):
             "terms": pa.array([sorted(terms) for _, terms in rows], pa.list_(pa.string())),
         }
     )
-    release = Release.from_table(table, SCHEMA)
-    object.__setattr__(release, "public", PublicInputs(knowledge, prior) if knowledge else NOTHING_PUBLIC)
-    return release
+    public = PublicInputs(knowledge, prior) if knowledge else NOTHING_PUBLIC
+    return with_public(Release.from_table(table, SCHEMA), public)
 
 
 # The definitions, in words as short as Python allows.
