@@ -2,9 +2,9 @@
 
     python benchmarks/classic.py DATA [--quick] [--out FILE]
 
-DATA is a folder with `adult/adult_arx.csv.gz`, `adult/adult_train.csv.gz` and `hierarchies/adult/*.csv`. CPU seconds are those of
-the search on coded data, one thread, compiled code warm, the better of two runs. The column "ARX" gives what ARX 3.9.2's
-local recoding was measured to lose on the same table with the same hierarchies (NCP / CPU s).
+DATA is a folder with `adult/adult_arx.csv.gz`, `adult/adult_train.csv.gz` and `hierarchies/adult/*.csv`. CPU seconds are
+those of the search on coded data, one thread, compiled code warm, the best of some runs. The column "ARX" gives what
+ARX 3.9.2's local recoding was measured to lose on the same table with the same hierarchies (NCP / CPU s).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-
-from sfumato.anonymizers.base import Anonymizer, Workplace
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.mondrian import Mondrian
+
+from sfumato.anonymizers.base import Anonymizer, Workplace
 from sfumato.data.builders import HierarchyFile, Widths
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
@@ -32,7 +32,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Role, Schema
 from sfumato.engines.local import use_threads
-from sfumato.metrics.loss import NCP
+from sfumato.metrics.ncp import Ncp
 from sfumato.models import KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import Policy, PrivacyModel
 
@@ -141,7 +141,7 @@ def measured(
     if release.n_rows != dataset.n_rows:
         sys.exit(f"{dataset.n_rows - release.n_rows} rows were suppressed")
     assert recoding.class_of is not None
-    return NCP().measure(dataset, release).value, best, int(np.unique(recoding.class_of).size)
+    return Ncp().measure(dataset, release).value, best, int(np.unique(recoding.class_of).size)
 
 
 def acceptance(data: Path, report: Report) -> None:

@@ -37,7 +37,7 @@ _HOME = {
     "measure": "sfumato.api",
     "run": "sfumato.api",
 }
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOME, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,10 +20,14 @@ from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 SAMPLE_ROWS = 20_000
 MISSING_MARKERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
+# Parts of column names that tell a role, tried in this order.
 _WORDS = {
-    Role.IDENTIFIER: r"name|surname|email|mail|phone|tel|ssn|passport|account|patient_?id|person_?id|uuid|guid|^id$|_id$|dupersid|recid",
-    Role.SENSITIVE: r"disease|diagnos|condition|illness|salary|income|wage|religion|ethnic|politic|hiv|cancer|crime|debt|occupation_risk",
-    Role.QUASI_IDENTIFIER: r"age|birth|dob|sex|gender|zip|postal|postcode|city|town|state|county|country|region|race|marital|education|job|occupation|profession|employ|workclass|nation|admission|date|relationship|native",
+    Role.IDENTIFIER: "name surname email mail phone ssn passport account patient_id person_id uuid ^id$ _id$ recid$",
+    Role.SENSITIVE: "disease diagnos condition illness salary income wage religion ethnic politic hiv cancer crime debt",
+    Role.QUASI_IDENTIFIER: (
+        "age birth born dob sex gender zip postal postcode city town state county country region race marital education "
+        "job occupation profession employ workclass nation admission date relationship native"
+    ),
 }
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 _SET_SEPARATORS = ("|", ";", ",")
@@ -63,14 +67,14 @@ def _guess(name: str, codes: np.ndarray, labels: list[str], markers: list[str], 
     rows = max(codes.size, 1)
     unique = len(known) / rows
     separator = _set_separator(known)
-    by_name = next((role for role, words in _WORDS.items() if re.search(words, name.lower())), None)
+    by_name = next((role for role, words in _WORDS.items() if _mentions(name, words)), None)
     if separator is not None:
         line = f"separator = {json.dumps(separator)}"
         return Guess(
             name=name,
             role=Role.OTHER,
             kind=Kind.SET,
-            reason=f"cells look like sets joined by {separator!r}; decide whether its terms are quasi-sensitive or items",
+            reason=f"cells look like sets joined by {separator!r}; decide what its terms may reveal",
             lines=(line,),
         )
     if by_name is Role.IDENTIFIER or (unique > 0.95 and kind is Kind.CATEGORY and rows > 20):
@@ -86,6 +90,10 @@ def _guess(name: str, codes: np.ndarray, labels: list[str], markers: list[str], 
         role, why = Role.QUASI_IDENTIFIER, "others may know it about a person; make it sensitive or other if not"
     lines = _hierarchy_lines(known, kind) if role is Role.QUASI_IDENTIFIER else ()
     return Guess(name=name, role=role, kind=kind, reason=why, lines=lines)
+
+
+def _mentions(name: str, words: str) -> bool:
+    return re.search("|".join(words.split()), name.lower()) is not None
 
 
 def _promoted(guess: Guess) -> Guess:

@@ -58,7 +58,7 @@ class OutputError(InputError):
     """The output folder exists already or cannot be written."""
 
 
-class Unsatisfiable(SfumatoError):
+class Unsatisfiable(SfumatoError):  # noqa: N818 - says what is the case, not that something went wrong
     """A requirement does not hold and no release can meet it."""
 
     exit_code: ClassVar[int] = 1

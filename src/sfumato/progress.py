@@ -37,6 +37,7 @@ class Silent:
     """Nobody listens: the default in Python."""
 
     def stage(self, name: str, total: float | None = None) -> Stage:
+        """Begin a piece of work that nobody watches."""
         return _SilentStage()
 
 
