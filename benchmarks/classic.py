@@ -2,9 +2,9 @@
 
     python benchmarks/classic.py DATA [--quick] [--out FILE]
 
-DATA is a folder with `adult/adult_arx.csv.gz`, `adult/adult_train.csv.gz` and `hierarchies/adult/*.csv`. CPU seconds are
-those of the search on coded data, one thread, compiled code warm, the best of some runs. The column "ARX" gives what
-ARX 3.9.2's local recoding was measured to lose on the same table with the same hierarchies (NCP / CPU s).
+DATA is a folder with `adult/adult_arx.csv.gz`, `adult/adult_train.csv.gz` and `hierarchies/adult/*.csv`. CPU seconds
+are those of the search on coded data, one thread, compiled code warm, the best of some runs. The column "ARX" gives
+what ARX 3.9.2's local recoding was measured to lose on the same table with the same hierarchies (NCP / CPU s).
 """
 
 from __future__ import annotations

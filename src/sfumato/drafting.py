@@ -6,6 +6,7 @@ Every guess is marked as one. Nothing here decides what is safe: the holder does
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from dataclasses import dataclass
@@ -23,10 +24,10 @@ MISSING_MARKERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 # Parts of column names that tell a role, tried in this order.
 _WORDS = {
     Role.IDENTIFIER: "name surname email mail phone ssn passport account patient_id person_id uuid ^id$ _id$ recid$",
-    Role.SENSITIVE: "disease diagnos condition illness salary income wage religion ethnic politic hiv cancer crime debt",
+    Role.SENSITIVE: "disease diagnos condition illness salary income wage religion ethnic politic cancer crime debt",
     Role.QUASI_IDENTIFIER: (
-        "age birth born dob sex gender zip postal postcode city town state county country region race marital education "
-        "job occupation profession employ workclass nation admission date relationship native"
+        "age birth born dob sex gender zip postal postcode city town state county country region race marital "
+        "education job occupation profession employ workclass nation admission date relationship native"
     ),
 }
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
@@ -77,7 +78,7 @@ def _guess(name: str, codes: np.ndarray, labels: list[str], markers: list[str], 
             reason=f"cells look like sets joined by {separator!r}; decide what its terms may reveal",
             lines=(line,),
         )
-    if by_name is Role.IDENTIFIER or (unique > 0.95 and kind is Kind.CATEGORY and rows > 20):
+    if by_name is Role.IDENTIFIER or (by_name is None and unique > 0.95 and kind is Kind.CATEGORY and rows > 20):
         why = "its name says so" if by_name is Role.IDENTIFIER else f"{unique:.0%} of the cells are different"
         return Guess(name=name, role=Role.IDENTIFIER, kind=kind, reason=why)
     if by_name is not None:
@@ -88,7 +89,7 @@ def _guess(name: str, codes: np.ndarray, labels: list[str], markers: list[str], 
         role, why = Role.QUASI_IDENTIFIER, f"{unique:.0%} of the cells are different, so it can single people out"
     else:
         role, why = Role.QUASI_IDENTIFIER, "others may know it about a person; make it sensitive or other if not"
-    lines = _hierarchy_lines(known, kind) if role is Role.QUASI_IDENTIFIER else ()
+    lines = _hierarchy_lines(name, known, kind) if role is Role.QUASI_IDENTIFIER else ()
     return Guess(name=name, role=role, kind=kind, reason=why, lines=lines)
 
 
@@ -115,30 +116,28 @@ def _set_separator(labels: list[str]) -> str | None:
     return None
 
 
-def _hierarchy_lines(labels: list[str], kind: Kind) -> tuple[str, ...]:
-    if kind is Kind.NUMBER:
-        values = sorted({float(label) for label in labels})
-        span = values[-1] - values[0]
-        if len(values) < 3 or span <= 0:
-            return ("hierarchy = { flat = true }",)
-        step = 10.0 ** np.floor(np.log10(span / 10))
-        if all(value.is_integer() for value in values):
-            step = max(step, 1.0)
-        widths = [step * factor for factor in (1, 5, 10, 50) if step * factor < span and (factor > 1 or step > 1)] or [
-            step
-        ]
-        shown = ", ".join(f"{width:g}" for width in widths)
-        return (f"hierarchy = {{ widths = [{shown}] }}",)
+def _hierarchy_lines(name: str, labels: list[str], kind: Kind) -> tuple[str, ...]:
+    lengths = {len(label) for label in labels}
+    same_length = lengths.pop() if len(lengths) == 1 else 0
+    codes = same_length >= 3 and all(any(character.isdigit() for character in label) for label in labels)
     if labels and all(_DATE.fullmatch(label) for label in labels):
         return ('hierarchy = { dates = ["month", "quarter", "year"] }',)
-    lengths = {len(label) for label in labels}
-    if (
-        len(lengths) == 1
-        and (length := lengths.pop()) >= 3
-        and all(any(c.isdigit() for c in label) for label in labels)
-    ):
-        return ('kind = "category"', f"hierarchy = {{ prefix = {length} }}")
+    if codes and (kind is Kind.CATEGORY or _mentions(name, "zip postal postcode code")):
+        return ('kind = "category"', f"hierarchy = {{ prefix = {same_length} }}")
+    if kind is Kind.NUMBER and len(labels) > 2:
+        return (f"hierarchy = {{ widths = [{_widths(labels)}] }}",)
     return ("hierarchy = { flat = true }",)
+
+
+def _widths(labels: list[str]) -> str:
+    """Return widths of ranges that cut the column into some tens, some, and few parts."""
+    values = sorted(float(label) for label in labels)
+    span = values[-1] - values[0]
+    step = 10.0 ** math.floor(math.log10(span / 10))
+    if all(value.is_integer() for value in values):
+        step = max(step, 1.0)
+    widths = [step * factor for factor in (1, 5, 10, 50) if step * factor < span and step * factor > 1]
+    return ", ".join(f"{width:g}" for width in widths or [step])
 
 
 def _text(path: str, separator: str | None, guesses: tuple[Guess, ...], missing: tuple[str, ...], rows: int) -> str:

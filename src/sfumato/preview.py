@@ -1,4 +1,4 @@
-"""What will be done, before it is done: from the plan, the header and a sample of the data, with every error in them."""
+"""What will be done, before it is done: from the plan, the header and a sample of the data, with all errors in them."""
 
 from __future__ import annotations
 

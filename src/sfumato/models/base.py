@@ -45,6 +45,9 @@ class Verdict:
             "groups": self.groups,
             "failing": self.failing,
             "failing_rows": self.failing_rows,
+            "measure": self.measure,
+            "bound": self.bound,
+            "group": self.group,
             **({"facts": dict(self.facts)} if self.facts else {}),
         }
 
