@@ -53,7 +53,7 @@ def test_the_draft_is_toml_with_missing_markers_and_requirements(guesses):
     text, _ = guesses
     document = tomllib.loads(text)
 
-    assert document["source"] == {"path": "people.csv", "missing": ["?"]}
+    assert document["source"] == {"path": "people.csv", "missing": ["", "?"]}
     assert document["require"][0] == {"model": "k-anonymity", "k": 5}
     assert document["require"][1]["sensitive"] == "salary"
 
