@@ -52,7 +52,7 @@ def encode(table: pa.Table, schema: Schema) -> Dataset:
             continue
         try:
             if spec.role is Role.OTHER:
-                carried[name] = _carry(array)
+                carried[name] = carry(array)
             else:
                 columns[name] = encode_column(array, spec, schema.missing)
         except (DataError, HierarchyError) as error:
@@ -170,24 +170,13 @@ def text_codes(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, l
 
 def _text_codes(array: pa.ChunkedArray, missing: Sequence[str], *, trim: bool = False) -> tuple[Codes, pa.Array, bool]:
     """Do what `text_codes` says, with labels as Arrow text; `trim` takes blanks off both ends of each."""
-    indices, texts = _as_dictionary(array)
+    codes, texts = _places(array)
     if trim:
         texts = pc.utf8_trim_whitespace(texts)
-    codes = np.empty(len(array), dtype=np.int32)  # places in `texts` at first, one behind the last for null
-    occurs = np.zeros(len(texts) + 1, dtype=np.bool_)
-    at = 0
-    for chunk, code_of in indices:
-        place_of = np.append(code_of, np.int32(len(texts)))
-        filled = pc.fill_null(chunk.cast(pa.int32()), len(code_of)) if chunk.null_count else chunk
-        part = codes[at : at + len(chunk)]
-        look_up(place_of, as_numpy(filled), part)
-        occurs[part] = True
-        at += len(chunk)
-
+    occurs = occurring(codes, len(texts) + 1)
     # Nulls are published as the first marker. Without any marker that is the empty text, which then means the same.
     markers = list(missing) if missing or not occurs[-1] else [""]
-    absent = as_numpy(pc.fill_null(pc.is_in(texts, value_set=pa.array(markers, pa.string())), True))
-    absent = absent | as_numpy(pc.is_null(texts))
+    absent = as_numpy(pc.is_in(texts, value_set=pa.array(markers, pa.string()))) | as_numpy(pc.is_null(texts))
     kept = occurs[:-1] & ~absent
     has_missing = bool(occurs[-1] or (occurs[:-1] & absent).any())
     distinct = texts.filter(as_arrow(kept)).dictionary_encode()
@@ -195,6 +184,27 @@ def _text_codes(array: pa.ChunkedArray, missing: Sequence[str], *, trim: bool = 
     new_code[:-1][kept] = as_numpy(distinct.indices)
     look_up(new_code, codes, codes)
     return codes, distinct.dictionary, has_missing
+
+
+def _places(array: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+    """Return for each row the place of its value among the texts, one behind the last for null, and the texts."""
+    indices, texts = _as_dictionary(array)
+    codes = np.empty(len(array), dtype=np.int32)
+    at = 0
+    for chunk, code_of in indices:
+        place_of = np.append(code_of, np.int32(len(texts)))
+        filled = pc.fill_null(chunk.cast(pa.int32()), len(code_of)) if chunk.null_count else chunk
+        look_up(place_of, as_numpy(filled), codes[at : at + len(chunk)])
+        at += len(chunk)
+    return codes, texts
+
+
+def occurring(codes: Codes, size: int) -> NDArray[np.bool_]:
+    """Return which of the codes 0 to size - 1 occur."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    for start in range(0, codes.size, _STEP):
+        occurs[codes[start : start + _STEP]] = True
+    return occurs
 
 
 def _as_dictionary(array: pa.ChunkedArray) -> tuple[list[tuple[pa.Array, NDArray[np.int32]]], pa.Array]:
@@ -227,27 +237,30 @@ def look_up(new_code: NDArray[np.int32], places: NDArray[Any], found: Codes) -> 
         found[start : start + _STEP] = new_code[places[start : start + _STEP]]
 
 
-def _carry(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column that is only carried along; text as dictionary in the order of the text, not of the rows."""
+def carry(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column that is only carried along, text as dictionary.
+
+    The dictionary is in the order of its text, not of the rows, and holds no text that does not occur.
+    """
     if is_list(array.type):
         inner = array.type.value_type
         return array.cast(pa.large_list(value_type(inner))) if pa.types.is_dictionary(inner) else array
     if not is_text(value_type(array.type)):
         return array.cast(value_type(array.type)) if pa.types.is_dictionary(array.type) else array
-    indices, texts = _as_dictionary(array)
-    order = as_numpy(pc.sort_indices(texts)).astype(np.int32)
-    rank = np.empty(len(texts), dtype=np.int32)
-    rank[order] = np.arange(len(texts), dtype=np.int32)
-    chunks = []
-    for chunk, code_of in indices:
-        null = as_numpy(pc.is_null(chunk)) if chunk.null_count else None
-        codes = np.zeros(len(chunk), dtype=np.int32)
-        if code_of.size:
-            look_up(rank[code_of], as_numpy(pc.fill_null(chunk, 0) if chunk.null_count else chunk), codes)
-        chunks.append(as_arrow(codes, null))
-    sorted_texts = texts.take(as_arrow(order))
-    kind = pa.dictionary(pa.int32(), pa.string())
-    return pa.chunked_array([pa.DictionaryArray.from_arrays(chunk, sorted_texts) for chunk in chunks], kind)
+    codes, texts = _places(array)
+    occurs = occurring(codes, len(texts) + 1)
+    occurs[:-1] &= ~as_numpy(pc.is_null(texts))
+    order = as_numpy(pc.sort_indices(texts))
+    order = order[occurs[:-1][order]]
+    rank = np.full(len(texts) + 1, -1, dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    look_up(rank, codes, codes)
+    absent = codes < 0
+    codes[absent] = 0
+    dictionary = texts.take(as_arrow(order))
+    return pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(as_arrow(codes, absent if absent.any() else None), dictionary)]
+    )
 
 
 # Columns of single values.
@@ -438,7 +451,7 @@ def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ..
             lists = pc.split_pattern(cells.cast(pa.large_string()), pattern=spec.separator)
             flat, start, terms = _flat_lists(pa.chunked_array([lists]))
             flat, start = _sorted_sets(flat, start)
-            flat, start = _repeat_sets(flat, np.append(start, start[-1]), cell_of)  # the last cell is the missing one
+            flat, start = repeat_sets(flat, np.append(start, start[-1]), cell_of)  # the last cell is the missing one
             inner = pa.string()
     except DataError as error:
         raise DataError(f"Column {spec.name!r}: {error}") from None
@@ -504,7 +517,7 @@ def _sorted_sets(items: Codes, start: NDArray[np.int64]) -> tuple[Codes, NDArray
     return items[:written], new_start
 
 
-def _repeat_sets(items: Codes, start: NDArray[np.int64], set_of: Codes) -> tuple[Codes, NDArray[np.int64]]:
+def repeat_sets(items: Codes, start: NDArray[np.int64], set_of: Codes) -> tuple[Codes, NDArray[np.int64]]:
     """Return the sets that rows show, given the number of the set of each row."""
     size = np.diff(start)
     new_start = np.zeros(set_of.size + 1, dtype=np.int64)

@@ -31,6 +31,7 @@ class Recoding:
     keep_row: NDArray[np.bool_] | None = None  # (n,); None keeps all
     class_of: Codes | None = None  # (n,): rows that are published with equal quasi-identifiers, when a step knows it
     facts: Mapping[str, Any] = field(default_factory=dict)  # what the anonymizer has to say, for the holder's report
+    public: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by column: what release.json shall add
 
     def with_columns(self, columns: Mapping[str, Labelled | CodedSets], **changes: Any) -> Recoding:
         """Return this recoding with further columns replaced."""

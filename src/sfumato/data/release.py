@@ -5,22 +5,38 @@ A `Release` is made by publishing a recoding, or taken from any table of any too
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset
-from sfumato.data.encoding import encode_column, infer_kind, is_integer, text_codes
+from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow
+from sfumato.data.encoding import (
+    carry,
+    encode_sets,
+    holds_sets,
+    infer_kind,
+    is_integer,
+    is_text,
+    look_up,
+    occurring,
+    repeat_sets,
+    text_codes,
+    value_type,
+)
 from sfumato.data.hierarchy import some
-from sfumato.data.recoding import Recoding
+from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
 
 FORMAT = 1
+_ROWS = 1 << 22  # rows of a table that are made at once; the text of one column must stay below 2 GB
+
+_Rows: TypeAlias = NDArray[np.int32]
+_Maker: TypeAlias = Callable[[int, int], pa.Array | pa.ChunkedArray]  # rows first to last, as Arrow
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +49,7 @@ class ReleasedColumn:
     codes: Codes  # (n,)
     labels: tuple[str, ...]
     missing: int = -1  # code of the missing value, -1 when none is missing
-    type: pa.DataType = pa.string()  # how the labels are stored in a typed table
+    type: pa.DataType = TEXT  # how the labels are stored in a typed table
     spec: ColumnSpec | None = None  # what the plan declares of it: public hierarchy and domain
 
 
@@ -71,18 +87,22 @@ class Release:
 
     def table(self) -> pa.Table:
         """Return the release as an Arrow table: text as dictionaries, unchanged numbers as numbers, sets as lists."""
-        arrays = []
-        for name in self.order:
-            column = self.columns.get(name)
-            if column is None:
-                assert self.carried is not None
-                arrays.append(self.carried.column(name))
-            elif isinstance(column, CodedSets):
-                terms = pa.DictionaryArray.from_arrays(pa.array(column.items), pa.array(column.labels, pa.string()))
-                arrays.append(pa.LargeListArray.from_arrays(pa.array(column.start), terms.cast(pa.string())))
-            else:
-                arrays.append(_array(column))
-        return pa.Table.from_arrays(arrays, names=list(self.order))
+        return pa.concat_tables(self.batches(_ROWS))
+
+    def batches(self, rows: int) -> Iterator[pa.Table]:
+        """Yield the table in parts of so many rows; a release without rows is one part."""
+        makers = [self._maker(name) for name in self.order]
+        for first in range(0, max(self.n_rows, 1), rows):
+            last = min(first + rows, self.n_rows)
+            yield pa.Table.from_arrays([make(first, last) for make in makers], names=list(self.order))
+
+    def _maker(self, name: str) -> _Maker:
+        column = self.columns.get(name)
+        if column is None:
+            assert self.carried is not None
+            carried = self.carried.column(name)
+            return lambda first, last: carried.slice(first, last - first)
+        return _sets_maker(column) if isinstance(column, CodedSets) else _values_maker(column)
 
     @classmethod
     def from_table(cls, table: pa.Table, schema: Schema, description: Mapping[str, Any] | None = None) -> Release:
@@ -98,19 +118,21 @@ class Release:
                 carried.append(name)
                 continue
             array = table.column(name)
-            if spec.kind is Kind.SET or spec.role is Role.ITEMS or pa.types.is_nested(array.type):
-                columns[name] = encode_column(array, spec, schema.missing)
+            if holds_sets(array.type, spec):
+                columns[name] = encode_sets(array, spec, schema.missing)
                 continue
             codes, labels, has_missing = text_codes(array, schema.missing)
-            labels = [*labels, schema.missing[0] if schema.missing else ""] if has_missing else labels
+            kind = spec.kind or infer_kind(labels, value_type(array.type))
+            if has_missing:
+                labels.append(schema.missing[0] if schema.missing else "")
             columns[name] = ReleasedColumn(
                 name=name,
                 role=spec.role,
-                kind=spec.kind or infer_kind(labels[: len(labels) - has_missing], array.type),
+                kind=kind,
                 codes=codes,
                 labels=tuple(labels),
                 missing=len(labels) - 1 if has_missing else -1,
-                type=array.type.value_type if pa.types.is_dictionary(array.type) else array.type,
+                type=value_type(array.type),
                 spec=spec,
             )
         return cls(
@@ -123,103 +145,176 @@ class Release:
 
 
 def publish(
-    dataset: Dataset, recoding: Recoding, models: list[Mapping[str, Any]], rng: np.random.Generator | None = None
+    dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], rng: np.random.Generator | None = None
 ) -> Release:
     """Turn codes back into labels; rows in random order, or as they were when `rng` is None."""
-    rows: NDArray[np.intp] | None = np.flatnonzero(recoding.keep_row) if recoding.keep_row is not None else None
-    n_rows = rows.size if rows is not None else dataset.n_rows
+    rows: _Rows | None = None
+    if recoding.keep_row is not None:
+        rows = np.flatnonzero(recoding.keep_row).astype(np.int32)
     if rng is not None:
-        shuffled = rng.permutation(n_rows)
-        rows = rows[shuffled] if rows is not None else shuffled
-    columns = {name: _published(column, recoding, rows) for name, column in dataset.columns.items()}
+        rows = np.arange(dataset.n_rows, dtype=np.int32) if rows is None else rows
+        rng.shuffle(rows)
+    columns = {name: _published(column, recoding, rows, dataset.schema) for name, column in dataset.columns.items()}
     release = Release(
         columns=columns,
-        carried=dataset.carried.take(pa.array(rows))
-        if dataset.carried is not None and rows is not None
-        else dataset.carried,
-        n_rows=n_rows,
+        carried=_carried(dataset.carried, rows) if dataset.carried is not None else None,
+        n_rows=dataset.n_rows if rows is None else rows.size,
         order=dataset.order,
     )
-    return replace(release, description=_describe(release, dataset, models))
+    return replace(release, description=_describe(release, dataset, models, recoding))
 
 
 def _published(
-    column: CodedColumn | CodedSets, recoding: Recoding, rows: NDArray[np.intp] | None
+    column: CodedColumn | CodedSets, recoding: Recoding, rows: _Rows | None, schema: Schema
 ) -> ReleasedColumn | CodedSets:
     new = recoding.columns.get(column.name)
-    if isinstance(column, CodedSets):
-        sets = new if isinstance(new, CodedSets) else column
-        return _take_sets(sets, rows)
     if isinstance(new, CodedSets):
         return _take_sets(new, rows)
+    if isinstance(column, CodedSets):
+        return _take_sets(column, rows)
+    labels, missing = column.labels, column.missing
+    if new is not None:
+        new, missing = _tidy(new, column)
+        labels = new.labels
     codes = column.codes if new is None else new.codes
-    labels = column.labels if new is None else new.labels
     if rows is not None:
-        codes = codes[rows]
-    # Labels that do not occur must not leave the house, not even in a dictionary.
-    used = np.bincount(codes, minlength=len(labels)) > 0
-    if not used.all():
-        codes = (np.cumsum(used, dtype=np.int32) - np.int32(1))[codes]
+        chosen = np.empty(rows.size, dtype=np.int32)
+        look_up(codes, rows, chosen)
+        codes = chosen
+    codes, used = _used_only(codes, len(labels), ours=rows is not None)
     kept = tuple(label for label, occurs in zip(labels, used, strict=True) if occurs)
-    missing = -1
-    if column.missing >= 0 and column.labels[column.missing] in kept:
-        missing = kept.index(column.labels[column.missing])
     return ReleasedColumn(
         name=column.name,
         role=column.role,
         kind=column.kind,
         codes=codes,
         labels=kept,
-        missing=missing,
-        type=_published_type(column) if new is None else pa.string(),
-        spec=None,
+        missing=int(used[:missing].sum()) if missing >= 0 and used[missing] else -1,
+        type=_published_type(column) if new is None else TEXT,
+        spec=schema.spec(column.name),
     )
+
+
+def _tidy(new: Labelled, column: CodedColumn) -> tuple[Labelled, int]:
+    """Return the labels once each and in the order of their text, and the code of the missing value or -1.
+
+    The order in which an anonymizer came across its labels may say something about the original rows.
+    """
+    labels = sorted(set(new.labels))
+    code_of = {label: code for code, label in enumerate(labels)}
+    if list(new.labels) != labels:
+        codes = np.empty_like(new.codes)
+        look_up(np.array([code_of[label] for label in new.labels], dtype=np.int32), new.codes, codes)
+        new = Labelled(codes=codes, labels=tuple(labels))
+    return new, code_of.get(column.labels[column.missing], -1) if column.missing >= 0 else -1
+
+
+def _used_only(codes: Codes, n_labels: int, *, ours: bool) -> tuple[Codes, NDArray[np.bool_]]:
+    """Return codes renumbered so that each occurs, in place if they are ours, and which of the labels stay.
+
+    Labels that do not occur must not leave the house, not even in a dictionary.
+    """
+    used = occurring(codes, n_labels)
+    if used.all():
+        return codes, used
+    renumbered = codes if ours else np.empty_like(codes)
+    look_up(np.cumsum(used, dtype=np.int32) - np.int32(1), codes, renumbered)
+    return renumbered, used
 
 
 def _published_type(column: CodedColumn) -> pa.DataType:
     """Return the type of an unchanged column: as found; numbers that came as text become numbers."""
-    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    if text and column.kind is Kind.NUMBER:
-        known = [label for code, label in enumerate(column.labels) if code != column.missing]
-        return pa.int64() if all(is_integer(label) for label in known) else pa.float64()
-    return column.type
+    if not is_text(column.type) or column.kind is not Kind.NUMBER or column.values is None:
+        return column.type
+    known = [label for code, label in enumerate(column.labels) if code != column.missing]
+    if all(is_integer(label) for label in known):
+        return pa.int64()
+    # More digits than a float holds: only the text tells such numbers apart.
+    return pa.float64() if np.unique(column.values).size == column.values.size else column.type
 
 
-def _take_sets(sets: CodedSets, rows: NDArray[np.intp] | None) -> CodedSets:
+def _take_sets(sets: CodedSets, rows: _Rows | None) -> CodedSets:
     """Return the sets of some rows, with the labels that occur in them only."""
-    items, start = sets.items, sets.start
-    if rows is not None:
-        size = np.diff(start)[rows]
-        new_start = np.zeros(rows.size + 1, dtype=np.int64)
-        np.cumsum(size, out=new_start[1:])
-        items = items[np.repeat(start[rows] - new_start[:-1], size) + np.arange(new_start[-1])]
-        start = new_start
-    used = np.bincount(items, minlength=len(sets.labels)) > 0
-    renumbered = (np.cumsum(used, dtype=np.int32) - np.int32(1))[items] if not used.all() else items
+    items, start = (sets.items, sets.start) if rows is None else repeat_sets(sets.items, sets.start, rows)
+    items, used = _used_only(items, len(sets.labels), ours=rows is not None)
     return replace(
         sets,
-        items=renumbered,
+        items=items,
         start=start,
         labels=tuple(label for label, occurs in zip(sets.labels, used, strict=True) if occurs),
         sensitive=sets.sensitive[used] if sets.sensitive is not None else None,
     )
 
 
-def _array(column: ReleasedColumn) -> pa.Array:
-    labels: list[str | None] = list(column.labels)
-    if column.missing >= 0:
-        labels[column.missing] = None
-    values = pa.array(labels, pa.string())
-    if pa.types.is_string(column.type):
-        dictionary = pa.array([label for label in labels if label is not None], pa.string())
-        if column.missing < 0:
-            return pa.DictionaryArray.from_arrays(pa.array(column.codes), dictionary)
-        codes = column.codes - (column.codes > column.missing)
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=column.codes == column.missing), dictionary)
-    return values.cast(column.type).take(pa.array(column.codes))
+def _carried(table: pa.Table, rows: _Rows | None) -> pa.Table:
+    """Return some rows of the columns that are carried along, again without labels that do not occur."""
+    arrays = []
+    for array in table.columns:
+        if rows is not None:
+            array = array.combine_chunks().take(as_arrow(rows))
+            array = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+        arrays.append(carry(array))
+    return pa.Table.from_arrays(arrays, names=table.column_names)
 
 
-def _describe(release: Release, dataset: Dataset, models: list[Mapping[str, Any]]) -> dict[str, Any]:
+# Codes to Arrow.
+
+
+def _values_maker(column: ReleasedColumn) -> _Maker:
+    missing = column.missing
+    known = [label for code, label in enumerate(column.labels) if code != missing]
+    values = typed(known, column.type)
+
+    def make(first: int, last: int) -> pa.Array:
+        codes, absent = column.codes[first:last], None
+        if missing >= 0:
+            absent = codes == missing
+            codes = codes - (codes > missing)
+            codes[absent] = 0  # some look below a null, too
+        if is_text(values.type):
+            return pa.DictionaryArray.from_arrays(as_arrow(codes, absent), values)
+        return values.take(as_arrow(codes, absent))
+
+    return make
+
+
+def _sets_maker(column: CodedSets) -> _Maker:
+    values = typed(column.labels, column.type)
+
+    def make(first: int, last: int) -> pa.Array:
+        start = column.start[first : last + 1]
+        items = column.items[start[0] : start[-1]]
+        return pa.LargeListArray.from_arrays(as_arrow(start - start[0]), values.take(as_arrow(items)))
+
+    return make
+
+
+def typed(labels: Sequence[str], kind: pa.DataType) -> pa.Array:
+    """Return the values that were written as labels, in the type that they had.
+
+    >>> typed(["5", "+7"], pa.int64()).to_pylist(), typed(["01:30:00"], pa.time32("s")).to_pylist()
+    ([5, 7], [datetime.time(1, 30)])
+    """
+    texts = pa.array(labels, pa.string())
+    if is_text(kind):
+        return texts
+    if pa.types.is_integer(kind):
+        return pa.array([int(label) for label in labels], kind)
+    if pa.types.is_floating(kind):
+        return pa.array([float(label) for label in labels], pa.float64()).cast(kind, safe=False)
+    if pa.types.is_time(kind):
+        moments = pa.array([f"1970-01-01 {label}" for label in labels], pa.string()).cast(pa.timestamp(kind.unit))
+        return moments.cast(kind)
+    if pa.types.is_duration(kind):
+        return texts.cast(pa.int64()).cast(kind)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(labels))
+    return texts.cast(kind)
+
+
+def _describe(
+    release: Release, dataset: Dataset, models: Sequence[Mapping[str, Any]], recoding: Recoding
+) -> dict[str, Any]:
     """Return the public description; nothing in it is computed from the original beyond what the release shows."""
     columns: dict[str, dict[str, Any]] = {}
     for name in release.order:
@@ -230,12 +325,13 @@ def _describe(release: Release, dataset: Dataset, models: list[Mapping[str, Any]
         columns[name] = {"role": column.role.value, "kind": column.kind.value}
         if isinstance(column, CodedSets):
             columns[name]["separator"] = column.separator
+        columns[name] |= recoding.public.get(name, {})
     return {
         "format": FORMAT,
         "rows": release.n_rows,
         "missing": dataset.schema.missing[0] if dataset.schema.missing else "",
         "columns": columns,
-        "models": models,
+        "models": [dict(model) for model in models],
     }
 
 

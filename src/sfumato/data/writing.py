@@ -1,0 +1,457 @@
+"""Releases on disk: written as a whole or not at all, and read back.
+
+    DIR/release/data.csv | data.parquet    the table
+    DIR/release/release.json               its public description
+
+In a CSV file a cell is quoted where it has to be: separators, quotes, line breaks, blanks at either end, and the empty
+text where it is a value. What is missing shows as the marker, by default nothing at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pa_parquet
+
+from sfumato.data.dataset import CodedSets, as_arrow
+from sfumato.data.encoding import is_list, is_text
+from sfumato.data.hierarchy import some
+from sfumato.data.reading import Source, read_columns, read_table
+from sfumato.data.release import FORMAT, Release, ReleasedColumn
+from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
+from sfumato.errors import DataError, OutputError
+from sfumato.progress import SILENT, Progress
+
+ReleaseFormat: TypeAlias = Literal["csv", "parquet"]
+
+DESCRIPTION = "release.json"
+RELEASE = "release"
+_DATA = ("data.csv", "data.parquet")
+_SPECIAL = frozenset(',"\r\n')
+_MUST_QUOTE = r'[",\r\n]|^\s|\s$'
+_ROWS = {"csv": 1 << 16, "parquet": 1 << 20}  # written at once
+_MEMBERS = 1 << 22  # of sets, written at once
+
+_CellMaker: TypeAlias = Callable[[int, int], pa.Array]  # rows first to last, as large_string
+
+
+# Writing.
+
+
+def write_release(
+    release: Release,
+    folder: Path,
+    format: ReleaseFormat = "csv",  # noqa: A002
+    *,
+    missing: str = "",
+    progress: Progress = SILENT,
+) -> None:
+    """Write data and description into a folder that exists; `missing` is what a missing cell shows."""
+    if format not in _ROWS:
+        raise OutputError(f"The release was to be written as {format!r}.\nThe formats are csv and parquet.")
+    stage = progress.stage("write", total=release.n_rows)
+    try:
+        path = folder / f"data.{format}"
+        for rows in _write_csv(release, path, missing) if format == "csv" else _write_parquet(release, path):
+            stage.advance(rows)
+        text = json.dumps(_description(release, missing), indent=1, ensure_ascii=False, default=_plain)
+        (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    stage.done()
+
+
+def _description(release: Release, missing: str) -> dict[str, Any]:
+    columns = {
+        name: {"role": column.role.value, "kind": column.kind.value}
+        if (column := release.columns.get(name)) is not None
+        else {"role": Role.OTHER.value}
+        for name in release.order
+    }
+    return {"format": FORMAT, "rows": release.n_rows, "columns": columns} | {**release.description, "missing": missing}
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON cannot write as something that it can."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Fraction | Path):
+        return str(value)
+    raise TypeError(f"release.json cannot hold a {type(value).__name__}")
+
+
+def _rows_at_once(release: Release, most: int) -> int:
+    """Return how many rows to write at once, fewer where sets are large."""
+    members = sum(column.items.size for column in release.columns.values() if isinstance(column, CodedSets))
+    return max(1, min(most, int(_MEMBERS * release.n_rows / members))) if members else most
+
+
+def _write_parquet(release: Release, path: Path) -> Iterator[int]:
+    writer = None
+    try:
+        for part in release.batches(_rows_at_once(release, _ROWS["parquet"])):
+            if writer is None:
+                writer = pa_parquet.ParquetWriter(path, part.schema, compression="zstd")
+            writer.write_table(part)
+            yield part.num_rows
+    except pa.ArrowNotImplementedError:
+        raise DataError(
+            f"The release has a column that Parquet cannot hold, among {some(set(map(str, part.schema.types)))}.\n"
+            'Convert it to text, or write [release] format = "csv".'
+        ) from None
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _write_csv(release: Release, path: Path, missing: str) -> Iterator[int]:
+    alone = len(release.order) == 1
+    makers = [
+        _cell_maker(release, name, missing, alone=alone, end="\n" if name == release.order[-1] else "")
+        for name in release.order
+    ]
+    step = _rows_at_once(release, _ROWS["csv"])
+    with path.open("wb", buffering=0) as file:
+        _write_all(file, (",".join(quoted(name) for name in release.order) + "\n").encode())
+        for first in range(0, release.n_rows, step):
+            last = min(first + step, release.n_rows)
+            cells = [make(first, last) for make in makers]
+            lines = pc.binary_join_element_wise(*cells, ",") if len(cells) > 1 else cells[0]
+            # Each line ends with its own line break, so the text of all lines is what the file shall hold.
+            _write_all(file, _text_of(lines))
+            yield last - first
+
+
+def _write_all(file: Any, content: Any) -> None:
+    """Write every byte: the system may take fewer than it was given."""
+    view = memoryview(content)
+    while view.nbytes:
+        view = view[file.write(view) :]
+
+
+def _text_of(array: pa.Array) -> memoryview:
+    """Return the bytes of all texts of an array, one behind the other."""
+    offsets = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    content = array.buffers()[2]
+    return memoryview(content if content is not None else b"")[int(offsets[0]) : int(offsets[-1])]
+
+
+def quoted(text: str) -> str:
+    """Return a cell as CSV shows it, in quotes where it has to be.
+
+    >>> quoted("a b"), quoted("[20, 29]"), quoted("")
+    ('a b', '"[20, 29]"', '""')
+    """
+    if text and _SPECIAL.isdisjoint(text) and not text[0].isspace() and not text[-1].isspace():
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _cell_maker(release: Release, name: str, missing: str, *, alone: bool, end: str) -> _CellMaker:
+    """Return what makes the cells of a column as CSV shows them, each with `end` behind it."""
+    nothing = (quoted(missing) if missing or alone else "") + end
+    column = release.columns.get(name)
+    if isinstance(column, ReleasedColumn):
+        cells = [quoted(label) + end for label in column.labels]
+        if column.missing >= 0:
+            cells[column.missing] = nothing
+        texts, codes = pa.array(cells, pa.large_string()), column.codes
+        return lambda first, last: texts.take(as_arrow(codes[first:last]))
+    if isinstance(column, CodedSets):
+        return _set_maker(column, '""' if alone else "", end)
+    assert release.carried is not None
+    return _carried_maker(release.carried.column(name), name, nothing, end)
+
+
+def _set_maker(column: CodedSets, empty: str, end: str) -> _CellMaker:
+    separator = column.separator
+    mixed = sum(separator in label for label in column.labels)
+    if mixed:
+        raise DataError(
+            f"Column {column.name!r} has {mixed:,} member(s) that contain {separator!r}, which separates members in a "
+            'CSV cell.\nGive the column another separator, or write [release] format = "parquet".'
+        )
+    labels = pa.array(column.labels, pa.large_string())
+    plain = all(quoted(label) == label for label in column.labels) and _SPECIAL.isdisjoint(separator)
+
+    def make(first: int, last: int) -> pa.Array:
+        start = column.start[first : last + 1]
+        members = labels.take(as_arrow(column.items[start[0] : start[-1]]))
+        cells = pc.binary_join(pa.LargeListArray.from_arrays(as_arrow(start - start[0]), members), separator)
+        if not plain:
+            cells = _quoted_cells(cells)
+        if empty:
+            cells = pc.if_else(as_arrow(np.diff(start) > 0), cells, pa.scalar(empty, pa.large_string()))
+        return _with_end(cells, end)
+
+    return make
+
+
+def _carried_maker(array: pa.ChunkedArray, name: str, nothing: str, end: str) -> _CellMaker:
+    if pa.types.is_dictionary(array.type) and array.num_chunks == 1:
+        chunk = array.chunk(0)
+        cells = [quoted(text) + end for text in chunk.dictionary.to_pylist()]
+        texts = pa.array([*cells, nothing], pa.large_string())
+        return lambda first, last: texts.take(pc.fill_null(chunk.indices[first:last], len(cells)))
+
+    def make(first: int, last: int) -> pa.Array:
+        part = array.slice(first, last - first).combine_chunks()
+        try:
+            if is_list(part.type):
+                texts = pc.binary_join(part.cast(pa.large_list(pa.large_string())), "|")
+            else:
+                texts = part.cast(pa.large_string())
+        except pa.ArrowException:
+            raise DataError(
+                f"Column {name!r} holds values of type {array.type}, which CSV cannot show.\n"
+                'Drop the column, or write [release] format = "parquet".'
+            ) from None
+        if is_list(part.type) or is_text(part.type) or pa.types.is_binary(part.type):
+            texts = _quoted_cells(texts)
+        return pc.fill_null(_with_end(texts, end), nothing)
+
+    return make
+
+
+def _quoted_cells(cells: pa.Array) -> pa.Array:
+    wrapped = pc.binary_join_element_wise("", pc.replace_substring(cells, '"', '""'), "", '"')
+    return pc.if_else(pc.match_substring_regex(cells, _MUST_QUOTE), wrapped, cells)
+
+
+def _with_end(cells: pa.Array, end: str) -> pa.Array:
+    return pc.binary_join_element_wise(cells, "", end) if end else cells
+
+
+# Reading back.
+
+
+def read_release(
+    path: Path, schema: Schema | None = None, *, separator: str | None = None, progress: Progress = SILENT
+) -> Release:
+    """Return a release from a run's folder, from the release folder in it, or from a data file of any tool.
+
+    `schema` says which column plays which role; a folder's own description can do that as well. `separator` is for
+    files of other tools.
+    """
+    folder = _release_folder(path)
+    if folder is None:
+        if schema is None:
+            raise DataError(
+                f"{path} was asked for as a release, but has no {DESCRIPTION} that says what its columns are.\n"
+                "Name the folder that `sfumato anonymize` wrote."
+            )
+        source = Source(path, separator=separator, missing=schema.missing)
+        return Release.from_table(_table(source, schema, progress), schema)
+    description = _read_description(folder / DESCRIPTION)
+    schema = _schema_for(description, schema)
+    found = [folder / name for name in _DATA if (folder / name).is_file()]
+    if len(found) != 1:
+        raise DataError(
+            f"{folder} holds {len(found)} data files of a release.\nOne of {' and '.join(_DATA)} belongs there."
+        )
+    source = Source(found[0], separator="," if found[0].suffix == ".csv" else None, missing=schema.missing)
+    return Release.from_table(_table(source, schema, progress), schema, description)
+
+
+def _table(source: Source, schema: Schema, progress: Progress) -> pa.Table:
+    dropped = frozenset(schema.named(Role.IDENTIFIER)) & frozenset(read_columns(source))
+    return read_table(source, drop=dropped, progress=progress)
+
+
+def _release_folder(path: Path) -> Path | None:
+    """Return the folder of a release that sfumato wrote, given by one of its names, or None."""
+    for folder in (path, path / RELEASE, path.parent if path.name in _DATA else path):
+        if (folder / DESCRIPTION).is_file():
+            return folder
+    return None
+
+
+def _read_description(path: Path) -> dict[str, Any]:
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+        known = description["format"] == FORMAT and all(
+            Role(column["role"]) and Kind(column.get("kind", "category")) for column in description["columns"].values()
+        )
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.\nCheck its permissions.") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        known = False
+    if not known:
+        raise DataError(
+            f"{path} is no description of a release in format {FORMAT}.\n"
+            "Write the release again with this version of sfumato."
+        )
+    return dict(description)
+
+
+def _schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema:
+    """Return the schema for reading a release: the plan's roles, and what the release says about its cells."""
+    marker = str(description.get("missing", ""))
+    columns: dict[str, ColumnSpec] = dict(schema.columns) if schema is not None else {}
+    for name, about in description["columns"].items():
+        spec = columns.get(name) or (schema.spec(name) if schema is not None else None)
+        if spec is None:
+            if schema is not None:
+                continue  # nobody judged it: whoever takes the table will say so
+            spec = ColumnSpec(name=name, role=Role(about["role"]))
+        kind = Kind(about["kind"]) if "kind" in about else None
+        if kind is Kind.SET:  # also what used to be single values: a randomized column shows sets
+            spec = replace(spec, kind=kind, separator=str(about.get("separator", spec.separator)))
+        elif spec.kind is None:
+            spec = replace(spec, kind=kind)
+        columns[name] = spec
+    others = schema.missing if schema is not None else DEFAULT_MISSING
+    return Schema(
+        columns=columns,
+        rest=schema.rest if schema is not None else None,
+        missing=(marker, *(other for other in others if other != marker)),
+    )
+
+
+# All or nothing.
+
+
+@contextmanager
+def atomic_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a folder beside the target, for its owner only, that takes the target's name when all went well.
+
+    After an error, or when the user stops the work, nothing of it is left. An existing run is replaced only with
+    `overwrite`, and anything else that exists is not touched at all.
+    """
+    target = _resolved(target)
+    if os.path.lexists(target):
+        _refuse_what_is_no_run(target)
+        if not overwrite:
+            raise OutputError(f"The output folder {target} exists already.\nChoose another, or add --overwrite.")
+    temporary = _beside(target, "tmp")
+    try:
+        temporary.mkdir(mode=0o700)
+    except OSError as error:
+        raise _unwritable(target, error) from None
+    try:
+        yield temporary
+        _put_in_place(temporary, target)
+    except BaseException as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, OSError) and _is_about_writing(error):
+            raise _unwritable(target, error) from None
+        raise
+
+
+@contextmanager
+def atomic_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
+    """Yield a path beside the target; the file written there takes the target's name when all went well."""
+    target = _resolved(target)
+    if target.is_dir():
+        raise OutputError(f"The output file {target} is a folder.\nName a file.")
+    if target.exists() and not overwrite:
+        raise OutputError(f"The output file {target} exists already.\nChoose another, or allow to overwrite it.")
+    temporary = _beside(target, "tmp")
+    try:
+        temporary.touch(mode=0o600)
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+    except OSError as error:
+        raise _unwritable(target, error) from None
+    try:
+        yield temporary
+        temporary.replace(target)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and _is_about_writing(error):
+            raise _unwritable(target, error) from None
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _resolved(target: Path) -> Path:
+    """Return the target without links in it, once it is sure that something can be put there."""
+    try:
+        target = Path(target).expanduser().resolve()
+        parent_is_folder = target.parent.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise _unwritable(Path(target), error) from None
+    if not parent_is_folder:
+        raise OutputError(f"{target} cannot be written: there is no folder {target.parent}.\nMake that folder first.")
+    if not target.name:
+        raise OutputError(f"{target} cannot be written: it is the root of the file system.\nName a folder in it.")
+    return target
+
+
+def _beside(target: Path, what: str) -> Path:
+    return target.with_name(f".{target.name}.{what}-{secrets.token_hex(6)}")
+
+
+def _refuse_what_is_no_run(target: Path) -> None:
+    if not target.is_dir():
+        raise OutputError(f"The output folder {target} is a file.\nName a folder.")
+    try:
+        is_run = (target / RELEASE / DESCRIPTION).is_file() or not any(target.iterdir())
+    except OSError as error:
+        raise _unwritable(target, error) from None
+    if not is_run:
+        raise OutputError(
+            f"The output folder {target} exists already and is no run of sfumato, so it is never overwritten.\n"
+            "Choose another folder."
+        )
+
+
+def _put_in_place(temporary: Path, target: Path) -> None:
+    """Rename the new folder; an old one makes room first and is deleted last."""
+    if not os.path.lexists(target):
+        temporary.rename(target)
+        return
+    _refuse_what_is_no_run(target)  # it may have changed since
+    old = _beside(target, "old")
+    target.rename(old)
+    try:
+        temporary.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+_ABOUT_WRITING = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG}
+)
+
+
+def _number_of(error: OSError) -> int | None:
+    """Return the system's number of an error; pyarrow has it in its words."""
+    if error.errno is not None:
+        return error.errno
+    text = str(error)
+    return next((number for number in _ABOUT_WRITING if f"errno {number}]" in text.lower()), None)
+
+
+def _is_about_writing(error: OSError) -> bool:
+    return _number_of(error) in _ABOUT_WRITING
+
+
+def _unwritable(target: Path, error: Exception) -> OutputError:
+    number = _number_of(error) if isinstance(error, OSError) else None
+    reason = os.strerror(number) if number is not None else "the system refuses it"
+    todo = "Free some space" if number in (errno.ENOSPC, errno.EDQUOT) else "Check the path and its permissions"
+    return OutputError(f"{target} cannot be written: {reason}.\n{todo}, or choose another place.")
