@@ -115,11 +115,9 @@ def _watching() -> Iterator[Progress]:
 
 
 def _show_verdicts(verdicts: tuple[Verdict, ...]) -> None:
-    console = _stdout()
     for verdict in verdicts:
-        mark, style = ("holds ", "green") if verdict.satisfied else ("BROKEN", "bold red")
-        console.print(f"[{style}]{mark}[/] ", end="")
-        console.print(str(verdict), markup=False, highlight=False)
+        style = "green" if verdict.satisfied else "bold red"
+        _stdout().print(str(verdict), style=style, markup=False, highlight=False)
 
 
 def _version(wanted: bool) -> None:
@@ -249,8 +247,6 @@ def _anonymize(
         _print_json({"out": str(out), **run.facts})
         return
     console = _stdout()
-    _show_verdicts(run.verdicts)
-    console.print()
     console.print(summary(run.facts), markup=False, highlight=False)
     console.print(
         f"\nRelease: {out / 'release'}\nReport:  {out / 'private' / 'report.html'}", markup=False, highlight=False

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import __version__
-from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.base import Workplace, options_of
 from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.encoding import check_columns, encode
 from sfumato.data.reading import digest, read_columns, read_table
@@ -222,7 +222,7 @@ def _make_release(
             steps.append(
                 {
                     "anonymizer": step.anonymizer.name,
-                    "options": _options(step.anonymizer),
+                    "options": options_of(step.anonymizer),
                     "requirements": [describe(model) for model in step.policy],
                     "why": step.why,
                     "facts": dict(recoding.facts),
@@ -232,10 +232,6 @@ def _make_release(
         models = [describe(model) for model in plan.policy]
         release = publish(dataset, recoding, models, workplace.rng if plan.release.shuffle else None)
     return dataset, release, steps
-
-
-def _options(anonymizer: Any) -> dict[str, Any]:
-    return {name: getattr(anonymizer, name) for name in getattr(anonymizer, "__dataclass_fields__", {})}
 
 
 def _facts(

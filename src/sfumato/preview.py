@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.anonymizers.base import options_of
 from sfumato.data.encoding import check_columns, infer_kind, text_codes
 from sfumato.data.reading import read_columns, sample
 from sfumato.data.schema import Kind, Role
@@ -58,10 +59,7 @@ class Preview:
                 {
                     "anonymizer": step.anonymizer.name,
                     "why": step.why,
-                    "options": {
-                        name: getattr(step.anonymizer, name)
-                        for name in getattr(step.anonymizer, "__dataclass_fields__", {})
-                    },
+                    "options": options_of(step.anonymizer),
                 }
                 for step in self.plan.steps()
             ],

@@ -158,7 +158,7 @@ def test_init_drafts_a_plan_that_runs(example):
     assert done.returncode == 0, done.stderr
     again = sfumato("init", example / "patients.csv", "--out", draft)
     assert again.returncode == 2
-    assert "--overwrite" in again.stderr
+    assert "overwrite" in again.stderr
 
 
 def test_json_is_the_only_thing_on_standard_output(example):
@@ -218,9 +218,9 @@ def test_a_wrong_plan_writes_nothing_and_says_what_to_do(example, old, new, exit
     [
         (lambda text: b"", "empty"),
         (lambda text: text.splitlines(keepends=True)[0], "no rows"),
-        (lambda text: text + b"one,cell,too,few\n", "fields"),
+        (lambda text: text + b"one,cell,too,few\n", "first is on line"),
         (lambda text: text.replace(b"Asthma", b"Asthm\xff", 1), "UTF-8"),
-        (lambda text: text.replace(b"Asthma", b"Asthm\x00", 1), "NUL"),
+        (lambda text: text.replace(b"Asthma", b"Asthm\x00", 1), "zero bytes"),
         (lambda text: text.replace(b'"sex"', b'"age"', 1).replace(b",sex,", b",age,", 1), "age"),
         (lambda text: text.replace(b"Nurse", b"Nurze"), "misses 1 of"),
     ],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -30,3 +30,8 @@ class Anonymizer(Protocol):
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding that satisfies the policy, built on what earlier steps decided, or raise Unsatisfiable."""
+
+
+def options_of(anonymizer: Anonymizer) -> dict[str, Any]:
+    """Return an anonymizer's options and their values, as a plan would give them."""
+    return {option.name: getattr(anonymizer, option.name) for option in fields(anonymizer)}  # type: ignore[arg-type]

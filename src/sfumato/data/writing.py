@@ -133,7 +133,7 @@ def _write_csv(release: Release, path: Path, missing: str) -> Iterator[int]:
         for first in range(0, release.n_rows, step):
             last = min(first + step, release.n_rows)
             cells = [make(first, last) for make in makers]
-            lines = pc.binary_join_element_wise(*cells, ",") if len(cells) > 1 else cells[0]
+            lines = pc.binary_join_element_wise(*cells, _text(",")) if len(cells) > 1 else cells[0]
             # Each line ends with its own line break, so the text of all lines is what the file shall hold.
             _write_all(file, _text_of(lines))
             yield last - first
@@ -198,7 +198,7 @@ def _set_maker(column: CodedSets, empty: str, end: str) -> _CellMaker:
         if not plain:
             cells = _quoted_cells(cells)
         if empty:
-            cells = pc.if_else(as_arrow(np.diff(start) > 0), cells, pa.scalar(empty, pa.large_string()))
+            cells = pc.if_else(as_arrow(np.diff(start) > 0), cells, _text(empty))
         return _with_end(cells, end)
 
     return make
@@ -225,18 +225,23 @@ def _carried_maker(array: pa.ChunkedArray, name: str, nothing: str, end: str) ->
             ) from None
         if is_list(part.type) or is_text(part.type) or pa.types.is_binary(part.type):
             texts = _quoted_cells(texts)
-        return pc.fill_null(_with_end(texts, end), nothing)
+        return pc.fill_null(_with_end(texts, end), _text(nothing))
 
     return make
 
 
 def _quoted_cells(cells: pa.Array) -> pa.Array:
-    wrapped = pc.binary_join_element_wise("", pc.replace_substring(cells, '"', '""'), "", '"')
+    nothing, quote = _text(""), _text('"')
+    wrapped = pc.binary_join_element_wise(nothing, pc.replace_substring(cells, '"', '""'), nothing, quote)
     return pc.if_else(pc.match_substring_regex(cells, _MUST_QUOTE), wrapped, cells)
 
 
 def _with_end(cells: pa.Array, end: str) -> pa.Array:
-    return pc.binary_join_element_wise(cells, "", end) if end else cells
+    return pc.binary_join_element_wise(cells, _text(""), _text(end)) if end else cells
+
+
+def _text(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
 
 
 # Reading back.

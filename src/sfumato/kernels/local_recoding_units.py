@@ -55,7 +55,8 @@ def make_trees(
     """Return the trees in one numbering, with the node of every code at every level that changes anything."""
     sizes = [parent.size for parent in parents]
     leaf = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    values, n_levels, level_start, at_level = [], [], [], []
+    values, n_levels, level_start = [], [], []
+    at_level: list[NDArray[np.int64]] = []
     for j, (parent, level, first, last) in enumerate(zip(parents, levels, firsts, lasts, strict=True)):
         v = int(last[-1]) + 1
         node = np.arange(v)

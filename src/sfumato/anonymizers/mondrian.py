@@ -1,0 +1,476 @@
+"""Mondrian: cut the table into boxes, again and again, while every box satisfies what is asked of a class.
+
+LeFevre, DeWitt, Ramakrishnan (2006), with a better choice of cuts: all cuts of all attributes are compared by what the
+rows lose afterwards, and those of small parts are followed to the end before one is chosen (kernels/mondrian.py).
+All parts of one depth are cut in one round, so that a requirement which no kernel knows can judge them all at once.
+
+The classic models are closed under union. So two groups that end up with equal labels are one class that satisfies them
+too, and a part that fails cannot be made of parts that pass: a cut that is refused needs no second look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
+from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, distinct_rows
+from sfumato.data.hierarchy import ROOT, Tree
+from sfumato.data.labels import range_label, set_label
+from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.schema import Kind, Role
+from sfumato.errors import DataError, PolicyError
+from sfumato.kernels.mondrian import BALANCED, BEST, RANGE, SET, TREE, WIDEST, Desk, Table, divide, make_desk, propose
+from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
+
+Integers: TypeAlias = NDArray[np.int64]
+# Which groups satisfy a requirement, given rows, group after group, and where each group starts.
+Check: TypeAlias = Callable[[Integers, Integers], NDArray[np.bool_]]
+
+FOLLOWED = 100  # items of the largest part whose cuts are followed to the end
+DEEP = 64  # rounds after which parts are halved, lest a long row of values is cut off one by one
+LARGE = 4_096  # items from which on threads share the attributes of a part
+TRIES = 64  # cuts of a part that are tried, at most, when a check refuses one after the other
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mondrian:
+    """Cut the table into boxes, as small as the requirements allow, and publish the extent of each box.
+
+    Numbers are published as ranges from the smallest to the largest value in the class, categories as the lowest label
+    of their hierarchy that covers the class, or as the set of values in the class where there is none.
+    """
+
+    name: ClassVar[str] = "mondrian"
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+
+    strict: bool = True  # rows with equal quasi-identifiers stay together; else ties at the median may be divided
+    categories: str = (
+        "hierarchy"  # cut anywhere in the order of values, and off a node of the hierarchy; "order": no nodes
+    )
+    value_sets: bool = False  # publish the set of values in the class where a hierarchy's label says less
+    cut: str = "loss"  # what is lost afterwards decides; "width": halve the widest attribute, as in 2006
+    lookahead: int = 8  # how many cuts of a small part are followed to the end before one is chosen; 1: none
+
+    def __post_init__(self) -> None:
+        one_of(self.categories, "mondrian: categories", ("hierarchy", "order"))
+        one_of(self.cut, "mondrian: cut", ("loss", "width"))
+        whole_number(self.lookahead, "mondrian: lookahead", 1, 8)
+        for option in ("strict", "value_sets"):
+            if not isinstance(getattr(self, option), bool):
+                raise PolicyError(
+                    f"mondrian: {option} was given as {getattr(self, option)!r}.\nWrite true or false, without quotes."
+                )
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""
+        rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
+        asked = conditions_for(dataset, policy, rows)
+        refuse_hopeless(asked)
+        groups = split(dataset, asked, self, workplace, rows)
+        columns, class_of = publish(dataset, groups, self)
+        facts = {
+            "classes": int(class_of.max(initial=-1)) + 1,
+            "groups": groups.start.size - 1,
+            "rounds": groups.rounds,
+            "cuts": groups.parent.size // 2,
+        }
+        return before.with_columns(columns, class_of=class_of, facts=facts)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of rows, and the tree of cuts that made them. Sizes: n rows that take part, g groups, t nodes.
+
+    Node 0 is the whole table; a node that was cut has two nodes below it, both with higher numbers.
+    """
+
+    order: Integers  # (n,): rows, group after group
+    start: Integers  # (g + 1,)
+    node_of: Integers  # (g,): each group's node
+    parent: Integers  # (t,): the node that a node was cut from, -1 for the whole table
+    rounds: int
+
+    @property
+    def group_of(self) -> Integers:
+        """The group of each entry of `order`, shape (n,)."""
+        return np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
+
+
+def split(
+    dataset: Dataset,
+    asked: Asked,
+    options: Mondrian,
+    workplace: Workplace,
+    rows: Integers | None = None,
+    check: Check | None = None,
+) -> Groups:
+    """Cut the table, or some of its rows, as long as both sides satisfy what is asked, and `check` as well.
+
+    The whole table must satisfy both; `asked` is about the same rows.
+    """
+    rows = np.arange(dataset.n_rows) if rows is None else rows
+    columns = [replace(column, codes=column.codes[rows]) for column in _quasi_identifiers(dataset)]
+    if not rows.size:
+        none = np.empty(0, dtype=np.int64)
+        return Groups(none, np.zeros(1, dtype=np.int64), none, none, 0)
+    items = _items(columns, asked, rows, together=options.strict)
+    threads = max(workplace.threads, 1)
+    stage = workplace.progress.stage("mondrian", total=rows.size)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            growth = _Growth(_table(columns, items, options), items, asked, options, pool, threads, check)
+            return growth.run(stage.advance)
+    finally:
+        stage.done()
+
+
+def _quasi_identifiers(dataset: Dataset) -> tuple[CodedColumn, ...]:
+    sets = [column.name for column in dataset.with_role(Role.QUASI_IDENTIFIER) if isinstance(column, CodedSets)]
+    if sets:
+        raise DataError(
+            f"Mondrian cuts columns of single values, but these quasi-identifiers hold sets: {', '.join(map(repr, sets))}.\n"
+            "Give them another role, or publish one column for each member."
+        )
+    return dataset.quasi_identifiers
+
+
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """What is cut: distinct combinations of quasi-identifiers, or single rows. Sizes: c items, n rows."""
+
+    codes: Codes  # (c, q), in ascending order
+    start: Integers  # (c + 1,): item i is the rows rows[start[i]:start[i + 1]]
+    rows: Integers  # (n,)
+    share_start: Integers  # (c + 1,)
+    shares: Integers  # (s, 2): cells of a histogram of sensitive values, and how many rows each item has in them
+
+    def rows_of(self, items: Integers) -> Integers:
+        """Return the rows of some items, item after item."""
+        return self.rows[_ranges(self.start[items], self.start[items + 1])]
+
+
+def _items(columns: Sequence[CodedColumn], asked: Asked, rows: Integers, *, together: bool) -> _Items:
+    cells = distinct_rows(columns, rows.size)
+    n_columns = asked.cell_of.shape[0]
+    if not together:
+        order = np.lexsort(
+            (*asked.cell_of, cells.cell_of)
+        )  # among equal rows, sensitive values rather than row numbers
+        single = np.arange(rows.size + 1)
+        shares = np.ones((rows.size * n_columns, 2), dtype=np.int64)
+        shares[:, 0] = asked.cell_of[:, order].T.ravel()
+        return _Items(cells.codes[cells.cell_of[order]], single, rows[order], single * n_columns, shares)
+    order = np.argsort(cells.cell_of, kind="stable")
+    start = np.concatenate([[0], np.cumsum(cells.weight)])
+    width = asked.conditions.cells
+    pairs = [cells.cell_of.astype(np.int64) * width + column for column in asked.cell_of]
+    pair, count = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *pairs]), return_counts=True)
+    shares = np.stack([pair % max(width, 1), count], axis=1)
+    share_start = np.searchsorted(pair, np.arange(cells.weight.size + 1) * width)
+    return _Items(cells.codes, start, rows[order], share_start, shares)
+
+
+def _measure(column: CodedColumn, options: Mondrian) -> int:
+    """Return what is published of a column."""
+    if column.kind is Kind.NUMBER or (column.kind is Kind.ORDERED and column.tree is None):
+        return RANGE
+    return SET if column.tree is None or options.value_sets else TREE
+
+
+def _table(columns: Sequence[CodedColumn], items: _Items, options: Mondrian) -> Table:
+    """Return what the kernels work on."""
+    attribute = np.zeros((len(columns), 4), dtype=np.int64)
+    nodes, values = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
+    first_node = 0
+    for position, column in enumerate(columns):
+        measure = _measure(column, options)
+        n_values = len(column.labels)
+        by_node = column.kind is Kind.CATEGORY and column.tree is None
+        code = np.arange(n_values)
+        node, value = np.stack([code, code, np.full(n_values, -1)], axis=1), np.zeros(n_values)
+        if measure == RANGE:
+            value = _positions(column)
+        elif column.tree is not None:
+            by_node = options.categories == "hierarchy"
+            parent = np.where(column.tree.parent >= 0, column.tree.parent + first_node, -1)
+            node, value = np.stack([column.tree.first, column.tree.last, parent], axis=1), column.node_loss()
+        attribute[position] = first_node, n_values, measure, by_node
+        nodes.append(node.astype(np.int64))
+        values.append(value)
+        first_node += value.size
+    return Table(
+        codes=np.ascontiguousarray(items.codes, dtype=np.int32),
+        weight=np.diff(items.start),
+        share_start=items.share_start.astype(np.int64),
+        shares=items.shares,
+        attribute=attribute,
+        node=np.concatenate(nodes),
+        value=np.concatenate(values),
+        divide_ties=not options.strict,
+    )
+
+
+def _positions(column: CodedColumn) -> NDArray[np.float64]:
+    """Return where each value lies between 0 and 1; the missing value one further, so that any range with it loses all."""
+    n_known = len(column.labels) - (column.missing >= 0)
+    known = np.arange(n_known, dtype=np.float64) if column.values is None else column.values[:n_known] / 2
+    position = np.full(len(column.labels), 2.0)
+    if n_known:
+        width = known[-1] - known[0]
+        position[:n_known] = (known - known[0]) / (width or 1.0)
+    return position
+
+
+class _Growth:
+    """The parts of a table and the cuts made so far."""
+
+    def __init__(
+        self,
+        table: Table,
+        items: _Items,
+        asked: Asked,
+        options: Mondrian,
+        pool: ThreadPoolExecutor,
+        threads: int,
+        check: Check | None,
+    ) -> None:
+        n, q = table.codes.shape
+        self.table, self.items, self.conditions, self.check = table, items, asked.conditions, check
+        self.lookahead = options.lookahead
+        self.rule = BEST if options.cut == "loss" else WIDEST
+        self.pool, self.threads = pool, threads
+        follow = FOLLOWED if options.lookahead > 1 and self.rule == BEST else 0
+        self.desks: list[Desk] = [make_desk(table, asked.conditions.cells, follow) for _ in range(threads)]
+        self.lists = np.empty((q + 1, n), dtype=np.int32)
+        for a in range(q):
+            short = np.uint16 if table.attribute[a, 1] <= 2**16 else np.int32  # NumPy sorts short numbers by counting
+            self.lists[a] = np.argsort(table.codes[:, a].astype(short), kind="stable")
+        self.lists[q] = np.arange(n)
+
+    def run(self, advance: Callable[[float], None]) -> Groups:
+        """Cut until no part can be cut any more; `advance` is told how many rows are settled."""
+        n = self.lists.shape[1]
+        parts, nodes = np.array([[0, n]], dtype=np.int64), np.zeros(1, dtype=np.int64)
+        parent = [np.full(1, -1, dtype=np.int64)]
+        final_parts, final_nodes = [], []
+        n_nodes, rounds = 1, 0
+        while parts.size:
+            largest_first = np.argsort(parts[:, 0] - parts[:, 1], kind="stable")  # threads then get equal work
+            parts, nodes = parts[largest_first], nodes[largest_first]
+            if rounds >= DEEP:
+                self.rule = BALANCED
+            cuts, cut = self._choose(parts)
+            final_parts.append(parts[~cut])
+            final_nodes.append(nodes[~cut])
+            advance(float(self.table.weight[self._members(parts[~cut])].sum()))
+            parts, nodes = parts[cut], nodes[cut]
+            middle = self._divide(parts, cuts[cut])
+            parent.append(np.repeat(nodes, 2))
+            nodes = n_nodes + np.arange(2 * nodes.size)
+            n_nodes += nodes.size
+            parts = np.stack([parts[:, 0], middle, middle, parts[:, 1]], axis=1).reshape(-1, 2)
+            rounds += 1
+        found = np.concatenate(final_parts)
+        by_place = np.argsort(found[:, 0])
+        weight = np.add.reduceat(self.table.weight[self.lists[-1]], found[by_place, 0])
+        return Groups(
+            order=self.items.rows_of(self.lists[-1]),
+            start=np.concatenate([[0], np.cumsum(weight)]),
+            node_of=np.concatenate(final_nodes)[by_place],
+            parent=np.concatenate(parent),
+            rounds=rounds,
+        )
+
+    def _members(self, parts: Integers) -> NDArray[np.int32]:
+        """Return the items of some parts, part after part."""
+        return self.lists[-1][_ranges(parts[:, 0], parts[:, 1])]
+
+    def _choose(self, parts: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+        """Return a cut of each part, shape (p, 3), and whether there is one."""
+        cuts, found = self._best(parts, self.lookahead, FOLLOWED if self.lookahead > 1 else 0)
+        if self.check is None:
+            return cuts[:, 0], found > 0
+        chosen = cuts[:, 0].copy()
+        allowed = self._try(parts, cuts, found, np.zeros_like(found), chosen)
+        again = np.flatnonzero(~allowed & (found == cuts.shape[1]))
+        if again.size:  # the ones tried are the first of those found now, in some order
+            more_cuts, more_found = self._best(parts[again], TRIES + self.lookahead, 0)
+            best = chosen[again]
+            allowed[again] = self._try(parts[again], more_cuts, more_found, found[again], best)
+            chosen[again] = best
+        return chosen, allowed
+
+    def _try(
+        self, parts: Integers, cuts: Integers, found: Integers, first: Integers, chosen: Integers
+    ) -> NDArray[np.bool_]:
+        """Check the cuts of each part from the `first` on; fill in the one that passes and return whether there is one."""
+        assert self.check is not None
+        allowed = np.zeros(found.size, dtype=np.bool_)
+        rank = first.copy()
+        while (pending := np.flatnonzero(~allowed & (rank < found))).size:
+            tried = cuts[pending, rank[pending]]
+            order, start = self._sides(parts[pending], tried)
+            passes = np.asarray(self.check(order, start)).reshape(-1, 2).all(axis=1)
+            allowed[pending[passes]] = True
+            chosen[pending[passes]] = tried[passes]
+            rank[pending] += 1
+        return allowed
+
+    def _sides(self, parts: Integers, cuts: Integers) -> tuple[Integers, Integers]:
+        """Return the rows of both sides of each cut, side after side, and where each side starts."""
+        first_side = np.zeros(self.table.weight.size, dtype=np.bool_)
+        for a, first, last in cuts:
+            first_side[self.lists[a, first:last]] = True
+        members = self._members(parts)
+        side = 2 * np.repeat(np.arange(len(parts)), parts[:, 1] - parts[:, 0]) + ~first_side[members]
+        order = members[np.argsort(side, kind="stable")]
+        size = np.bincount(side, weights=self.table.weight[members], minlength=2 * len(parts)).astype(np.int64)
+        return self.items.rows_of(order), np.concatenate([[0], np.cumsum(size)])
+
+    def _best(self, parts: Integers, most: int, follow: int) -> tuple[Integers, Integers]:
+        """Return the best cuts of each part, shape (p, most, 3), and how many there are."""
+        q = self.table.attribute.shape[0]
+        size = parts[:, 1] - parts[:, 0]
+        shared = (size > LARGE) & (self.threads > 1) & (q > 1)
+        pieces = np.where(shared, q, 1)
+        start = np.concatenate([[0], np.cumsum(pieces)])
+        part_of = np.repeat(np.arange(len(parts)), pieces)
+        chosen = np.where(shared[part_of], np.arange(start[-1]) - start[part_of], -1)
+        scores = np.zeros((part_of.size, most))
+        cuts = np.zeros((part_of.size, most, 3), dtype=np.int64)
+        found = np.zeros(part_of.size, dtype=np.int64)
+        looked_at = parts[part_of]
+
+        def work(thread: int) -> None:
+            desk = self.desks[thread]
+            propose(
+                self.table, self.conditions, self.lists, looked_at, chosen, self.rule, follow, desk,
+                scores, cuts, found, thread, self.threads,
+            )  # fmt: skip
+
+        self._each(work)
+        best, n_best = cuts[start[:-1]], found[start[:-1]]
+        for part in np.flatnonzero(shared):
+            pieces_of = slice(start[part], start[part + 1])
+            there = np.arange(most) < found[pieces_of, None]
+            all_cuts, all_scores = cuts[pieces_of][there], scores[pieces_of][there]
+            ranked = np.lexsort((all_cuts[:, 2], all_cuts[:, 1], all_cuts[:, 0], -all_scores))[:most]
+            best[part, : ranked.size], n_best[part] = all_cuts[ranked], ranked.size
+        return best, n_best
+
+    def _divide(self, parts: Integers, cuts: Integers) -> Integers:
+        """Divide parts along their cuts; return where the second side of each begins."""
+        cuts = np.ascontiguousarray(cuts)
+        middle = np.zeros(len(parts), dtype=np.int64)
+        spare = np.empty(self.lists.shape[1], dtype=np.int32)
+
+        def work(thread: int) -> None:
+            divide(self.table, self.lists, parts, cuts, self.desks[thread].side, spare, middle, thread, self.threads)
+
+        self._each(work)
+        return middle
+
+    def _each(self, work: Callable[[int], None]) -> None:
+        """Do the work of each thread; kernels run side by side without the interpreter lock."""
+        if self.threads == 1:
+            work(0)
+        else:
+            list(self.pool.map(work, range(self.threads)))
+
+
+def _ranges(first: Integers, last: Integers) -> Integers:
+    """Return first[0], ..., last[0] - 1, first[1], ..., last[1] - 1, and so on."""
+    size = last - first
+    return np.repeat(first - (np.cumsum(size) - size), size) + np.arange(size.sum())
+
+
+def publish(dataset: Dataset, groups: Groups, options: Mondrian) -> tuple[dict[str, Labelled], Codes]:
+    """Return the published quasi-identifiers and each row's class; rows that take no part have class -1."""
+    group_of = groups.group_of
+    columns: dict[str, Labelled] = {}
+    class_of_group = np.zeros(groups.start.size - 1, dtype=np.int64)
+    for column in _quasi_identifiers(dataset):
+        label_of, labels = _label_groups(column, groups, group_of, options)
+        codes = np.zeros(dataset.n_rows, dtype=np.int32)
+        codes[groups.order] = label_of[group_of]
+        columns[column.name] = Labelled(codes, labels)
+        _, class_of_group = np.unique(class_of_group * len(labels) + label_of, return_inverse=True)
+    class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
+    class_of[groups.order] = class_of_group[group_of]
+    return columns, class_of
+
+
+def _label_groups(
+    column: CodedColumn, groups: Groups, group_of: Integers, options: Mondrian
+) -> tuple[Integers, tuple[str, ...]]:
+    """Return the label of each group, as a number, and the labels."""
+    codes = column.codes[groups.order]
+    low, high = (
+        extreme.reduceat(codes, groups.start[:-1]).astype(np.int64) if codes.size else np.empty(0, dtype=np.int64)
+        for extreme in (np.minimum, np.maximum)
+    )
+    n_values = len(column.labels)
+    extent = low * n_values + high
+    sets: list[tuple[int, ...]] = []
+    if _measure(column, options) == SET:
+        several = np.flatnonzero(low < high)
+        number: dict[tuple[int, ...], int] = {}
+        extent[several] = [
+            n_values**2 + number.setdefault(values, len(number))
+            for values in _values_in(several, codes, group_of, n_values)
+        ]
+        sets = list(number)
+    found, extent_of = np.unique(extent, return_inverse=True)
+    texts = [
+        _set_text(column, sets[key - n_values**2])
+        if key >= n_values**2
+        else _text(column, key // n_values, key % n_values)
+        for key in found.tolist()
+    ]
+    code_of = {
+        text: code for code, text in enumerate(dict.fromkeys(texts))
+    }  # a label is one class, however it came about
+    return np.array([code_of[text] for text in texts], dtype=np.int64)[extent_of], tuple(code_of)
+
+
+def _values_in(chosen: Integers, codes: Codes, group_of: Integers, n_values: int) -> list[tuple[int, ...]]:
+    """Return the codes that occur in each of some groups, in order."""
+    is_chosen = np.zeros(int(group_of[-1]) + 1 if group_of.size else 0, dtype=np.bool_)
+    is_chosen[chosen] = True
+    there = is_chosen[group_of]
+    pairs = np.unique(group_of[there] * n_values + codes[there])
+    values = (pairs % n_values).tolist()
+    end = np.searchsorted(pairs // n_values, chosen, side="right").tolist()
+    return [tuple(values[first:last]) for first, last in zip([0, *end], end, strict=False)]
+
+
+def _text(column: CodedColumn, low: int, high: int) -> str:
+    """Return the label of all values from one code to another."""
+    if low == high:
+        return column.labels[low]
+    if column.tree is not None and column.kind is not Kind.NUMBER:
+        return column.tree.labels[_lowest_node(column.tree, low, high)]
+    return ROOT if high == column.missing else range_label(column.labels[low], column.labels[high])
+
+
+def _set_text(column: CodedColumn, codes: tuple[int, ...]) -> str:
+    """Return the label of some values: that of a node if it covers nothing else, even among values that do not occur."""
+    if column.tree is not None:
+        node = _lowest_node(column.tree, codes[0], codes[-1])
+        if column.tree.leaves[node] == len(codes):
+            return column.tree.labels[node]
+    return set_label([column.labels[code] for code in codes], len(column.labels))
+
+
+def _lowest_node(tree: Tree, low: int, high: int) -> int:
+    node = low
+    while tree.last[node] < high:
+        node = int(tree.parent[node])
+    return node

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sfumato.data.release import Release
+from sfumato.errors import PolicyError
+from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.comparison import Comparison
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageClassSize(Metric):
+    """How many published records share their quasi-identifiers on average, and C_AVG = that over k.
+
+    C_AVG after LeFevre et al. (2006): 1 is the best that k-anonymity allows. `k` is taken from the description of the
+    release when not given.
+    Limit: one huge class hides among many small ones.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.encoding import encode
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
+    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
+    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
+    >>> release = Release.from_table(pa.table({"age": ["[20, 30]", "[20, 30]", "[20, 30]", "40"]}), schema)
+    >>> AverageClassSize(k=2).measure(original, release).facts["c_avg"]
+    1.0
+    """
+
+    name: ClassVar[str] = "average-class-size"
+
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k < 1:
+            raise PolicyError(f"The average class size was asked for k={self.k}.\nGive k >= 1, or none at all.")
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison."""
+        classes = comparison.cells_after.weight.size
+        value = ratio(comparison.release.n_rows, classes)
+        k = self.k or k_of(comparison.release)
+        facts: dict[str, Any] = {
+            "rows": comparison.release.n_rows,
+            "classes": classes,
+            "k": k,
+            "c_avg": value / k if k is not None else None,
+        }
+        than_k = f", {value / k:.3g} times the k={k} that was asked for" if k is not None else ""
+        return Measurement(
+            name=self.name,
+            title="Average class size",
+            value=value,
+            before=ratio(comparison.dataset.n_rows, comparison.cells_before.weight.size),
+            unit="rows",
+            better="lower",
+            explanation=f"On average {amount(value)} published records share their quasi-identifiers{than_k}.",
+            facts=facts,
+        )
+
+
+def k_of(release: Release) -> int | None:
+    """Return the k that the release's description speaks of, None when it does not."""
+    found = [model.get("k") for model in release.description.get("models", ())]
+    return max((int(k) for k in found if k is not None), default=None)

@@ -1,0 +1,92 @@
+"""The contract of metrics: the original and a release in, one number with its facts out.
+
+A metric reads the release as an outsider would: labels only, rows in any order, perhaps fewer of them. So it works on a
+release just made, on one read back from disk, and on a table that another tool made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+from sfumato.data.dataset import Dataset
+from sfumato.data.release import Release
+from sfumato.metrics.comparison import Comparison
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What a metric found: a headline number, and plain data for tables and pictures.
+
+    >>> print(Measurement(name="ncp", title="Loss of detail", value=0.125, before=0.0, unit="share", better="lower"))
+    Loss of detail: 12.5 % (original: 0 %)
+    """
+
+    name: str
+    title: str
+    value: float
+    before: float | None = None  # the same measure on the original
+    unit: str = ""  # "share" stands for 0..1, anything else is written behind the number
+    better: Literal["lower", "higher"] | None = None
+    explanation: str = ""  # one or two sentences for people
+    facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the measurement as plain data."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "value": self.value,
+            "before": self.before,
+            "unit": self.unit,
+            "better": self.better,
+            "explanation": self.explanation,
+            "facts": dict(self.facts),
+        }
+
+    def __str__(self) -> str:
+        before = f" (original: {amount(self.before, self.unit)})" if self.before is not None else ""
+        return f"{self.title}: {amount(self.value, self.unit)}{before}"
+
+    def _repr_html_(self) -> str:
+        hint = f" <small>{escape(self.better)} is better</small>" if self.better else ""
+        return f"<p><b>{escape(str(self))}</b>{hint}<br>{escape(self.explanation)}</p>"
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """What a release is still good for. Members are frozen dataclasses; their fields are the metric's parameters."""
+
+    name: ClassVar[str]
+
+    def measure(self, dataset: Dataset, release: Release) -> Measurement:
+        """Measure a release against the original that it was made from."""
+        return self.of(Comparison(dataset, release))
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison, whose preparations several metrics can share."""
+
+
+def amount(value: float, unit: str = "") -> str:
+    """Return a number with its unit, for people.
+
+    >>> amount(0.125, "share"), amount(1757368.0, "rows"), amount(2.34567)
+    ('12.5 %', '1,757,368 rows', '2.346')
+    """
+    if unit == "share":
+        return f"{100 * value:.3g} %" if abs(value) < 9.995 else f"{100 * value:,.0f} %"
+    if unit == "rows" and value == 1:
+        return "1 row"
+    text = f"{value:,.0f}" if value == int(value) or abs(value) >= 1e4 else f"{value:.4g}"
+    return f"{text} {unit}" if unit else text
+
+
+def ratio(part: float, whole: float) -> float:
+    """Return part / whole, and 0 for nothing out of nothing.
+
+    >>> ratio(1, 4), ratio(0, 0)
+    (0.25, 0.0)
+    """
+    return float(part / whole) if whole else 0.0

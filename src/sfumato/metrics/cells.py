@@ -1,0 +1,62 @@
+"""Counting weighted cells that fit, wholly or in part, many predicates at once.
+
+c cells over d columns, q predicates. A predicate gives each label of a column a number in 0..1: how far it fits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import Cells, Codes
+
+_BLOCK = 1 << 17  # numbers that are multiplied at a time: what stays in a core's cache
+
+
+def project(cells: Cells, columns: Sequence[int], sizes: Sequence[int]) -> tuple[Codes, NDArray[np.int64]]:
+    """Return the cells of some columns and their weights; `sizes` says how many labels each of these columns has.
+
+    Equal cells are added up where that is cheaper than carrying them along.
+    """
+    codes = cells.codes[:, list(columns)]
+    n_keys = math.prod(sizes)
+    if n_keys > 4 * cells.weight.size:
+        return codes, cells.weight
+    key = np.zeros(cells.weight.size, dtype=np.int64)
+    for position, size in enumerate(sizes):
+        key = key * size + codes[:, position]
+    # Weights are whole numbers far below 2**53, so their sums in floating point are exact.
+    weight = np.bincount(key, weights=cells.weight, minlength=n_keys).astype(np.int64)
+    found = np.flatnonzero(weight)
+    projected = np.empty((found.size, len(sizes)), dtype=np.int32)
+    rest = found
+    for position in range(len(sizes) - 1, -1, -1):
+        rest, projected[:, position] = np.divmod(rest, sizes[position])
+    return projected, weight[found]
+
+
+def fitting(
+    codes: Codes, weight: NDArray[np.int64], tables: Sequence[NDArray[np.float64]], n_predicates: int
+) -> NDArray[np.float64]:
+    """Return for each predicate the sum over cells of weight times the product of its numbers, shape (q,).
+
+    `tables[column]` has shape (labels, q); `weight` has shape (c,), or (c, q) when it differs between predicates.
+
+    >>> half_fits = np.array([[1.0], [0.5]])
+    >>> fitting(np.array([[0, 1], [1, 1]], np.int32), np.array([3, 4]), [half_fits, half_fits], 1).tolist()
+    [2.5]
+    """
+    total = np.zeros(n_predicates)
+    step = max(1, _BLOCK // max(n_predicates, 1))
+    for at in range(0, codes.shape[0], step):
+        block = codes[at : at + step]
+        product = np.ones((block.shape[0], n_predicates))
+        for column, table in enumerate(tables):
+            product *= table.take(block[:, column], axis=0)
+        part = weight[at : at + step]
+        # einsum rather than @: the blocks are small, and threads that wait for the next one burn a second core.
+        total += np.einsum("c,cq->q" if part.ndim == 1 else "cq,cq->q", part, product)
+    return total

@@ -1,0 +1,160 @@
+"""The original beside its release: what several metrics need, prepared once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, distinct_rows
+from sfumato.data.encoding import encode_column, text_codes
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import ColumnSpec, Kind, Role
+from sfumato.errors import DataError
+from sfumato.metrics.cover import Cover, cover
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A column of single values, as it was and as it is published."""
+
+    original: CodedColumn
+    released: ReleasedColumn
+    cover: Cover  # of the released labels
+
+    @cached_property
+    def before(self) -> NDArray[np.int64]:
+        """How often each value occurs in the original, shape (v,)."""
+        return np.bincount(self.original.codes, minlength=len(self.original.labels))
+
+    @cached_property
+    def shown_by(self) -> NDArray[np.int64]:
+        """How many rows show each label, shape (m,)."""
+        return np.bincount(self.released.codes, minlength=len(self.released.labels))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The original and its release, side by side.
+
+    Released labels are put in the order of the values that they cover, so nothing that is measured depends on the order
+    of rows, and an unchanged column has the codes that it had.
+    """
+
+    dataset: Dataset
+    release: Release
+    _pairs: dict[str, Pair] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows to account for: those of the original (of the release, should it have more)."""
+        return max(self.dataset.n_rows, self.release.n_rows)
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows of the original that the release does not have."""
+        return max(0, self.dataset.n_rows - self.release.n_rows)
+
+    @cached_property
+    def quasi_identifiers(self) -> tuple[Pair, ...]:
+        """The quasi-identifiers, in order."""
+        return tuple(self.pair(column.name) for column in self.dataset.quasi_identifiers)
+
+    @cached_property
+    def cells_before(self) -> Cells:
+        """The distinct combinations of quasi-identifiers in the original; without quasi-identifiers there is one."""
+        return distinct_rows(self.dataset.quasi_identifiers, self.dataset.n_rows)
+
+    @cached_property
+    def cells_after(self) -> Cells:
+        """The classes of the release: rows with equal labels of all quasi-identifiers."""
+        released = [pair.released for pair in self.quasi_identifiers]
+        return distinct_rows(cast("Sequence[CodedColumn]", released), self.release.n_rows)
+
+    def pair(self, name: str) -> Pair:
+        """Return a column of single values beside what is published of it, one label a row.
+
+        A column that the release does not have says as much as `*` in every row. Carried columns can be asked for too.
+        """
+        if name not in self._pairs:
+            original = self._original(name)
+            released = _occurring(self._released(original))
+            covered = cover(released, original, domain=self.domain(name))
+            self._pairs[name] = _settled(released, original, covered)
+        return self._pairs[name]
+
+    def domain(self, name: str) -> tuple[str, ...]:
+        """Return the values that the plan declares for a column, in order; nothing when it declares none."""
+        spec = self.dataset.schema.spec(name)
+        return (spec.domain if spec is not None else None) or ()
+
+    def _original(self, name: str) -> CodedColumn:
+        carried = self.dataset.carried
+        if name not in self.dataset.columns and carried is not None and name in carried.column_names:
+            spec = ColumnSpec(name=name, role=Role.OTHER)
+            column = encode_column(carried.column(name), spec, self.dataset.schema.missing)
+            if isinstance(column, CodedColumn):
+                return column
+        return self.dataset.column(name)
+
+    def _released(self, original: CodedColumn) -> ReleasedColumn:
+        name = original.name
+        column = self.release.columns.get(name)
+        if isinstance(column, ReleasedColumn):
+            return column
+        if isinstance(column, CodedSets):
+            raise DataError(
+                f"Column {name!r} is published as sets, but was asked for as one label a row.\n"
+                "Measures of single labels do not apply to it."
+            )
+        carried = self.release.carried
+        if carried is not None and name in carried.column_names:
+            codes, labels, has_missing = text_codes(carried.column(name), self.dataset.schema.missing)
+            marker = self.dataset.schema.missing[0] if self.dataset.schema.missing else ""
+            return ReleasedColumn(
+                name=name,
+                role=original.role,
+                kind=original.kind,
+                codes=codes,
+                labels=(*labels, marker) if has_missing else tuple(labels),
+                missing=len(labels) if has_missing else -1,
+            )
+        nothing = np.zeros(self.release.n_rows, dtype=np.int32)
+        return ReleasedColumn(name=name, role=original.role, kind=Kind.CATEGORY, codes=nothing, labels=(ROOT,))
+
+
+def _occurring(column: ReleasedColumn) -> ReleasedColumn:
+    """Return the same column without labels that no row shows."""
+    shown = np.bincount(column.codes, minlength=len(column.labels)) > 0
+    return column if shown.all() else _renumbered(column, np.flatnonzero(shown))
+
+
+def _settled(released: ReleasedColumn, original: CodedColumn, covered: Cover) -> Pair:
+    """Return the pair with labels in the order of what they cover; labels that cover the same by alphabet."""
+    if not covered.n_codes or not covered.n_labels:
+        return Pair(original, released, covered)
+    by_text = pc.sort_indices(pa.array(released.labels, pa.string())).to_numpy().astype(np.int64)
+    first, last = covered.first[covered.start[:-1]], covered.last[covered.start[1:] - 1]
+    order = by_text[np.lexsort((last[by_text], first[by_text]))]
+    if (order[1:] > order[:-1]).all():
+        return Pair(original, released, covered)
+    return Pair(original, _renumbered(released, order), covered.take(order))
+
+
+def _renumbered(column: ReleasedColumn, order: NDArray[np.int64]) -> ReleasedColumn:
+    """Return the same column with these labels, in this order, only."""
+    rank = np.full(len(column.labels), -1, dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return replace(
+        column,
+        codes=rank[column.codes],
+        labels=tuple(column.labels[code] for code in order),
+        missing=int(rank[column.missing]) if column.missing >= 0 else -1,
+    )

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets
+from sfumato.data.schema import Kind, Role
+from sfumato.errors import PolicyError
+from sfumato.metrics.base import Measurement, Metric, amount
+from sfumato.metrics.cells import fitting, project
+from sfumato.metrics.comparison import Comparison
+from sfumato.metrics.cover import Cover, identity
+
+_ROUNDS = 10  # how often queries that nobody fits are drawn anew
+_SUBSETS = 20  # different choices of columns; many queries share one, so that preparing it pays
+_WORD = 64  # queries about terms that are answered together
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryError(Metric):
+    """How wrong counts come out: the relative error of random COUNT queries answered from the release.
+
+    A query asks how many records have values from a random choice in each of a few quasi-identifiers: consecutive
+    values of numbers and ordered columns, any values of others, round(values * selectivity ** (1 / columns)) of them.
+    With `terms`, and when the table has a column of sets (quasi-sensitive or items), it also asks that a record contain
+    any of a random choice of terms, which counts as one more column. The release answers record by record: the part of
+    the values behind its labels that the query asks for. Queries that nobody in the original fits are drawn anew.
+    Limit: random queries are not the questions that analysts ask.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.encoding import encode
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
+    >>> schema = Schema({"sex": ColumnSpec(name="sex", role=Role.QUASI_IDENTIFIER)})
+    >>> original = encode(pa.table({"sex": ["f", "f", "m", "m"]}), schema)
+    >>> release = Release.from_table(pa.table({"sex": ["*", "*"]}), schema)  # says 1 for f and 1 for m
+    >>> print(QueryError(queries=40).measure(original, release))
+    Error of counts: 50 % (original: 0 %)
+    """
+
+    name: ClassVar[str] = "query-error"
+
+    dimensions: tuple[int, ...] = (1, 3, 5)  # quasi-identifiers in a query; no more than there are
+    selectivity: float = 0.5  # share of records that a query aims at, if columns were even and independent
+    queries: int = 1_000  # for each of the dimensions
+    terms: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.selectivity <= 1:
+            raise PolicyError(f"Queries were asked for with selectivity {self.selectivity}.\nGive a share, 0 < s <= 1.")
+        if self.queries < 1 or not self.dimensions or min(self.dimensions) < 1:
+            raise PolicyError(
+                f"{self.queries} queries over {list(self.dimensions)} columns were asked for.\n"
+                "Give at least one of each."
+            )
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison."""
+        rng = np.random.default_rng(self.seed)
+        sides = _Sides(comparison, _set_column(comparison) if self.terms else None)
+        n_columns = len(comparison.quasi_identifiers)
+        dimensions = sorted({min(dimension, n_columns) for dimension in self.dimensions})
+        if not comparison.dataset.n_rows or (not n_columns and sides.terms is None):
+            dimensions = []
+        found, results = [np.empty(0)], []
+        for dimension in dimensions:
+            errors = self._errors(sides, dimension, rng)
+            found.append(errors)
+            results.append({"columns": dimension, **_summary(errors), "empty": self.queries - errors.size})
+        summary = _summary(np.concatenate(found))
+        of_terms = f" and some of the terms in {sides.terms!r}" if sides.terms is not None else ""
+        return Measurement(
+            name=self.name,
+            title="Error of counts",
+            value=summary["mean"],
+            before=0.0,
+            unit="share",
+            better="lower",
+            explanation=f"Counting records with random values in a few quasi-identifiers{of_terms} gives a result that "
+            f"is off by {amount(summary['mean'], 'share')} on average, and by {amount(summary['median'], 'share')} or "
+            "less in half the cases.",
+            facts={
+                "selectivity": self.selectivity,
+                "seed": self.seed,
+                "terms": sides.terms,
+                **summary,
+                "dimensions": results,
+            },
+        )
+
+    def _errors(self, sides: _Sides, dimension: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the relative errors of queries over so many columns, at most as many as asked for."""
+        n_columns = len(sides.columns)
+        subsets = [
+            np.sort(rng.choice(n_columns, dimension, replace=False)) for _ in range(_SUBSETS if dimension else 1)
+        ]
+        distinct = sorted({tuple(int(column) for column in subset) for subset in subsets})
+        power = 1 / max(dimension + (sides.terms is not None), 1)
+        errors: list[NDArray[np.float64]] = []
+        for _ in range(_ROUNDS):
+            open_queries = self.queries - sum(part.size for part in errors)
+            if not open_queries:
+                break
+            shares = np.bincount(np.arange(open_queries) % len(distinct), minlength=len(distinct))
+            for subset, share in zip(distinct, shares, strict=True):
+                for n_queries in _portions(int(share), sides.most_queries(subset)):
+                    actual, estimate = sides.answers(subset, self.selectivity**power, n_queries, rng)
+                    some = actual > 0
+                    errors.append(np.abs(actual[some] - estimate[some]) / actual[some])
+        return np.concatenate([np.empty(0), *errors])
+
+
+class _Sides:
+    """The original and the release, ready to answer the same queries."""
+
+    def __init__(self, comparison: Comparison, sets: tuple[CodedSets, CodedSets] | None) -> None:
+        pairs = comparison.quasi_identifiers
+        self.columns = [pair.original for pair in pairs]
+        self.covers = [pair.cover for pair in pairs]
+        self.identities = [identity(column) for column in self.columns]
+        self.before, self.after = comparison.cells_before, comparison.cells_after
+        self.terms: str | None = None
+        if sets is not None:
+            self.terms = sets[0].name
+            code_of = {label: code for code, label in enumerate(sets[0].labels)}
+            self.n_terms = len(sets[0].labels)
+            self.terms_before = _Terms(sets[0], self.before, np.arange(self.n_terms))
+            # Terms that the original does not have can never be asked for.
+            known = np.array([code_of.get(label, self.n_terms) for label in sets[1].labels], dtype=np.int64)
+            self.terms_after = _Terms(sets[1], self.after, known)
+        self._projected: dict[tuple[int, ...], Any] = {}
+
+    def most_queries(self, subset: tuple[int, ...]) -> int:
+        """How many queries fit into memory together."""
+        widest = max(
+            (
+                max(self.columns[at].codes.size and len(self.columns[at].labels), self.covers[at].n_labels)
+                for at in subset
+            ),
+            default=1,
+        )
+        return max(1, min(_WORD, (1 << 22) // max(widest, 1)))
+
+    def answers(
+        self, subset: tuple[int, ...], share: float, n_queries: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw queries over some columns; return the true and the estimated counts, both (q,)."""
+        choices = [_draw(self.columns[at], share, n_queries, rng) for at in subset]
+        exact = [choice.share_of(self.identities[at]) for choice, at in zip(choices, subset, strict=True)]
+        partial = [choice.share_of(self.covers[at]) for choice, at in zip(choices, subset, strict=True)]
+        if self.terms is None:
+            (codes, weight), (codes_after, weight_after) = self._cells(subset)
+            return fitting(codes, weight, exact, n_queries), fitting(codes_after, weight_after, partial, n_queries)
+        chosen = np.zeros((self.n_terms + 1, n_queries), dtype=np.bool_)  # the last row: terms of the release only
+        chosen[:-1] = _chosen(self.n_terms, share, n_queries, rng)
+        at = list(subset)
+        return (
+            fitting(self.before.codes[:, at], self.terms_before.hits(chosen), exact, n_queries),
+            fitting(self.after.codes[:, at], self.terms_after.hits(chosen), partial, n_queries),
+        )
+
+    def _cells(self, subset: tuple[int, ...]) -> Any:
+        """Return the cells of both sides over some columns; only the last choice of columns is kept."""
+        if subset not in self._projected:
+            sizes = [len(self.columns[at].labels) for at in subset]
+            labels = [self.covers[at].n_labels for at in subset]
+            self._projected = {subset: (project(self.before, subset, sizes), project(self.after, subset, labels))}
+        return self._projected[subset]
+
+
+@dataclass(frozen=True)
+class _Range:
+    """q choices of consecutive codes."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]  # not included
+
+    def share_of(self, covered: Cover) -> NDArray[np.float64]:
+        return covered.overlaps(self.low, self.high) / np.maximum(covered.size, 1)[:, None]
+
+
+@dataclass(frozen=True)
+class _Values:
+    """q choices of any codes."""
+
+    chosen: NDArray[np.bool_]  # (v, q)
+
+    def share_of(self, covered: Cover) -> NDArray[np.float64]:
+        return covered.sums(self.chosen) / np.maximum(covered.size, 1)[:, None]
+
+
+def _draw(column: CodedColumn, share: float, n_queries: int, rng: np.random.Generator) -> _Range | _Values:
+    n_codes = len(column.labels)
+    if column.kind not in (Kind.NUMBER, Kind.ORDERED):
+        return _Values(_chosen(n_codes, share, n_queries, rng))
+    n_known = max(n_codes - (column.missing >= 0), 1)  # a range of numbers has no place for the missing value
+    width = _how_many(n_known, share)
+    low = rng.integers(0, n_known - width + 1, n_queries)
+    return _Range(low, low + width)
+
+
+def _chosen(n_codes: int, share: float, n_queries: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    chosen = np.zeros((n_codes, n_queries), dtype=np.bool_)
+    for query in range(n_queries if n_codes else 0):
+        chosen[rng.choice(n_codes, _how_many(n_codes, share), replace=False, shuffle=False), query] = True
+    return chosen
+
+
+def _how_many(n_codes: int, share: float) -> int:
+    return min(max(round(n_codes * share), 1), n_codes)
+
+
+class _Terms:
+    """Which records of each cell contain what: rows in the order of cells, empty sets left out."""
+
+    def __init__(self, sets: CodedSets, cells: Cells, term_of: NDArray[np.int64]) -> None:
+        size = np.diff(sets.start)
+        rows = np.argsort(cells.cell_of, kind="stable")
+        rows = rows[size[rows] > 0]
+        size = size[rows]
+        self.start = np.zeros(rows.size, dtype=np.int64)
+        np.cumsum(size[:-1], out=self.start[1:])
+        source = np.repeat(sets.start[rows] - self.start, size) + np.arange(size.sum())
+        self.items = term_of[sets.items[source]]
+        cell_of = cells.cell_of[rows]
+        self.cells, self.cell_start = np.unique(cell_of, return_index=True)
+        self.n_cells = cells.weight.size
+
+    def hits(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count for each cell the records with any chosen term, (terms + 1, q) -> (c, q), for at most 64 queries."""
+        n_queries = chosen.shape[1]
+        counts = np.zeros((self.n_cells, n_queries), dtype=np.int64)
+        if not self.items.size:
+            return counts
+        word = np.zeros(chosen.shape[0], dtype="<u8")  # bit j: chosen by query j
+        for query in range(n_queries):
+            word |= chosen[:, query].astype("<u8") << np.uint64(query)
+        found = np.bitwise_or.reduceat(word[self.items], self.start)
+        bits = np.unpackbits(found.view(np.uint8).reshape(-1, 8), axis=1, count=n_queries, bitorder="little")
+        counts[self.cells] = np.add.reduceat(bits, self.cell_start, axis=0, dtype=np.int64)
+        return counts
+
+
+def _set_column(comparison: Comparison) -> tuple[CodedSets, CodedSets] | None:
+    """Return the first column of sets that queries can ask about, before and after."""
+    for column in comparison.dataset.with_role(Role.QUASI_SENSITIVE, Role.ITEMS):
+        published = comparison.release.columns.get(column.name)
+        if isinstance(column, CodedSets) and isinstance(published, CodedSets):
+            return column, published
+    return None
+
+
+def _portions(total: int, most: int) -> Sequence[int]:
+    return [min(most, total - at) for at in range(0, total, most)]
+
+
+def _summary(errors: NDArray[np.float64]) -> dict[str, Any]:
+    return {
+        "queries": errors.size,
+        "mean": float(errors.mean()) if errors.size else 0.0,
+        "median": float(np.median(errors)) if errors.size else 0.0,
+        "worst_tenth": float(np.quantile(errors, 0.9)) if errors.size else 0.0,
+    }

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.data.dataset import CodedColumn, CodedSets
+from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.comparison import Comparison
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suppression(Metric):
+    """How many rows were dropped, and how many cells of each column no longer show what they showed.
+
+    A cell is generalized when its label is no single original value. Rows of a release have no link to those of the
+    original, so replaced values show only where some value occurs more often than before: `replaced` is a lower bound.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.encoding import encode
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
+    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
+    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
+    >>> release = Release.from_table(pa.table({"age": ["[20, 25]", "[20, 25]", "30"]}), schema)
+    >>> measured = Suppression().measure(original, release)
+    >>> measured.value, measured.facts["columns"][0]["changed"]
+    (0.25, 0.75)
+    """
+
+    name: ClassVar[str] = "suppression"
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison."""
+        dataset, release = comparison.dataset, comparison.release
+        columns = [_column(comparison, column) for column in dataset.columns.values()]
+        value = ratio(comparison.n_dropped, dataset.n_rows)
+        return Measurement(
+            name=self.name,
+            title="Rows dropped",
+            value=value,
+            before=0.0,
+            unit="share",
+            better="lower",
+            explanation=f"{amount(comparison.n_dropped)} of {amount(dataset.n_rows)} rows are not in the release.",
+            facts={
+                "rows_before": dataset.n_rows,
+                "rows": release.n_rows,
+                "rows_dropped": comparison.n_dropped,
+                "columns": columns,
+            },
+        )
+
+
+def _column(comparison: Comparison, column: CodedColumn | CodedSets) -> dict[str, Any]:
+    dropped = comparison.n_dropped
+    facts: dict[str, Any] = {"name": column.name, "role": column.role.value, "kind": column.kind.value}
+    published = comparison.release.columns.get(column.name)
+    if isinstance(column, CodedSets):
+        n_before = column.items.size
+        n_after = published.items.size if isinstance(published, CodedSets) else 0
+        return facts | {
+            "items_before": n_before,
+            "items": n_after,
+            "changed": ratio(max(0, n_before - n_after), n_before),
+        }
+    if isinstance(published, CodedSets):  # several values where there was one
+        generalized = int((np.diff(published.start) != 1).sum())
+        replaced = 0
+    else:
+        pair = comparison.pair(column.name)
+        shown = pair.cover.value_of >= 0
+        generalized = int(pair.shown_by[~shown].sum())
+        after = np.bincount(pair.cover.value_of[shown], pair.shown_by[shown], minlength=len(column.labels))
+        replaced = int(np.maximum(after - pair.before, 0).sum())
+    return facts | {
+        "generalized": generalized,
+        "replaced": replaced,
+        "changed": ratio(dropped + generalized + replaced, comparison.n_rows),
+    }
