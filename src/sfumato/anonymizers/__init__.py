@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.data.schema import Role, Schema
 
-ANONYMIZERS: dict[str, type[Anonymizer]] = {anonymizer.name: anonymizer for anonymizer in (Mondrian,)}
+ANONYMIZERS: dict[str, type[Anonymizer]] = {anonymizer.name: anonymizer for anonymizer in (LocalRecoding, Mondrian)}
 
 
 def default_anonymizer(schema: Schema) -> tuple[str, str]:
@@ -16,4 +17,4 @@ def default_anonymizer(schema: Schema) -> tuple[str, str]:
     if bare or schema.rest is Role.QUASI_IDENTIFIER:
         which = f"no hierarchy for {', '.join(bare)}" if bare else "some quasi-identifiers are not named"
         return Mondrian.name, f"{which}, so ranges and value sets are published"
-    return Mondrian.name, "every quasi-identifier has a hierarchy, so its labels are published"
+    return LocalRecoding.name, "every quasi-identifier has a hierarchy, so its labels are published"

@@ -26,14 +26,28 @@ from sfumato.data.labels import range_label, set_label
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, PolicyError
-from sfumato.kernels.mondrian import BALANCED, BEST, RANGE, SET, TREE, WIDEST, Desk, Table, divide, make_desk, propose
+from sfumato.kernels.conditions import Conditions
+from sfumato.kernels.mondrian import (
+    BALANCED,
+    BEST,
+    RANGE,
+    SET,
+    TREE,
+    VALUES,
+    WIDEST,
+    Desk,
+    Table,
+    divide,
+    make_desk,
+    propose,
+)
 from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
 
 Integers: TypeAlias = NDArray[np.int64]
 # Which groups satisfy a requirement, given rows, group after group, and where each group starts.
 Check: TypeAlias = Callable[[Integers, Integers], NDArray[np.bool_]]
 
-FOLLOWED = 100  # items of the largest part whose cuts are followed to the end
+FOLLOWED = 25  # groups that a part may come to consist of if its cuts are followed to the end
 DEEP = 64  # rounds after which parts are halved, lest a long row of values is cut off one by one
 LARGE = 4_096  # items from which on threads share the attributes of a part
 TRIES = 64  # cuts of a part that are tried, at most, when a check refuses one after the other
@@ -121,12 +135,19 @@ def split(
         none = np.empty(0, dtype=np.int64)
         return Groups(none, np.zeros(1, dtype=np.int64), none, none, 0)
     items = _items(columns, asked, rows, together=options.strict)
+    table = _table(columns, items, options)
     threads = max(workplace.threads, 1)
     stage = workplace.progress.stage("mondrian", total=rows.size)
     try:
         with ThreadPoolExecutor(threads) as pool:
-            growth = _Growth(_table(columns, items, options), items, asked, options, pool, threads, check)
-            return growth.run(stage.advance)
+            rule = BEST if options.cut == "loss" else WIDEST
+            growth = _Growth(table, items, asked.conditions, rule, pool, threads)
+            singles = asked.conditions.size_only and asked.conditions.k == 1  # nothing is lost in the end
+            if rule == BEST and options.lookahead > 1 and not singles:
+                groups = growth.run()
+                size = -(-table.weight.size // (groups.start.size - 1))
+                growth.look_ahead(options.lookahead, min(FOLLOWED * size, table.weight.size))
+            return growth.run(check, stage.advance)
     finally:
         stage.done()
 
@@ -135,7 +156,7 @@ def _quasi_identifiers(dataset: Dataset) -> tuple[CodedColumn, ...]:
     sets = [column.name for column in dataset.with_role(Role.QUASI_IDENTIFIER) if isinstance(column, CodedSets)]
     if sets:
         raise DataError(
-            f"Mondrian cuts columns of single values, but these quasi-identifiers hold sets: {', '.join(map(repr, sets))}.\n"
+            f"Mondrian cuts columns of single values; these quasi-identifiers hold sets: {', '.join(map(repr, sets))}.\n"
             "Give them another role, or publish one column for each member."
         )
     return dataset.quasi_identifiers
@@ -218,7 +239,7 @@ def _table(columns: Sequence[CodedColumn], items: _Items, options: Mondrian) -> 
 
 
 def _positions(column: CodedColumn) -> NDArray[np.float64]:
-    """Return where each value lies between 0 and 1; the missing value one further, so that any range with it loses all."""
+    """Return where each value lies from 0 to 1; missing lies one further, so that a range with it loses all."""
     n_known = len(column.labels) - (column.missing >= 0)
     known = np.arange(n_known, dtype=np.float64) if column.values is None else column.values[:n_known] / 2
     position = np.full(len(column.labels), 2.0)
@@ -229,44 +250,37 @@ def _positions(column: CodedColumn) -> NDArray[np.float64]:
 
 
 class _Growth:
-    """The parts of a table and the cuts made so far."""
+    """A table that is being cut."""
 
     def __init__(
-        self,
-        table: Table,
-        items: _Items,
-        asked: Asked,
-        options: Mondrian,
-        pool: ThreadPoolExecutor,
-        threads: int,
-        check: Check | None,
+        self, table: Table, items: _Items, conditions: Conditions, rule: int, pool: ThreadPoolExecutor, threads: int
     ) -> None:
-        n, q = table.codes.shape
-        self.table, self.items, self.conditions, self.check = table, items, asked.conditions, check
-        self.lookahead = options.lookahead
-        self.rule = BEST if options.cut == "loss" else WIDEST
+        self.table, self.items, self.conditions, self.rule = table, items, conditions, rule
         self.pool, self.threads = pool, threads
-        follow = FOLLOWED if options.lookahead > 1 and self.rule == BEST else 0
-        self.desks: list[Desk] = [make_desk(table, asked.conditions.cells, follow) for _ in range(threads)]
-        self.lists = np.empty((q + 1, n), dtype=np.int32)
+        n, q = table.codes.shape
+        self.sorted = np.empty((q + 1, n), dtype=np.int32)
         for a in range(q):
-            short = np.uint16 if table.attribute[a, 1] <= 2**16 else np.int32  # NumPy sorts short numbers by counting
-            self.lists[a] = np.argsort(table.codes[:, a].astype(short), kind="stable")
-        self.lists[q] = np.arange(n)
+            short = np.uint16 if table.attribute[a, VALUES] <= 2**16 else np.int32  # NumPy sorts these by counting
+            self.sorted[a] = np.argsort(table.codes[:, a].astype(short), kind="stable")
+        self.sorted[q] = np.arange(n)
+        self.look_ahead(1, 0)
 
-    def run(self, advance: Callable[[float], None]) -> Groups:
+    def look_ahead(self, lookahead: int, follow: int) -> None:
+        """From now on, follow so many cuts of parts of so many items."""
+        self.lookahead, self.follow = lookahead, follow
+        self.desks: list[Desk] = [make_desk(self.table, self.conditions.cells, follow) for _ in range(self.threads)]
+
+    def run(self, check: Check | None = None, advance: Callable[[float], None] = lambda rows: None) -> Groups:
         """Cut until no part can be cut any more; `advance` is told how many rows are settled."""
-        n = self.lists.shape[1]
-        parts, nodes = np.array([[0, n]], dtype=np.int64), np.zeros(1, dtype=np.int64)
+        self.lists, self.check = self.sorted.copy(), check
+        parts, nodes = np.array([[0, self.lists.shape[1]]], dtype=np.int64), np.zeros(1, dtype=np.int64)
         parent = [np.full(1, -1, dtype=np.int64)]
         final_parts, final_nodes = [], []
         n_nodes, rounds = 1, 0
         while parts.size:
             largest_first = np.argsort(parts[:, 0] - parts[:, 1], kind="stable")  # threads then get equal work
             parts, nodes = parts[largest_first], nodes[largest_first]
-            if rounds >= DEEP:
-                self.rule = BALANCED
-            cuts, cut = self._choose(parts)
+            cuts, cut = self._choose(parts, self.rule if rounds < DEEP else BALANCED)
             final_parts.append(parts[~cut])
             final_nodes.append(nodes[~cut])
             advance(float(self.table.weight[self._members(parts[~cut])].sum()))
@@ -281,27 +295,27 @@ class _Growth:
         by_place = np.argsort(found[:, 0])
         weight = np.add.reduceat(self.table.weight[self.lists[-1]], found[by_place, 0])
         return Groups(
-            order=self.items.rows_of(self.lists[-1]),
+            order=self.items.rows_of(self.lists[-1].astype(np.int64)),
             start=np.concatenate([[0], np.cumsum(weight)]),
             node_of=np.concatenate(final_nodes)[by_place],
             parent=np.concatenate(parent),
             rounds=rounds,
         )
 
-    def _members(self, parts: Integers) -> NDArray[np.int32]:
+    def _members(self, parts: Integers) -> Integers:
         """Return the items of some parts, part after part."""
-        return self.lists[-1][_ranges(parts[:, 0], parts[:, 1])]
+        return self.lists[-1][_ranges(parts[:, 0], parts[:, 1])].astype(np.int64)
 
-    def _choose(self, parts: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    def _choose(self, parts: Integers, rule: int) -> tuple[Integers, NDArray[np.bool_]]:
         """Return a cut of each part, shape (p, 3), and whether there is one."""
-        cuts, found = self._best(parts, self.lookahead, FOLLOWED if self.lookahead > 1 else 0)
+        cuts, found = self._best(parts, rule, self.lookahead, self.follow)
         if self.check is None:
             return cuts[:, 0], found > 0
         chosen = cuts[:, 0].copy()
         allowed = self._try(parts, cuts, found, np.zeros_like(found), chosen)
         again = np.flatnonzero(~allowed & (found == cuts.shape[1]))
         if again.size:  # the ones tried are the first of those found now, in some order
-            more_cuts, more_found = self._best(parts[again], TRIES + self.lookahead, 0)
+            more_cuts, more_found = self._best(parts[again], rule, TRIES + self.lookahead, 0)
             best = chosen[again]
             allowed[again] = self._try(parts[again], more_cuts, more_found, found[again], best)
             chosen[again] = best
@@ -310,7 +324,7 @@ class _Growth:
     def _try(
         self, parts: Integers, cuts: Integers, found: Integers, first: Integers, chosen: Integers
     ) -> NDArray[np.bool_]:
-        """Check the cuts of each part from the `first` on; fill in the one that passes and return whether there is one."""
+        """Check the cuts of each part from the `first` on; fill in one that passes, return whether there is one."""
         assert self.check is not None
         allowed = np.zeros(found.size, dtype=np.bool_)
         rank = first.copy()
@@ -334,7 +348,7 @@ class _Growth:
         size = np.bincount(side, weights=self.table.weight[members], minlength=2 * len(parts)).astype(np.int64)
         return self.items.rows_of(order), np.concatenate([[0], np.cumsum(size)])
 
-    def _best(self, parts: Integers, most: int, follow: int) -> tuple[Integers, Integers]:
+    def _best(self, parts: Integers, rule: int, most: int, follow: int) -> tuple[Integers, Integers]:
         """Return the best cuts of each part, shape (p, most, 3), and how many there are."""
         q = self.table.attribute.shape[0]
         size = parts[:, 1] - parts[:, 0]
@@ -461,7 +475,7 @@ def _text(column: CodedColumn, low: int, high: int) -> str:
 
 
 def _set_text(column: CodedColumn, codes: tuple[int, ...]) -> str:
-    """Return the label of some values: that of a node if it covers nothing else, even among values that do not occur."""
+    """Return the label of some values: a node's if it covers nothing else, not even values that do not occur."""
     if column.tree is not None:
         node = _lowest_node(column.tree, codes[0], codes[-1])
         if column.tree.leaves[node] == len(codes):

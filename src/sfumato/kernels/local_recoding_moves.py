@@ -447,7 +447,6 @@ def dissolve(conditions, trees, units, store, order, floor, budget):
                     drop_share(store, to, -1, share)
                     store.label[to] = former[moved]
                     settle(trees, store, to)
-            continue
         changed = False
         before = -1
         share = store.share[c]

@@ -1,19 +1,19 @@
 """Cutting a table into boxes, top down: which cuts are best, and dividing parts along them.
 
-Sizes: n items, q attributes, p parts, b cuts kept for a part, m nodes of all attributes together, h cells of a histogram
-of sensitive values. An item is a distinct combination of quasi-identifiers with its weight, or a single row. A part is
-an interval low..high of positions in `lists`: list a holds the items of each part in ascending order of attribute a, ties
-in ascending order of items; list q holds them in ascending order of items. Once all items of a part agree on an
-attribute, its list is left as it is: whatever stands there has that same value.
+Sizes: n items, q attributes, p parts, b cuts kept for a part, m nodes of all attributes together, h cells of a
+histogram of sensitive values. An item is a distinct combination of quasi-identifiers with its weight, or a single row.
+A part is an interval low..high of positions in `lists`: list a holds the items of each part in ascending order of
+attribute a, ties in ascending order of items; list q holds them in ascending order of items. Once all items of a part
+agree on an attribute, its list is left as it is: whatever stands there has that same value.
 
-A cut (a, first, last) sends the items that stand at first..last - 1 in list a to one side, the others to the other side.
+A cut (a, first, last) sends the items that stand at first..last - 1 in list a to one side, the others to the other.
 Cuts lie between values, either with everything below on one side, or with all that lies below a node of a tree (or has
 one single value) on one side; where ties may be divided, also in the middle of the list.
 
 A cut is good if the rows lose little afterwards: the smallest sum of (rows * square root of loss) over both sides wins.
 The square root prefers a side that loses nothing beside one that loses much to two that lose half each (on Adult the
-final loss is 1 to 4 % lower than with the loss itself). Small parts are looked at further ahead: each of their best cuts
-is followed to the end, and what is lost then decides (another 12 to 15 % lower).
+final loss is 1 to 4 % lower than with the loss itself). Small parts are looked at further ahead: each of their best
+cuts is followed to the end, and what is lost then decides (another 12 to 15 % lower).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def make_desk(table: Table, cells: int, largest: int) -> Desk:
 
 @kernel
 def loss_of(attribute, node, value, low, high, distinct):
-    """Return what is lost when codes reach from `low` to `high` and `distinct` of them occur; attribute is its row (4,)."""
+    """Return what an attribute (4,) loses when codes reach from `low` to `high` and `distinct` of them occur."""
     if attribute[MEASURE] == SET:
         return (distinct - 1) / (attribute[VALUES] - 1)
     at = attribute[NODE] + low
@@ -187,9 +187,9 @@ def forget(desk, n_active):
 
 @kernel
 def count(table, lists, a, first, last, desk, n_active, with_histogram):
-    """Count the items at first..last - 1 of list a: their reach, their values, and which occur nowhere else in the part.
+    """Return the weight of the items at first..last - 1 of list a.
 
-    Return their weight.
+    Count how far they reach, which values they have, and which of these occur nowhere else in the part.
     """
     codes, reach, tally = table.codes, desk.reach, desk.tally
     clock = desk.clock[0]
@@ -335,7 +335,7 @@ def divide_list(members, low, high, side, spare):
 
 @kernel
 def divide_part(table, lists, low, high, cut, side, spare):
-    """Divide the lists of a part along a cut; return where the second side begins.  (3,) -> lists (q + 1, ...) in place.
+    """Divide the lists of a part along a cut (3,); return where the second side begins.
 
     side (n,) and spare (high - low,) are space to work in.
     """
@@ -352,8 +352,8 @@ def divide_part(table, lists, low, high, cut, side, spare):
 def propose(table, conditions, lists, parts, chosen, rule, follow, desk, scores, cuts, found, first, step):
     """Find the best cuts of every `step`-th part.  (p, 2), (p,) -> (p, b), (p, b, 3), (p,) in place.
 
-    Each cut of a part of at most `follow` items is followed to the end, taking the best cut from there on: the cuts then
-    stand in the order of what is lost in the end.
+    Each cut of a part of at most `follow` items is followed to the end, taking the best cut from there on: the cuts
+    then stand in the order of what is lost in the end.
     """
     n_parts, b = scores.shape
     q = table.attribute.shape[0]

@@ -123,12 +123,8 @@ def make_requirement(
         bound=-1.0 if t is None else (t + 6e-10) ** 2,
         l=int(l),
         c=float(ratio),
-        c_modulo=(
-            ratio.numerator % PRIMES[0],
-            ratio.denominator % PRIMES[0],
-            ratio.numerator % PRIMES[1],
-            ratio.denominator % PRIMES[1],
-        ),
+        over=(ratio.numerator % PRIMES[0], ratio.numerator % PRIMES[1]),
+        under=(ratio.denominator % PRIMES[0], ratio.denominator % PRIMES[1]),
         prior_sum=float(prior.sum()),
         prior_square=float(prior @ prior),
     )

@@ -20,34 +20,26 @@ from sfumato.kernels.term_suppression_frontier import (
     values_by_tangent,
     values_without_pairs,
 )
-from sfumato.kernels.term_suppression_greedy import come_closer, give_back, own_part
-from sfumato.kernels.term_suppression_measures import LINKED, clear, put, take
+from sfumato.kernels.term_suppression_greedy import SAME, count_unexplained, own_part, ranges_for
+from sfumato.kernels.term_suppression_measures import LINKED, clear, make_tally, put
+from sfumato.kernels.term_suppression_options import AT, COST, PLAIN, SIZE, TANGENT
 
-SAME = 1e-12  # squared distances that differ by less are equal
 _MOST_RECORDS = 1024  # of a group that gets frontiers and a tree
 _LARGEST_TREE = 1 << 22  # cells of the table of children
 
 
 @kernel
-def total_cost(pick, pool):
-    """Return the cost of a choice."""
-    cost = np.int64(0)
-    for i in range(pick.size):
-        cost += pool.cost[pick[i]]
-    return cost
-
-
-@kernel
-def _by_worth(low, high, pool):
+def _by_worth(low, high, menu):
     """Return the records, those first whose distance drops most per cost."""
+    table, value, _labels = menu
     d = low.size
     worth, order = np.empty(d), np.empty(d, dtype=np.int64)
     for i in range(d):
         best = 0.0
         for option in range(low[i] + 1, high[i]):
-            price = pool.cost[option] - pool.cost[low[i]]
+            price = table[option, COST] - table[low[i], COST]
             if price > 0:
-                best = max(best, (pool.value[low[i], 0] - pool.value[option, 0]) / price)
+                best = max(best, (value[low[i], PLAIN] - value[option, PLAIN]) / price)
         worth[i] = best
         at = i
         while at > 0 and worth[order[at - 1]] < best:
@@ -58,12 +50,13 @@ def _by_worth(low, high, pool):
 
 
 @kernel
-def search_tree(m, turned, order, low, high, pick, best, prior, requirement, pool, tally, fronts, bounds, constant, nodes):
+def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tally, fronts, bounds, constant, nodes):
     """Improve `pick` by branch and bound; return cost, squared distance, nodes used and whether the search was complete.
 
     best: cost and squared distance of `pick`, or (NEVER, inf). turned: how many records that no label explains must be
     linked in the end; -1 leaves it open. bounds: how many kinds of frontier there are.
     """
+    table, option_value, labels = menu
     d = order.size
     room = np.int64(0)
     for i in range(d):
@@ -77,7 +70,7 @@ def search_tree(m, turned, order, low, high, pick, best, prior, requirement, poo
     linked, chosen = np.zeros(d + 1, dtype=np.int64), np.empty(d, dtype=np.int64)
     unexplained = np.zeros(d + 1, dtype=np.int64)  # records from a position on that may stay unlinked
     for position in range(d - 1, -1, -1):
-        unexplained[position] = unexplained[position + 1] + (pool.size[low[order[position]]] == 0)
+        unexplained[position] = unexplained[position + 1] + (table[low[order[position]], SIZE] == 0)
     near[0], tangent[0] = requirement.prior_square, requirement.prior_square + constant
     clear(tally)
     used = 0
@@ -94,19 +87,19 @@ def search_tree(m, turned, order, low, high, pick, best, prior, requirement, poo
             if depth > 0 and low[order[depth - 1]] == low[i]:
                 start = chosen[depth - 1]  # equal records: the order of their options does not matter
             for option in range(start, high[i]):
-                price = cost[depth] + pool.cost[option]
+                price = cost[depth] + table[option, COST]
                 if price > best_cost:
                     break
-                explains = pool.size[low[i]] == 0 and pool.size[option] > 0
+                explains = table[low[i], SIZE] == 0 and table[option, SIZE] > 0
                 if turned >= 0 and (
                     linked[depth] + explains > turned or linked[depth] + explains + unexplained[depth + 1] < turned
                 ):
                     continue
-                value = near[depth] + own_part(option, m, pool, tally)
+                value = near[depth] + own_part(option, m, menu, tally)
                 need = least_cost(0, depth + 1, requirement.bound - value, fronts)
                 slope = 0.0
                 if bounds > 1 and need < NEVER:
-                    slope = tangent[depth] + pool.value[option, 1]
+                    slope = tangent[depth] + option_value[option, TANGENT]
                     need = max(need, least_cost(1, depth + 1, requirement.bound - slope, fronts))
                 if need == NEVER or price + need > best_cost:
                     continue
@@ -132,7 +125,7 @@ def search_tree(m, turned, order, low, high, pick, best, prior, requirement, poo
             fresh = False
         else:
             option = chosen[depth]
-            take(pool.size[option], pool.at[option], pool.labels, tally)
+            put(table[option, SIZE], table[option, AT], labels, -1, tally)
         moved = False
         while child_at[depth] < child_n[depth]:
             at = child_at[depth]
@@ -141,7 +134,7 @@ def search_tree(m, turned, order, low, high, pick, best, prior, requirement, poo
             if key > best_cost:
                 child_at[depth] = child_n[depth]
                 break
-            price = cost[depth] + pool.cost[option]
+            price = cost[depth] + table[option, COST]
             if key == best_cost and value + least_value(0, depth + 1, best_cost - price, fronts) >= best_distance - SAME:
                 continue
             chosen[depth] = option
@@ -151,10 +144,10 @@ def search_tree(m, turned, order, low, high, pick, best, prior, requirement, poo
                     for position in range(d):
                         pick[order[position]] = chosen[position]
                 continue
-            put(pool.size[option], pool.at[option], pool.labels, tally)
+            put(table[option, SIZE], table[option, AT], labels, 1, tally)
             cost[depth + 1], near[depth + 1] = price, value
-            tangent[depth + 1] = tangent[depth] + pool.value[option, 1] if bounds > 1 else 0.0
-            linked[depth + 1] = linked[depth] + (pool.size[low[i]] == 0 and pool.size[option] > 0)
+            tangent[depth + 1] = tangent[depth] + option_value[option, TANGENT] if bounds > 1 else 0.0
+            linked[depth + 1] = linked[depth] + (table[low[i], SIZE] == 0 and table[option, SIZE] > 0)
             moved = True
             break
         if moved:
@@ -166,115 +159,56 @@ def search_tree(m, turned, order, low, high, pick, best, prior, requirement, poo
 
 
 @kernel
-def _ranges(turned, low, high, pool):
-    """Return option ranges in which exactly `turned` unexplained records are linked, those that are cheapest to link."""
-    d = low.size
-    first, last = low.copy(), high.copy()
-    for i in range(d):
-        if pool.size[low[i]] == 0:
-            cheaper = 0
-            price = pool.cost[low[i] + 1]
-            for j in range(d):
-                if pool.size[low[j]] == 0:
-                    other = pool.cost[low[j] + 1]
-                    cheaper += other < price or (other == price and j < i)
-            if cheaper < turned:
-                first[i] = low[i] + 1
-            else:
-                last[i] = low[i] + 1
-    return first, last
+def search_closeness(
+    groups, start, low_at, high_at, pick_at, prior, requirement, menu, nodes, cost, distance, bound, used, proven
+):
+    """Improve first solutions to proven ones where `nodes` allow it.
 
-
-@kernel
-def _solve_for_m(m, turned, low, high, pick, best_cost, best_distance, prior, requirement, pool, tally, nodes):
-    """Improve `pick` for a fixed number of linked records; return cost, squared distance, lower bound, nodes, complete."""
-    d = low.size
-    n_labels = prior.size
-    values_without_pairs(m, low, high, n_labels, pool)
-    order = _by_worth(low, high, pool)
-    bounded = d <= _MOST_RECORDS
-    fronts = make_frontiers(d if bounded else 0)
-    bound = np.int64(0)
-    if bounded:
-        build_frontiers(0, order, low, high, pool, fronts)
-        bound = least_cost(0, 0, requirement.bound - requirement.prior_square, fronts)
-    if turned > 0:  # linking so many records costs at least this
-        first, _last = _ranges(turned, low, high, pool)
-        least = np.int64(0)
-        for i in range(d):
-            least += pool.cost[first[i]]
-        bound = max(bound, least)
-    if bound == NEVER or bound > best_cost:
-        return best_cost, best_distance, bound, 0, True
-
-    first, last = low, high
-    if turned >= 0:
-        first, last = _ranges(turned, low, high, pool)
-    trial = np.empty(d, dtype=np.int64)
-    closest = np.inf
-    for start in range(2):
-        if start == 1 and best_cost == bound:
-            break
-        for i in range(d):
-            trial[i] = first[i] if start == 0 else last[i] - 1
-        distance = come_closer(m, first, last, trial, start == 0, prior, requirement, pool, tally)
-        if distance > requirement.limit and start == 0:
-            distance = come_closer(m, first, last, trial, False, prior, requirement, pool, tally)
-        closest = min(closest, distance)
-        if distance <= requirement.limit:
-            distance = give_back(m, first, last, trial, prior, requirement, pool, tally)
-            cost = total_cost(trial, pool)
-            if cost < best_cost or (cost == best_cost and distance < best_distance - SAME):
-                best_cost, best_distance = cost, distance
-                pick[:] = trial
-    if best_cost == NEVER:
-        best_distance = min(best_distance, closest)
-
-    if not bounded:
-        return best_cost, best_distance, bound, 0, False
-    bounds, constant = 1, 0.0
-    if best_cost > bound:
-        guide = pick if best_cost < NEVER else trial
-        constant = values_by_tangent(m, low, high, guide, n_labels, pool, tally)
-        build_frontiers(1, order, low, high, pool, fronts)
-        bounds = 2
-        bound = max(bound, least_cost(1, 0, requirement.bound - requirement.prior_square - constant, fronts))
-        if bound > best_cost:
-            return best_cost, best_distance, bound, 0, True
-    cost, distance, used, complete = search_tree(
-        m, turned, order, low, high, pick, (best_cost, best_distance), prior, requirement, pool, tally, fronts, bounds, constant, nodes
-    )
-    return cost, distance, bound, used, complete
-
-
-@kernel
-def solve_closeness(low, high, pick, prior, requirement, pool, tally, nodes):
-    """Fill `pick` with the cheapest options for which a group is close to the prior.
-
-    Returns cost (NEVER: none was found), squared distance (then the least one seen), lower bound of the cost, nodes used,
-    and whether the answer is proven.
+    Groups, positions, cost and distance as in `first_closeness`; writes a lower bound of the cost, the nodes used, and
+    whether the answer (a cost, or that there is none) is proven.
     """
-    d = low.size
-    unexplained = 0
-    for i in range(d):
-        unexplained += pool.size[low[i]] == 0
-    best_cost, best_distance = NEVER, np.inf
-    if requirement.unlinked != LINKED:
-        best_cost, best_distance, bound, used, complete = _solve_for_m(
-            d, -1, low, high, pick, best_cost, best_distance, prior, requirement, pool, tally, nodes
-        )
-        return best_cost, best_distance, min(bound, best_cost), used, complete
-    used, complete, bound = 0, True, NEVER
-    for turned in range(unexplained + 1):
-        m = d - unexplained + turned
-        if m == 0:  # nothing is linked to anything: safe as it is
-            pick[:] = low
-            return np.int64(0), 0.0, np.int64(0), 0, True
-        best_cost, best_distance, own_bound, own_nodes, own_complete = _solve_for_m(
-            m, turned, low, high, pick, best_cost, best_distance, prior, requirement, pool, tally, nodes - used
-        )
-        used += own_nodes
-        bound = min(bound, own_bound)
-        if not own_complete:
-            complete = False
-    return best_cost, best_distance, min(bound, best_cost), used, complete
+    tally = make_tally(prior.size, 0)
+    for index in range(groups.size):
+        group = groups[index]
+        begin, end = start[group], start[group + 1]
+        low, high, pick = low_at[begin:end], high_at[begin:end], pick_at[begin:end]
+        d = end - begin
+        bound[group], used[group], proven[group] = 0, 0, False
+        if d > _MOST_RECORDS:
+            continue
+        best_cost, best_distance = cost[group], distance[group]
+        by_number = requirement.unlinked == LINKED
+        unexplained = count_unexplained(low, menu)
+        fronts = make_frontiers(d)
+        lowest, complete = NEVER, True
+        for round_ in range(unexplained + 1 if by_number else 1):
+            m, turned = (d - unexplained + round_, round_) if by_number else (d, -1)
+            _first, _last, own_bound = ranges_for(turned, low, high, menu)
+            if own_bound > best_cost:
+                break
+            values_without_pairs(m, low, high, menu)
+            order = _by_worth(low, high, menu)
+            constant, kinds = 0.0, 0
+            for kind in range(2):
+                if kind == 1:
+                    if best_cost <= own_bound or best_cost == NEVER:
+                        break
+                    constant = values_by_tangent(m, low, high, pick, menu, tally)
+                build_frontiers(kind, order, low, high, menu, fronts)
+                most = requirement.bound - requirement.prior_square - constant
+                own_bound = max(own_bound, least_cost(kind, 0, most, fronts))
+                kinds += 1
+            lowest = min(lowest, own_bound)
+            if own_bound == NEVER or own_bound > best_cost:
+                continue
+            best = best_cost, best_distance if best_cost < NEVER else np.inf
+            price, near, here, whole = search_tree(
+                m, turned, order, low, high, pick, best, requirement, menu, tally, fronts, kinds, constant, nodes - used[group]
+            )
+            used[group] += here
+            complete = complete and whole
+            if price < NEVER:
+                best_cost, best_distance = price, near
+        cost[group], distance[group] = best_cost, best_distance
+        bound[group] = best_cost if complete else min(lowest, best_cost)
+        proven[group] = complete or bound[group] == best_cost

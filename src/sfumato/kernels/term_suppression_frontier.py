@@ -1,7 +1,7 @@
 """Lower bounds for t-closeness: squared distances as sums over records, and the best sums that a budget can buy.
 
 The squared distance is |prior|^2 plus a sum over records plus a sum over pairs of records that share labels. Two sums
-over records alone bound it from below; both stand in `pool.value`:
+over records alone bound it from below; both stand in `Menu.value`:
 
     0   pairs left out, for they only add
     1   labels that several records of a known solution share: the tangent of the square at that solution; others as in 0
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.kernels.jit import kernel
-from sfumato.kernels.term_suppression_measures import N_ALL, N_TOUCHED, clear, put
+from sfumato.kernels.term_suppression_measures import N_ALL, N_TOUCHED, REMAINDER, TOUCHED, clear, put
+from sfumato.kernels.term_suppression_options import AT, COST, PLAIN, PRIOR, SIZE, TANGENT
 
 LONGEST = 512  # points of a frontier
 NEVER = np.int64(1) << 62  # a cost that nothing has
@@ -43,70 +44,72 @@ def make_frontiers(d):
 
 
 @kernel
-def values_without_pairs(m, low, high, n_labels, pool):
+def values_without_pairs(m, low, high, menu):
     """Write the first value of every option of a group: its own part of the squared distance."""
+    table, value, _labels = menu
     for i in range(low.size):
         for option in range(low[i], high[i]):
-            size = pool.size[option]
-            value = 0.0
+            size = table[option, SIZE]
+            value[option, PLAIN] = 0.0
             if size > 0:
-                value = 1.0 / (m * m * size) - 2.0 * pool.prior[option] / (m * size)
-            pool.value[option, 0] = value
+                value[option, PLAIN] = 1.0 / (m * m * size) - 2.0 * value[option, PRIOR] / (m * size)
 
 
 @kernel
-def values_by_tangent(m, low, high, pick, n_labels, pool, tally):
-    """Write the second value of every option, from the tangent at the solution `pick`; return the constant that goes with it."""
+def values_by_tangent(m, low, high, pick, menu, tally):
+    """Write the second value of every option, from the tangent at the solution `pick`; return the constant of the bound."""
+    table, value, labels = menu
+    mass, _sorted, note = tally
+    n_labels = mass.size
     clear(tally)
-    sharing = tally.remainder
     for i in range(pick.size):
-        size, at = pool.size[pick[i]], pool.at[pick[i]]
-        put(size, at, pool.labels, tally)
+        size, at = table[pick[i], SIZE], table[pick[i], AT]
+        put(size, at, labels, 1, tally)
         if size < n_labels:
             for j in range(at, at + size):
-                sharing[pool.labels[j], 0] += 1
-    floor = tally.number[N_ALL] / n_labels
+                note[labels[j], REMAINDER] += 1
+    floor = note[n_labels, N_ALL] / n_labels
     constant, shared, slope_of_all = 0.0, 0, 0.0
-    for i in range(tally.number[N_TOUCHED]):
-        label = tally.touched[i]
-        if sharing[label, 0] > 1:
-            belief = (tally.mass[label] + floor) / m
+    for i in range(note[n_labels, N_TOUCHED]):
+        label = note[i, TOUCHED]
+        if note[label, REMAINDER] > 1:
+            belief = (mass[label] + floor) / m
             constant -= belief * belief
-            slope_of_all += 2.0 * belief / m
+            slope_of_all += 2.0 * belief
             shared += 1
     for i in range(low.size):
         for option in range(low[i], high[i]):
-            size, at = pool.size[option], pool.at[option]
-            value = 0.0
-            if size == n_labels:
-                value = slope_of_all / size + (size - shared) / (m * m * size * size) - 2.0 * pool.prior[option] / (m * size)
-            elif size > 0:
-                slope, own = 0.0, 0
+            size, at = table[option, SIZE], table[option, AT]
+            value[option, TANGENT] = 0.0
+            if size == 0:
+                continue
+            slope, own = slope_of_all, size - shared
+            if size < n_labels:
+                slope, own = 0.0, size
                 for j in range(at, at + size):
-                    label = pool.labels[j]
-                    if sharing[label, 0] > 1:
-                        slope += 2.0 * (tally.mass[label] + floor) / m
-                    else:
-                        own += 1
-                value = slope / (m * size) + own / (m * m * size * size) - 2.0 * pool.prior[option] / (m * size)
-            pool.value[option, 1] = value
-    for i in range(tally.number[N_TOUCHED]):
-        sharing[tally.touched[i], 0] = 0
+                    label = labels[j]
+                    if note[label, REMAINDER] > 1:
+                        slope += 2.0 * (mass[label] + floor) / m
+                        own -= 1
+            value[option, TANGENT] = (slope - 2.0 * value[option, PRIOR]) / (m * size) + own / (m * m * size * size)
+    for i in range(note[n_labels, N_TOUCHED]):
+        note[note[i, TOUCHED], REMAINDER] = 0
     return constant
 
 
 @kernel
-def _points(which, low, high, pool, cost, value):
+def _points(which, low, high, menu, cost, worth):
     """List the Pareto points of one record's options, which stand by ascending cost; return how many."""
+    table, value, _labels = menu
     n = 0
     best = np.inf
     for option in range(low, high):
-        worth = pool.value[option, which]
-        if worth < best - 1e-15:
-            best = worth
-            if n > 0 and cost[n - 1] == pool.cost[option]:
+        here = value[option, PLAIN + which]
+        if here < best - 1e-15:
+            best = here
+            if n > 0 and cost[n - 1] == table[option, COST]:
                 n -= 1
-            cost[n], value[n] = pool.cost[option], worth
+            cost[n], worth[n] = table[option, COST], here
             n += 1
     return n
 
@@ -123,11 +126,12 @@ def _halve(cost, value, n):
 
 
 @kernel
-def build_frontiers(which, order, low, high, pool, fronts):
+def build_frontiers(which, order, low, high, menu, fronts):
     """Fill the frontiers of one kind of value for records in the given order."""
     d = order.size
-    fronts.length[which, d] = 1
-    fronts.cost[which, d, 0], fronts.value[which, d, 0] = 0, 0.0
+    costs, values, length = fronts
+    length[which, d] = 1
+    costs[which, d, 0], values[which, d, 0] = 0, 0.0
     room = np.int64(0)
     for i in range(d):
         room = max(room, high[i] - low[i])
@@ -135,11 +139,12 @@ def build_frontiers(which, order, low, high, pool, fronts):
     head = np.empty(room, dtype=np.int64)
     for position in range(d - 1, -1, -1):
         i = order[position]
-        n_own = _points(which, low[i], high[i], pool, own_cost, own_value)
-        rest_cost, rest_value = fronts.cost[which, position + 1], fronts.value[which, position + 1]
-        n_rest = fronts.length[which, position + 1]
-        cost, value = fronts.cost[which, position], fronts.value[which, position]
-        head[:n_own] = 0
+        n_own = _points(which, low[i], high[i], menu, own_cost, own_value)
+        rest_cost, rest_value = costs[which, position + 1], values[which, position + 1]
+        n_rest = length[which, position + 1]
+        cost, value = costs[which, position], values[which, position]
+        for own in range(n_own):
+            head[own] = 0
         n = 0
         best = np.inf
         while True:
@@ -159,7 +164,7 @@ def build_frontiers(which, order, low, high, pool, fronts):
                     n = _halve(cost, value, n)
                 cost[n], value[n] = least, worth
                 n += 1
-        fronts.length[which, position] = n
+        length[which, position] = n
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""First solutions: moves of one record at a time, by what they bring for what they cost, then giving back.
+"""First solutions under t-closeness: moves of one record at a time, by what they bring for what they cost, then giving back.
 
 `pick[i]` is the option of record i, from low[i]:high[i]. `m` is fixed, so a record may not turn linked or unlinked here:
-the caller's ranges see to that.
+the ranges see to that.
 """
 
 from __future__ import annotations
@@ -9,255 +9,197 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.kernels.jit import kernel
+from sfumato.kernels.term_suppression_frontier import NEVER, values_without_pairs
 from sfumato.kernels.term_suppression_measures import (
+    LINKED,
     N_ALL,
     N_LINKED,
     clear,
+    make_tally,
     put,
-    satisfies,
     squared_distance,
-    take,
 )
+from sfumato.kernels.term_suppression_options import AT, COST, PLAIN, SIZE
 
+SAME = 1e-12  # squared distances that differ by less are equal
 FEW = 16  # records up to which only the best move of a sweep is made
-CROWD = 96  # records beyond which moves are judged by blocks of records
 
 
 @kernel
-def own_part(option, m, pool, tally):
+def own_part(option, m, menu, tally):
     """Return what a record adds to the squared distance when the tally holds all others."""
-    size = pool.size[option]
+    table, value, labels = menu
+    mass, _sorted, note = tally
+    n_labels, size = mass.size, table[option, SIZE]
     if size == 0:
         return 0.0
-    n_labels = tally.mass.size
-    if size == n_labels:
-        shared = tally.number[N_LINKED] / n_labels
-    else:
-        mass = 0.0
-        for at in range(pool.at[option], pool.at[option] + size):
-            mass += tally.mass[pool.labels[at]]
-        shared = mass / size + tally.number[N_ALL] / n_labels
-    return pool.value[option, 0] + 2.0 * shared / (m * m)
+    shared = note[n_labels, N_LINKED] / n_labels
+    if size < n_labels:
+        shared = 0.0
+        for at in range(table[option, AT], table[option, AT] + size):
+            shared += mass[labels[at]]
+        shared = shared / size + note[n_labels, N_ALL] / n_labels
+    return value[option, PLAIN] + 2.0 * shared / (m * m)
 
 
 @kernel
-def _fill(pick, pool, tally):
-    clear(tally)
-    for i in range(pick.size):
-        put(pool.size[pick[i]], pool.at[pick[i]], pool.labels, tally)
-
-
-@kernel
-def _best_move(i, m, low, high, pick, over, by_cost, pool, tally):
-    """Return the best option for record i, what the distance changes by, and the rank of the move (0: none helps)."""
-    now = pick[i]
-    take(pool.size[now], pool.at[now], pool.labels, tally)
-    before = own_part(now, m, pool, tally)
-    best, change, rank = now, 0.0, 0.0
-    for option in range(low[i], high[i]):
-        if option == now:
-            continue
-        difference = own_part(option, m, pool, tally) - before
-        if difference > -1e-14:
-            continue
-        gain = min(-difference, over)
-        price = pool.cost[option] - pool.cost[now]
-        worth = gain if not by_cost else gain / price if price > 0 else 1e300 * gain
-        if worth > rank:
-            best, change, rank = option, difference, worth
-    put(pool.size[now], pool.at[now], pool.labels, tally)
-    return best, change, rank
-
-
-@kernel
-def _change(i, option, pick, pool, tally):
-    take(pool.size[pick[i]], pool.at[pick[i]], pool.labels, tally)
+def set_option(i, option, pick, menu, tally):
+    """Give record i another option; -1 takes it out of the tally or puts the first one in."""
+    table, _value, labels = menu
+    if pick[i] >= 0:
+        put(table[pick[i], SIZE], table[pick[i], AT], labels, -1, tally)
     pick[i] = option
-    put(pool.size[option], pool.at[option], pool.labels, tally)
+    if option >= 0:
+        put(table[option, SIZE], table[option, AT], labels, 1, tally)
 
 
 @kernel
-def come_closer(m, low, high, pick, by_cost, prior, requirement, pool, tally):
-    """Change `pick` until the group is close enough or no move helps; return the squared distance.
+def _best_move(i, m, low, high, pick, over, saving, menu, tally):
+    """Return the best option for record i, and how good it is; 0 when none is worth a move.
 
-    Moves are ranked by what they bring per cost, or by what they bring alone.
+    over: how much the squared distance is above its limit; moves that lower it are ranked by their gain per cost, or by
+    the gain alone when saving is -1. When it is below, moves that keep it there are ranked by what they save, beyond
+    `saving`, and then by the distance.
     """
+    table = menu.table
+    now = pick[i]
+    set_option(i, -1, pick, menu, tally)
+    before = own_part(now, m, menu, tally)
+    best, rank, least = now, 0.0, np.inf
+    for option in range(low[i], high[i]):
+        price = table[option, COST] - table[now, COST]
+        if over > 0.0:
+            gain = min(before - own_part(option, m, menu, tally), over)
+            if gain < 1e-14:
+                continue
+            worth = gain
+            if saving >= 0:
+                worth = gain / price if price > 0 else 1e100 * gain
+            if worth > rank * (1.0 + 1e-12):
+                best, rank = option, worth
+        else:
+            if price >= 0 or -price < saving or -price < rank:
+                break
+            change = own_part(option, m, menu, tally) - before
+            if over + change < -1e-13 and (-price > rank or change < least - 1e-13):
+                best, rank, least = option, float(-price), change
+    set_option(i, now, pick, menu, tally)
+    return best, rank
+
+
+@kernel
+def improve(m, low, high, pick, by_cost, prior, requirement, menu, tally):
+    """Change `pick` until the group is close enough, then give back; return the squared distance."""
     d = pick.size
-    _fill(pick, pool, tally)
+    clear(tally)
+    for i in range(d):
+        option, pick[i] = pick[i], -1
+        set_option(i, option, pick, menu, tally)
     distance = squared_distance(m, prior, requirement, tally)
     move, rank = np.empty(d, dtype=np.int64), np.empty(d)
-    for _ in range(4 * min(d, FEW) + 40):
-        over = distance - requirement.limit
-        if over <= 0.0:
-            break
+    close = distance <= requirement.limit
+    for _ in range(8 * min(d, FEW) + 60):
         best = -1
+        least = 0 if by_cost or close else -1
         for i in range(d):
-            move[i], _change_of, rank[i] = _best_move(i, m, low, high, pick, over, by_cost, pool, tally)
+            move[i], rank[i] = _best_move(i, m, low, high, pick, distance - requirement.limit, least, menu, tally)
             if rank[i] > 0.0 and (best < 0 or rank[i] > rank[best] * (1.0 + 1e-12)):
                 best = i
         if best < 0:
             break
-        if d <= FEW:
-            _change(best, move[best], pick, pool, tally)
-            distance = squared_distance(m, prior, requirement, tally)
-            continue
-        for i in range(d):  # a crowd moves together: all whose move is nearly as good, while it is needed
-            if rank[i] >= 0.7 * rank[best] and distance > requirement.limit:
-                option, difference, _worth = _best_move(
-                    i, m, low, high, pick, distance - requirement.limit, by_cost, pool, tally
-                )
-                if difference < 0.0:
-                    _change(i, option, pick, pool, tally)
-                    distance += difference
-        distance = squared_distance(m, prior, requirement, tally)
-    _fill(pick, pool, tally)
-    return squared_distance(m, prior, requirement, tally)
+        for i in range(d):  # a crowd moves together: all whose move is nearly as good, while it is right
+            if i != best and (d <= FEW or rank[i] < 0.7 * rank[best]):
+                continue
+            before = pick[i]
+            set_option(i, move[i], pick, menu, tally)
+            here = squared_distance(m, prior, requirement, tally)
+            if here <= requirement.limit or (not close and here < distance):
+                distance = here
+            else:
+                set_option(i, before, pick, menu, tally)
+                if d <= FEW:
+                    return distance
+            if not close and distance <= requirement.limit:
+                close = True
+                break
+    return distance
 
 
 @kernel
-def give_back(m, low, high, pick, prior, requirement, pool, tally):
-    """Lower the cost of a close group by single moves while it stays close; return its squared distance."""
-    d = pick.size
-    _fill(pick, pool, tally)
-    distance = squared_distance(m, prior, requirement, tally)
-    for _ in range(4 * d + 40):
-        mover, move, saving, change = -1, np.int64(-1), np.int64(0), 0.0
-        changed = False
-        for i in range(d):
-            now = pick[i]
-            if d > FEW:
-                mover, saving = -1, np.int64(0)
-            take(pool.size[now], pool.at[now], pool.labels, tally)
-            before = own_part(now, m, pool, tally)
-            for option in range(low[i], high[i]):
-                saved = pool.cost[now] - pool.cost[option]
-                if saved <= 0 or saved < saving:
-                    break
-                difference = own_part(option, m, pool, tally) - before
-                if distance + difference > requirement.limit - 1e-13:
-                    continue
-                if saved > saving or difference < change - 1e-13:
-                    mover, move, saving, change = i, option, saved, difference
-            put(pool.size[now], pool.at[now], pool.labels, tally)
-            if d > FEW and mover == i:
-                _change(i, move, pick, pool, tally)
-                distance += change
-                changed = True
-        if d <= FEW and mover >= 0:
-            _change(mover, move, pick, pool, tally)
-            distance += change
-            changed = True
-        if not changed:
-            break
-        distance = squared_distance(m, prior, requirement, tally)
-    _fill(pick, pool, tally)
-    return squared_distance(m, prior, requirement, tally)
+def ranges_for(turned, low, high, menu):
+    """Return option ranges in which exactly `turned` unexplained records are linked, those that are cheapest to link.
 
-
-@kernel
-def _violation(pick, sizes, ats, prior, requirement, pool, tally):
-    """Return how far a group is from what is required, 0 when it is safe."""
-    for i in range(pick.size):
-        sizes[i], ats[i] = pool.size[pick[i]], pool.at[pick[i]]
-    safe, distance, over, _tie = satisfies(sizes, ats, pool.labels, prior, requirement, tally)
-    if safe:
-        return 0.0
-    far = max(distance - requirement.limit, 0.0) if requirement.limit >= 0.0 else 0.0
-    return max(over, 0.0) / pick.size + far + 1e-9
-
-
-@kernel
-def repair(low, high, pick, sizes, ats, prior, requirement, pool, tally, per_count):
-    """Change `pick` by single moves until the group is safe, then give back; return whether it is safe.
-
-    Judges whole groups, so it serves every requirement; slow, for those that faster ways do not settle. Tries the
-    `per_count` options with the most labels for each number of kept terms.
+    -1 leaves all as they are. Also returns what linking them costs.
     """
-    d = pick.size
-    now = _violation(pick, sizes, ats, prior, requirement, pool, tally)
-    for _ in range(6 * d + 20):
-        if now == 0.0:
-            break
-        mover, move, rank, then = -1, np.int64(-1), 0.0, now
-        for i in range(d):
-            before = pick[i]
-            run = 0
-            for option in range(low[i], high[i]):
-                run = run + 1 if option > low[i] and pool.kept[option] == pool.kept[option - 1] else 0
-                if option == before or run >= per_count:
-                    continue
-                pick[i] = option
-                left = _violation(pick, sizes, ats, prior, requirement, pool, tally)
-                price = pool.cost[option] - pool.cost[before]
-                gain = now - left
-                if gain > 1e-14:
-                    worth = gain / price if price > 0 else 1e300 * gain
-                    if worth > rank * (1.0 + 1e-12):
-                        mover, move, rank, then = i, option, worth, left
-            pick[i] = before
-        if mover < 0:
-            return False
-        pick[mover] = move
-        now = then
-    if now > 0.0:
-        return False
-    spare(low, high, pick, sizes, ats, prior, requirement, pool, tally, per_count)
-    return True
+    table = menu.table
+    first, last = low.copy(), high.copy()
+    least = np.int64(0)
+    for i in range(low.size):
+        if turned < 0 or table[low[i], SIZE] > 0:
+            continue
+        cheaper = 0
+        price = table[low[i] + 1, COST]
+        for j in range(low.size):
+            if table[low[j], SIZE] == 0:
+                other = table[low[j] + 1, COST]
+                if other < price or (other == price and j < i):
+                    cheaper += 1
+        if cheaper < turned:
+            first[i] = low[i] + 1
+            least += price
+        else:
+            last[i] = low[i] + 1
+    return first, last, least
 
 
 @kernel
-def spare(low, high, pick, sizes, ats, prior, requirement, pool, tally, per_count):
-    """Lower the cost of a safe group by single moves while it stays safe."""
-    d = pick.size
-    for _ in range(6 * d + 20):
-        mover, move, saving = -1, np.int64(-1), np.int64(0)
-        for i in range(d):
-            before = pick[i]
-            run = 0
-            for option in range(low[i], high[i]):
-                saved = pool.cost[before] - pool.cost[option]
-                if saved <= saving:
-                    break
-                run = run + 1 if option > low[i] and pool.kept[option] == pool.kept[option - 1] else 0
-                if run >= per_count:
-                    continue
-                pick[i] = option
-                if _violation(pick, sizes, ats, prior, requirement, pool, tally) == 0.0:
-                    mover, move, saving = i, option, saved
-                    break
-            pick[i] = before
-        if mover < 0:
-            break
-        pick[mover] = move
+def count_unexplained(low, menu):
+    """Return how many records no label explains as they are."""
+    n = 0
+    for i in range(low.size):
+        if menu.table[low[i], SIZE] == 0:
+            n += 1
+    return n
 
 
 @kernel
-def repair_crowd(low, high, pick, sizes, ats, prior, requirement, pool, tally):
-    """Fill `pick` for a large group: remove everything, then give back to blocks of records; return whether it is safe."""
-    d = pick.size
-    trial = high - 1
-    pick[:] = trial
-    if _violation(pick, sizes, ats, prior, requirement, pool, tally) > 0.0:
-        return False
-    for kept in range(64):  # first everything, then ever fewer terms
-        block = d
-        while block >= 1:
-            for start in range(0, d, block):
-                changed = False
-                for i in range(start, min(start + block, d)):
-                    trial[i] = pick[i]
-                    option, level = low[i], 0
-                    while option < high[i] - 1 and level < kept:
-                        option += 1
-                        level += pool.kept[option] != pool.kept[option - 1]
-                    if level == kept and pool.cost[option] < pool.cost[pick[i]]:
-                        trial[i] = option
-                        changed = True
-                if not changed:
+def first_closeness(groups, start, low_at, high_at, pick_at, prior, requirement, menu, cost, distance):
+    """Look for a choice that makes each of some groups close to the prior, by moves of single records.
+
+    The records of group g are the positions start[g]:start[g + 1], with options low_at:high_at. Fills pick_at, and for
+    each group the cost (NEVER: none found) and the squared distance (then the least one seen).
+    """
+    tally = make_tally(prior.size, 0)
+    table = menu.table
+    for index in range(groups.size):
+        group = groups[index]
+        begin, end = start[group], start[group + 1]
+        low, high, pick = low_at[begin:end], high_at[begin:end], pick_at[begin:end]
+        d = end - begin
+        unexplained = count_unexplained(low, menu)
+        trial = np.empty(d, dtype=np.int64)
+        best_cost, best_distance = NEVER, np.inf
+        by_number = requirement.unlinked == LINKED
+        for turned in range(unexplained + 1 if by_number else 1):
+            m = d - unexplained + turned if by_number else d
+            first, last, least = ranges_for(turned if by_number else -1, low, high, menu)
+            if least > best_cost:
+                break
+            values_without_pairs(m, low, high, menu)
+            for attempt in range(3):  # from nothing removed by cost and by distance, and from all removed
+                if attempt == 1 and best_cost < NEVER:
                     continue
-                if _violation(trial, sizes, ats, prior, requirement, pool, tally) == 0.0:
-                    pick[:] = trial
-                else:
-                    trial[:] = pick
-            block >>= 1
-    return True
+                for i in range(d):
+                    trial[i] = last[i] - 1 if attempt == 2 else first[i]
+                here = improve(m, first, last, trial, attempt == 0, prior, requirement, menu, tally)
+                price = np.int64(0)
+                for i in range(d):
+                    price += table[trial[i], COST]
+                if here > requirement.limit:
+                    if best_cost == NEVER:
+                        best_distance = min(best_distance, here)
+                elif price < best_cost or (price == best_cost and here < best_distance - SAME):
+                    best_cost, best_distance = price, here
+                    for i in range(d):
+                        pick[i] = trial[i]
+        cost[group], distance[group] = best_cost, best_distance

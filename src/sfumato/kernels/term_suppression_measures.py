@@ -22,6 +22,7 @@ NEAR = 1e-11  # excess per record below which floats do not decide
 PRIMES = (2_147_483_647, 2_147_483_629)
 _SAME = 1e-13  # masses that differ by less are compared by their remainders
 
+SEEN, TOUCHED, REMAINDER = range(3)  # columns of Tally.note; the last row counts N_TOUCHED, N_ALL and N_LINKED
 N_TOUCHED, N_ALL, N_LINKED = range(3)
 
 
@@ -33,7 +34,8 @@ class Requirement(NamedTuple):
     bound: float  # the same, a little larger: what is beyond it is surely too far
     l: int
     c: float
-    c_modulo: tuple[int, int, int, int]  # numerator and denominator of c modulo the first prime, then the second
+    over: tuple[int, int]  # the numerator of c modulo the primes
+    under: tuple[int, int]  # the denominator
     prior_sum: float
     prior_square: float
 
@@ -42,92 +44,72 @@ class Tally(NamedTuple):
     """The mass of every label. n labels."""
 
     mass: NDArray[np.float64]  # (n,), zero where not seen
-    seen: NDArray[np.bool_]  # (n,)
-    touched: NDArray[np.int32]  # (n,)
-    number: NDArray[np.int64]  # (3,)
     sorted: NDArray[np.float64]  # (n + more,) room to sort in
-    remainder: NDArray[np.int64]  # (n, 2) zero between uses
+    note: NDArray[np.int64]  # (n + 1, 3)
 
 
 @kernel
 def make_tally(n_labels, more):
     """Return an empty tally, with room to sort `more` masses besides those of labels."""
-    return Tally(
-        np.zeros(n_labels),
-        np.zeros(n_labels, dtype=np.bool_),
-        np.empty(n_labels, dtype=np.int32),
-        np.zeros(3, dtype=np.int64),
-        np.empty(n_labels + more),
-        np.zeros((n_labels, 2), dtype=np.int64),
-    )
+    return Tally(np.zeros(n_labels), np.empty(n_labels + more), np.zeros((n_labels + 1, 3), dtype=np.int64))
 
 
 @kernel
 def clear(tally):
     """Take everything out of a tally."""
-    for i in range(tally.number[N_TOUCHED]):
-        label = tally.touched[i]
-        tally.mass[label] = 0.0
-        tally.seen[label] = False
-    tally.number[:] = 0
+    mass, _sorted, note = tally
+    end = mass.size
+    for i in range(note[end, N_TOUCHED]):
+        label = note[i, TOUCHED]
+        mass[label] = 0.0
+        note[label, SEEN] = 0
+    note[end, N_TOUCHED], note[end, N_ALL], note[end, N_LINKED] = 0, 0, 0
 
 
 @kernel
-def put(size, at, labels, tally):
-    """Add a record with `size` labels."""
+def put(size, at, labels, sign, tally):
+    """Add a record with `size` labels, or take it out again when the sign is negative."""
+    mass, _sorted, note = tally
+    end = mass.size
     if size == 0:
         return
-    tally.number[N_LINKED] += 1
-    if size == tally.mass.size:
-        tally.number[N_ALL] += 1
+    note[end, N_LINKED] += sign
+    if size == end:
+        note[end, N_ALL] += sign
         return
-    share = 1.0 / size
-    n = tally.number[N_TOUCHED]
+    share = sign / size
+    n = note[end, N_TOUCHED]
     for i in range(at, at + size):
         label = labels[i]
-        if not tally.seen[label]:
-            tally.seen[label] = True
-            tally.touched[n] = label
+        if note[label, SEEN] == 0:
+            note[label, SEEN] = 1
+            note[n, TOUCHED] = label
             n += 1
-        tally.mass[label] += share
-    tally.number[N_TOUCHED] = n
-
-
-@kernel
-def take(size, at, labels, tally):
-    """Remove a record that was added before."""
-    if size == 0:
-        return
-    tally.number[N_LINKED] -= 1
-    if size == tally.mass.size:
-        tally.number[N_ALL] -= 1
-        return
-    share = 1.0 / size
-    for i in range(at, at + size):
-        left = tally.mass[labels[i]] - share
-        tally.mass[labels[i]] = left if left > 1e-12 else 0.0
+        left = mass[label] + share
+        mass[label] = left if left > 1e-12 else 0.0
+    note[end, N_TOUCHED] = n
 
 
 @kernel
 def squared_distance(m, prior, requirement, tally):
     """Return the squared distance between the belief and the prior; 0 when nothing is linked."""
-    if tally.number[N_LINKED] == 0:
-        return 0.0
+    mass, _sorted, note = tally
     n_labels = prior.size
-    floor = tally.number[N_ALL] / n_labels
+    if note[n_labels, N_LINKED] == 0:
+        return 0.0
+    floor = note[n_labels, N_ALL] / n_labels
     square, product = 0.0, 0.0
-    for i in range(tally.number[N_TOUCHED]):
-        label = tally.touched[i]
-        mass = tally.mass[label]
-        square += mass * (mass + 2.0 * floor)
-        product += mass * prior[label]
+    for i in range(note[n_labels, N_TOUCHED]):
+        label = note[i, TOUCHED]
+        square += mass[label] * (mass[label] + 2.0 * floor)
+        product += mass[label] * prior[label]
     square += n_labels * floor * floor
     product += floor * requirement.prior_sum
     distance = requirement.prior_square + square / (m * m) - 2.0 * product / m
     if distance < 1e-5:  # the difference of nearly equal numbers: sum small squares instead
         distance = 0.0
         for label in range(n_labels):
-            gap = (tally.mass[label] + floor) / m - prior[label]
+            gap = (mass[label] + floor) / m - prior[label]
             distance += gap * gap
     return distance
 
@@ -162,18 +144,31 @@ def sum_of_largest(values, n, count):
 
 
 @kernel
-def excess(l, c, tally):
-    """Return the excess of (c, l)-diversity."""
-    n_labels = tally.mass.size
-    floor = tally.number[N_ALL] / n_labels
+def mixed_excess(l, c, rest, n_rest, rest_all, rest_linked, tally):
+    """Return the excess of the tally together with n_rest disjoint sets of the sizes in `rest`, ascending.
+
+    rest_all and rest_linked: further records with all labels, and all further linked ones.
+    """
+    mass, values, note = tally
+    n_labels = mass.size
+    floor = (note[n_labels, N_ALL] + rest_all) / n_labels
     largest = 0.0
-    n = tally.number[N_TOUCHED]
+    n = note[n_labels, N_TOUCHED]
     for i in range(n):
-        mass = tally.mass[tally.touched[i]]
-        tally.sorted[i] = mass
-        largest = max(largest, mass)
-    top = sum_of_largest(tally.sorted, n, l - 1) + min(l - 1, n_labels) * floor
-    return largest + floor + c * top - c * tally.number[N_LINKED]
+        here = mass[note[i, TOUCHED]]
+        values[i] = here
+        largest = max(largest, here)
+    left = l - 1
+    for i in range(n_rest):
+        share = 1.0 / rest[i]
+        largest = max(largest, share)
+        copies = min(left, rest[i])
+        left -= copies
+        for _ in range(copies):
+            values[n] = share
+            n += 1
+    top = sum_of_largest(values, n, l - 1) + min(l - 1, n_labels) * floor
+    return largest + floor + c * top - c * (note[n_labels, N_LINKED] + rest_linked)
 
 
 @kernel
@@ -188,51 +183,56 @@ def _power(base, exponent, prime):
 
 
 @kernel
-def _is_zero(l, c_modulo, sizes, ats, labels, tally):
-    """Return whether the excess is zero modulo both primes, and no choice among equal masses is in doubt."""
-    n_labels = tally.mass.size
-    n = tally.number[N_TOUCHED]
-    remainder = tally.remainder
+def is_tied(sizes, ats, labels, requirement, tally):
+    """Return whether the excess is zero modulo both primes, and no choice among equal masses is in doubt.
+
+    The tally holds the records, whose labels are labels[at:at + size].
+    """
+    mass, values, note = tally
+    n_labels = mass.size
+    n, l = note[n_labels, N_TOUCHED], requirement.l
     largest = 0.0
     for i in range(n):
-        tally.sorted[i] = tally.mass[tally.touched[i]]
-        largest = max(largest, tally.sorted[i])
+        values[i] = mass[note[i, TOUCHED]]
+        largest = max(largest, values[i])
     count = min(l - 1, n)
-    sum_of_largest(tally.sorted, n, count)
-    least = 0.0  # the smallest of the l - 1 largest
+    sum_of_largest(values, n, count)
+    least = np.inf if count > 0 else 0.0  # the smallest of the l - 1 largest
     for i in range(count):
-        least = tally.sorted[i] if i == 0 else min(least, tally.sorted[i])
-    zero = True
+        least = min(least, values[i])
+    tied = True
     for which in range(2):
         prime = PRIMES[which]
         for i in range(sizes.size):
-            if sizes[i] > 0 and sizes[i] < n_labels:
+            if 0 < sizes[i] < n_labels:
                 inverse = _power(np.int64(sizes[i]), prime - 2, prime)
                 for at in range(ats[i], ats[i] + sizes[i]):
-                    remainder[labels[at], which] = (remainder[labels[at], which] + inverse) % prime
+                    note[labels[at], REMAINDER] = (note[labels[at], REMAINDER] + inverse) % prime
         of_largest, of_least, top, above = np.int64(-1), np.int64(-1), np.int64(0), 0
         for i in range(n):
-            label = tally.touched[i]
-            mass, rest = tally.mass[label], remainder[label, which]
-            if mass > largest - _SAME:
-                zero &= of_largest < 0 or of_largest == rest
+            label = note[i, TOUCHED]
+            here, rest = mass[label], note[label, REMAINDER]
+            if here > largest - _SAME:
+                if of_largest >= 0 and of_largest != rest:
+                    tied = False
                 of_largest = rest
-            if mass > least + _SAME:
+            if here > least + _SAME:
                 top += rest
                 above += 1
-            elif mass > least - _SAME:
-                zero &= of_least < 0 or of_least == rest
+            elif here > least - _SAME:
+                if of_least >= 0 and of_least != rest:
+                    tied = False
                 of_least = rest
-            remainder[label, which] = 0
+            note[label, REMAINDER] = 0
         if count > above:
             top += (count - above) * of_least
-        floor = tally.number[N_ALL] % prime * _power(np.int64(n_labels), prime - 2, prime) % prime
+        floor = note[n_labels, N_ALL] % prime * _power(np.int64(n_labels), prime - 2, prime) % prime
         top = (top + min(l - 1, n_labels) * floor) % prime
         first = (max(of_largest, 0) + floor) % prime
-        over, under = np.int64(c_modulo[2 * which]), np.int64(c_modulo[2 * which + 1])
-        rest = (top - tally.number[N_LINKED]) % prime
-        zero &= (under * first + over * rest) % prime == 0
-    return zero
+        rest = (top - note[n_labels, N_LINKED]) % prime
+        if (requirement.under[which] * first % prime + requirement.over[which] * rest) % prime != 0:
+            tied = False
+    return tied
 
 
 @kernel
@@ -242,24 +242,37 @@ def satisfies(sizes, ats, labels, prior, requirement, tally):
     sizes[i] and ats[i] tell the labels of record i: labels[at:at + size]. The tally is left filled.
     """
     clear(tally)
-    allowed = True
+    safe = True
     for i in range(sizes.size):
-        put(sizes[i], ats[i], labels, tally)
+        put(sizes[i], ats[i], labels, 1, tally)
         if sizes[i] == 0 and requirement.unlinked == FORBID:
-            allowed = False
-    linked = tally.number[N_LINKED]
+            safe = False
+    linked = tally.note[prior.size, N_LINKED]
     m = linked if requirement.unlinked == LINKED else sizes.size
     distance = squared_distance(m, prior, requirement, tally)
     over, tie = 0.0, False
-    if linked == 0:
-        return allowed, distance, over, tie
-    if requirement.limit >= 0.0 and distance > requirement.bound:
-        allowed = False
-    if requirement.l > 0:
-        over = excess(requirement.l, requirement.c, tally)
+    if linked > 0 and requirement.limit >= 0.0 and distance > requirement.bound:
+        safe = False
+    if linked > 0 and requirement.l > 0:
+        over = mixed_excess(requirement.l, requirement.c, sizes, 0, 0, 0, tally)
         if over > NEAR * linked:
-            allowed = False
-        elif over > -NEAR * linked and allowed:
+            safe = False
+        elif over > -NEAR * linked and safe:
             tie = True
-            allowed = _is_zero(requirement.l, requirement.c_modulo, sizes, ats, labels, tally)
-    return allowed, distance, over, tie
+            safe = is_tied(sizes, ats, labels, requirement, tally)
+    return safe, distance, over, tie
+
+
+@kernel
+def judge(groups, start, size_at, at_at, labels, prior, requirement, safe, distance, tie):
+    """Say for each of some groups whether it is safe, its squared distance and whether its diversity is a tie.
+
+    The records of group g are the positions start[g]:start[g + 1]; size_at and at_at tell their labels.
+    """
+    tally = make_tally(prior.size, requirement.l)
+    for i in range(groups.size):
+        group = groups[i]
+        first, last = start[group], start[group + 1]
+        safe[group], distance[group], _over, tie[group] = satisfies(
+            size_at[first:last], at_at[first:last], labels, prior, requirement, tally
+        )

@@ -1,0 +1,100 @@
+"""Local recoding: each class gets the lowest labels of the hierarchies that cover it; no row is dropped.
+
+Regions of labels are tried from cheap to dear, and each one that satisfies the requirements on what is still open is
+closed as a class; what stays open joins the class where it costs least; then records move to where they cost less.
+The loops are in kernels/local_recoding*.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
+from sfumato.data.dataset import CodedColumn, Codes, Dataset
+from sfumato.data.hierarchy import Tree
+from sfumato.data.recoding import Labelled, Recoding
+from sfumato.errors import DataError, PolicyError
+from sfumato.kernels.local_recoding import EFFORTS, recode
+from sfumato.kernels.local_recoding_units import make_trees
+from sfumato.models.base import Policy, PrivacyModel, one_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalRecoding:
+    """Publish labels of hierarchies, as low as the requirements allow, record by record.
+
+    Records with equal quasi-identifiers may get different labels because of their sensitive values, which the models
+    permit and which loses less; `keep_equal_together` forbids it.
+    """
+
+    name: ClassVar[str] = "local-recoding"
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+
+    mode: str = "capped"  # how much work goes into a low loss: fast, capped, std, thorough
+    keep_equal_together: bool = False  # records with equal quasi-identifiers get one label
+
+    def __post_init__(self) -> None:
+        one_of(self.mode, "local-recoding: mode", tuple(EFFORTS))
+        if not isinstance(self.keep_equal_together, bool):
+            raise PolicyError(
+                f"local-recoding: keep_equal_together was given as {self.keep_equal_together!r}.\n"
+                "Write true or false, without quotes."
+            )
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return labels for the quasi-identifiers, or raise Unsatisfiable."""
+        columns = dataset.quasi_identifiers
+        bare = [column.name for column in columns if column.tree is None]
+        if bare:
+            raise DataError(
+                f"local-recoding publishes labels of hierarchies, but {len(bare)} quasi-identifier(s) have none: "
+                f"{', '.join(repr(name) for name in bare)}.\n"
+                'Give each a hierarchy ({ flat = true } is the simplest), or choose anonymizer = "mondrian".'
+            )
+        rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
+        asked = conditions_for(dataset, policy, rows)
+        refuse_hopeless(asked)
+        trees = [tree for column in columns if (tree := column.tree) is not None]
+        stage = workplace.progress.stage(self.name)
+        recoded = recode(
+            [column.codes if rows is None else column.codes[rows] for column in columns],
+            make_trees(
+                [tree.parent for tree in trees],
+                [tree.level for tree in trees],
+                [tree.first for tree in trees],
+                [tree.last for tree in trees],
+                [column.node_loss() for column in columns],
+            ),
+            asked.conditions,
+            asked.cell_of,
+            EFFORTS[self.mode],
+            together=self.keep_equal_together,
+        )
+        stage.done()
+        class_of = recoded.class_of
+        if rows is not None:
+            class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
+            class_of[rows] = recoded.class_of
+        labelled = {
+            column.name: _labels(column, tree, recoded.label[:, position], class_of)
+            for position, (column, tree) in enumerate(zip(columns, trees, strict=True))
+        }
+        return before.with_columns(labelled, class_of=class_of, facts={"classes": len(recoded.label)})
+
+
+def _labels(column: CodedColumn, tree: Tree, node_of_class: Codes, class_of: Codes) -> Labelled:
+    """Return a column of labels; of nodes with the same values below them, the lowest gives its label."""
+    lowest: dict[tuple[int, int], int] = {}
+    names = np.array(
+        [
+            lowest.setdefault((int(a), int(b)), node)
+            for node, (a, b) in enumerate(zip(tree.first, tree.last, strict=True))
+        ],
+        dtype=np.int32,
+    )
+    codes = names[node_of_class][class_of]
+    return Labelled(codes=codes, labels=tree.labels)
