@@ -1,0 +1,97 @@
+"""sfumato in Python: frames in, the same kind out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import Unsatisfiable
+
+COLUMNS = {
+    "age": [31, 32, 33, 58, 59, 60],
+    "sex": ["m", "f", "m", "f", "m", "f"],
+    "ill": ["flu", "cold", "flu", "gout", "cold", "flu"],
+    "visits": [1, 2, 3, 4, 5, 6],
+}
+PLAN = sf.Plan.from_dict(
+    {
+        "columns": {
+            "age": {"role": "quasi-identifier"},
+            "sex": {"role": "quasi-identifier"},
+            "ill": {"role": "sensitive"},
+            "visits": {"role": "other"},
+        },
+        "require": [sf.KAnonymity(k=3), sf.LDiversity(sensitive="ill", l=2)],
+    }
+)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_frame_comes_back_as_the_same_kind(make):
+    frame = make(COLUMNS)
+
+    run = sf.anonymize(frame, PLAN, seed=1)
+
+    assert type(run.release.data) is type(frame)
+    assert all(verdict.satisfied for verdict in run.verdicts)
+    assert all(verdict.satisfied for verdict in sf.audit(run.release.data, PLAN))
+    assert not sf.audit(frame, PLAN)[0].satisfied
+    assert sorted(run.release.data["visits"].to_pylist() if make is pa.table else run.release.data["visits"]) == [
+        1, 2, 3, 4, 5, 6,
+    ]  # fmt: skip
+
+
+def test_the_input_frame_is_not_changed():
+    frame = pd.DataFrame(COLUMNS)
+    before = frame.copy(deep=True)
+
+    sf.anonymize(frame, PLAN)
+
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_a_run_shows_itself_and_writes_its_report(tmp_path):
+    run = sf.anonymize(pa.table(COLUMNS), PLAN)
+
+    assert "requirements" in str(run)
+    assert "<pre>" in run._repr_html_()
+    assert run.verdicts[0]._repr_html_()
+    page = run.report(tmp_path / "report.html")
+    assert page.read_text().lower().startswith("<!doctype html>")
+
+
+def test_what_cannot_be_met_raises():
+    too_much = sf.Plan.from_dict({"columns": {"age": {"role": "quasi-identifier"}}, "require": [sf.KAnonymity(k=7)]})
+
+    with pytest.raises(Unsatisfiable, match="7"):
+        sf.anonymize(pa.table({"age": COLUMNS["age"]}), too_much)
+
+
+def test_measurements_compare_release_and_original():
+    original = pa.table(COLUMNS)
+    run = sf.anonymize(original, PLAN)
+
+    again = sf.measure(run.release.data, PLAN, original=original)
+
+    assert {m.name: m.value for m in again if m.name == "ncp"} == {
+        m.name: m.value for m in run.measurements if m.name == "ncp"
+    }
+
+
+def test_importing_sfumato_loads_nothing_heavy():
+    code = "import sys, sfumato; print({'numba', 'numpy', 'pyarrow'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "set()"
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="anonymise"):
+        sf.anonymise  # noqa: B018
+    assert "anonymize" in dir(sf)

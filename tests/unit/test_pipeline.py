@@ -1,0 +1,160 @@
+"""The order of work, and that it fails closed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pytest
+
+from sfumato.data.recoding import Recoding
+from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
+from sfumato.models import KAnonymity
+from sfumato.models.base import Policy
+from sfumato.pipeline import audit_path, judge, read_facts, run_in_memory, run_to_folder
+from sfumato.plan import Plan, Step
+
+PEOPLE = "name,age,zip,ill\n" + "".join(f"p{i},{20 + i % 7},{'ab'[i % 2]},{'xyz'[i % 3]}\n" for i in range(60))
+
+
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    return Plan.from_dict(
+        {
+            "source": {"path": "people.csv"},
+            "columns": {
+                "name": {"role": "identifier"},
+                "age": {"role": "quasi-identifier"},
+                "zip": {"role": "quasi-identifier"},
+                "ill": {"role": "sensitive"},
+            },
+            "require": [{"model": "k-anonymity", "k": 4}, {"model": "l-diversity", "sensitive": "ill", "l": 2}],
+        },
+        base=tmp_path,
+    )
+
+
+def page(facts):
+    return f"{len(facts['verdicts'])} verdicts"
+
+
+def leftovers(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name != "people.csv")
+
+
+def test_a_run_leaves_release_and_private_and_nothing_else(plan, tmp_path):
+    outcome = run_to_folder(plan, tmp_path / "out", page)
+
+    found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert found == ["private/report.html", "private/run.json", "release/data.csv", "release/release.json"]
+    assert leftovers(tmp_path) == ["out"]
+    assert (tmp_path / "out" / "private" / "report.html").read_text() == "2 verdicts"
+    assert all(verdict.satisfied for verdict in outcome.verdicts)
+    assert read_facts(tmp_path / "out") == json.loads(json.dumps(outcome.facts))
+
+
+def test_the_facts_hold_no_seed_and_no_machine_path(plan, tmp_path):
+    outcome = run_to_folder(plan, tmp_path / "out", page, seed=987654321)
+    text = json.dumps(outcome.facts)
+
+    assert "987654321" not in text
+    assert str(tmp_path) not in text
+
+
+@dataclass(frozen=True)
+class Careless:
+    """Publishes everything as it is."""
+
+    name: ClassVar[str] = "careless"
+    aims_at: ClassVar[tuple[type, ...]] = (KAnonymity,)
+
+    def anonymize(self, dataset, policy, before, workplace):
+        return Recoding()
+
+
+def careless(self):
+    return (Step(anonymizer=Careless(), policy=self.policy, why="a test"),)
+
+
+def test_a_release_that_fails_its_audit_is_not_written(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(Plan, "steps", careless)
+
+    with pytest.raises(Unsatisfiable, match="1 of 2 requirements do not hold"):
+        run_to_folder(plan, tmp_path / "out", page)
+
+    assert leftovers(tmp_path) == []
+
+
+def test_an_audit_that_breaks_counts_as_failed(plan, tmp_path, monkeypatch):
+    def broken(self, release):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(KAnonymity, "audit", broken)
+
+    with pytest.raises(SfumatoError, match="audit of k-anonymity broke") as caught:
+        run_to_folder(plan, tmp_path / "out", page)
+
+    assert caught.value.exit_code == 3
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RuntimeError])
+def test_whatever_goes_wrong_late_leaves_nothing(plan, tmp_path, error):
+    def failing_page(facts):
+        raise error
+
+    with pytest.raises(error):
+        run_to_folder(plan, tmp_path / "out", failing_page)
+
+    assert leftovers(tmp_path) == []
+
+
+def test_a_plan_without_data_can_only_be_used_with_a_frame(plan, tmp_path):
+    without = Plan(schema=plan.schema, policy=plan.policy)
+
+    with pytest.raises(PlanError, match="names no data"):
+        run_to_folder(without, tmp_path / "out", page)
+
+
+def test_no_rows_and_no_quasi_identifier_are_said(plan):
+    with pytest.raises(DataError, match="no rows"):
+        run_in_memory(pa.table({name: pa.array([], pa.string()) for name in ("name", "age", "zip", "ill")}), plan)
+
+
+def test_audits_read_the_release_of_a_run(plan, tmp_path):
+    run_to_folder(plan, tmp_path / "out", page)
+
+    assert all(verdict.satisfied for verdict in audit_path(tmp_path / "out", plan))
+    assert not all(verdict.satisfied for verdict in audit_path(tmp_path / "people.csv", plan))
+
+
+def test_judge_asks_every_model(plan):
+    outcome = run_in_memory(
+        pa.table({"age": [1, 1], "zip": ["a", "a"], "ill": ["x", "y"], "name": ["p", "q"]}), two(plan)
+    )
+
+    assert [verdict.model.name for verdict in judge(outcome.release, Policy((KAnonymity(k=2), KAnonymity(k=3))))] == [
+        "k-anonymity",
+        "k-anonymity",
+    ]
+    assert [verdict.satisfied for verdict in judge(outcome.release, Policy((KAnonymity(k=2), KAnonymity(k=3))))] == [
+        True,
+        False,
+    ]
+
+
+def two(plan):
+    return Plan(schema=plan.schema, policy=Policy((KAnonymity(k=2),)))
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"format": 99}'])
+def test_a_folder_that_is_no_run_is_said(tmp_path, content):
+    (tmp_path / "private").mkdir()
+    if content is not None:
+        (tmp_path / "private" / "run.json").write_text(content)
+
+    with pytest.raises(DataError):
+        read_facts(tmp_path)
