@@ -232,15 +232,20 @@ class Widths:
         if closed:
             steps = [step for step in steps if step > 1]  # a whole number alone is no range
 
-        @cache
         def text(low: int, step: int) -> str:
             if closed:
                 return f"[{low}, {low + step - 1}]"
             return f"[{_decimal_text(Fraction(low, scale))}, {_decimal_text(Fraction(low + step, scale))})"
 
+        @cache
+        def groups(place: int) -> tuple[str, ...]:
+            """Return the ranges around the smallest one, the place-th from the origin."""
+            above = place * steps[0]
+            return (*(text(above // step * step + start, step) for step in steps), ROOT)
+
         def path(position: int) -> tuple[str, ...]:
-            above = numbers[position] - start
-            return (labels[position], *(text(above // step * step + start, step) for step in steps), ROOT)
+            around = groups((numbers[position] - start) // steps[0]) if steps else (ROOT,)
+            return (labels[position], *around)
 
         return Hierarchy.from_paths(map(path, order), name, secret=secret)
 

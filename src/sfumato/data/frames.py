@@ -96,14 +96,18 @@ def _plain_text(table: pa.Table, wanted: pa.Schema | None) -> pa.Table:
 
 def _to_pandas(frame: Any, table: pa.Table) -> Any:
     dtypes = {str(name): dtype for name, dtype in zip(frame.columns, frame.dtypes, strict=True)}
-    result = _plain_text(table, None).to_pandas()
+    table = _plain_text(table, None)
+    result = table.to_pandas()
     for name in result.columns:
         wanted = dtypes.get(name)
         if wanted is None or result[name].dtype == wanted:
             continue
         try:
-            converted = result[name].astype(wanted)
-        except (TypeError, ValueError):
+            if hasattr(wanted, "__from_arrow__"):  # no detour: numpy would make floats of whole numbers with gaps
+                converted = table.column(name).to_pandas(types_mapper={table.column(name).type: wanted}.get)
+            else:
+                converted = result[name].astype(wanted)
+        except (TypeError, ValueError, NotImplementedError):
             continue  # generalized: the labels are no longer values of that type
         if converted.isna().sum() == result[name].isna().sum():
             result[name] = converted

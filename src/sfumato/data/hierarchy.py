@@ -11,7 +11,7 @@ two are one node and the lower label stays; the root is always `*`. Missing valu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -75,17 +75,24 @@ class Hierarchy:
     ) -> Hierarchy:
         """Build a tree from rows of value, level 1, level 2, ..., root.
 
-        Rows may have different lengths: a short row skips the levels below the root. `secret` keeps labels out of errors.
+        Rows may have different lengths: a short row skips the levels below the root. `secret` keeps labels out of
+        errors.
         """
-        rows = [_up_to_the_root(tuple(path)) for path in paths]
-        if not rows:
+        trie = _Trie(map(_up_to_the_root, paths))
+        if not trie.values:
             raise HierarchyError(f"{name} is empty.\nIt needs one line for each value: value;level 1;...;*")
-        repeated = sum(count - 1 for count in Counter(row[0] for row in rows).values())
-        if repeated:
+        if trie.repeated:
             raise HierarchyError(
-                f"{name} lists values more than once: {repeated} line(s) too many.\nKeep one line for each value."
+                f"{name} lists values more than once: {trie.repeated:,} line(s) too many.\nKeep one line a value."
             )
-        return _Trie(rows).hierarchy(name, secret=secret)
+        circle = trie.circle()
+        if circle:
+            shown = "" if secret else f" ({some(circle)})"
+            raise HierarchyError(
+                f"{name} runs in a circle: {len(circle)} label(s) lie above themselves{shown}.\n"
+                "Let each line go from the value to ever larger groups."
+            )
+        return trie.hierarchy(name, secret=secret)
 
     @classmethod
     def from_nested(cls, tree: Mapping[str, Any], name: str = "The hierarchy", *, secret: bool = False) -> Hierarchy:
@@ -102,92 +109,142 @@ class Hierarchy:
         return cls.from_paths([(value, ROOT) for value in values], name)
 
 
-def _up_to_the_root(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Cut the path behind the first root label, or add one."""
-    for position, label in enumerate(path):
-        if label == ROOT and position > 0:
-            return path[: position + 1]
-    return (*path, ROOT)
+def _up_to_the_root(path: Sequence[str]) -> tuple[str, ...]:
+    """Cut the path behind the first root label, or add one; the value itself may look like the root.
+
+    >>> _up_to_the_root(["a", "b", "*", "c"]), _up_to_the_root(["a", "b"])
+    (('a', 'b', '*'), ('a', 'b', '*'))
+    """
+    path = tuple(path)
+    return path[: path.index(ROOT, 1) + 1] if ROOT in path[1:] else (*path, ROOT)
 
 
-def _nested_paths(tree: Any, above: tuple[str, ...], name: str) -> list[tuple[str, ...]]:
+def _nested_paths(tree: Any, above: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:
     if isinstance(tree, Mapping):
-        return [path for label, below in tree.items() for path in _nested_paths(below, (str(label), *above), name)]
-    if not isinstance(tree, list) or any(isinstance(value, list | Mapping) for value in tree):
+        for label, below in tree.items():
+            yield from _nested_paths(below, (str(label), *above), name)
+        return
+    if not isinstance(tree, list | tuple) or any(isinstance(value, list | tuple | Mapping) for value in tree):
         raise HierarchyError(
             f"{name} has a {type(tree).__name__} where a table or a plain list of values belongs.\n"
             'Write "label" = ["value", ...], or "label" = { ... } for further levels.'
         )
-    return [(str(value), *above) for value in tree]
+    for value in tree:
+        yield str(value).lower() if isinstance(value, bool) else str(value), *above
 
 
 class _Trie:
-    """Paths read from the root downwards. Node 0 is the root."""
+    """Paths read from the root downwards. Node 0 is the root; values are nodes without children."""
 
-    def __init__(self, rows: list[tuple[str, ...]]) -> None:
+    def __init__(self, rows: Iterable[tuple[str, ...]]) -> None:
         self.label = [ROOT]
         self.level = [0]
-        self.children: list[dict[str, int]] = [{}]
-        self.is_value = [False]
+        self.children: list[list[int]] = [[]]
+        self.groups = [0]  # nodes that are no values, parents before children
+        self.values: set[str] = set()
+        n_rows = 0
+        node_of: dict[tuple[str, ...], int] = {(ROOT,): 0}  # by all labels from the group up to the root
+        childless: list[int] = []  # the same for all values
         for row in rows:
-            node = 0
-            self.level[0] = max(self.level[0], len(row) - 1)
-            for position in range(len(row) - 2, -1, -1):
-                child = self.children[node].get(row[position])
-                if child is None:
-                    child = len(self.label)
-                    self.children[node][row[position]] = child
-                    self.label.append(row[position])
-                    self.level.append(position)
-                    self.children.append({})
-                    self.is_value.append(False)
-                self.level[child] = max(self.level[child], position)
-                node = child
-            self.is_value[node] = True
+            n_rows += 1
+            groups = row[1:]
+            node = node_of.get(groups)
+            if node is None:
+                node = self._grow(groups, node_of)
+            self.level[0] = max(self.level[0], len(groups))
+            self.children[node].append(len(self.label))
+            self.label.append(row[0])
+            self.level.append(0)
+            self.children.append(childless)
+            self.values.add(row[0])
+        self.repeated = n_rows - len(self.values)
 
-    def _below(self, node: int) -> list[int]:
-        """The children once chains are collapsed: a node with one child is that child (the root stays)."""
+    def _grow(self, groups: tuple[str, ...], node_of: dict[tuple[str, ...], int]) -> int:
+        """Return the node of the lowest group, after making those that are not there yet."""
+        node = 0
+        for position in range(len(groups) - 2, -1, -1):
+            above, node = node, node_of.get(groups[position:], -1)
+            if node < 0:
+                node = node_of[groups[position:]] = len(self.label)
+                self.groups.append(node)
+                self.children[above].append(node)
+                self.label.append(groups[position])
+                self.level.append(0)
+                self.children.append([])
+            self.level[node] = max(self.level[node], position + 1)
+        return node
+
+    def circle(self) -> set[str]:
+        """Return labels of groups that lie above themselves, or none."""
+        if len({self.label[node] for node in self.groups}) == len(self.groups):
+            return set()  # each label is in one place only
+        above: dict[str, set[str]] = {self.label[node]: set() for node in self.groups}
+        for node in self.groups:
+            for child in self.children[node]:
+                if self.children[child] and self.label[child] != self.label[node]:
+                    above[self.label[child]].add(self.label[node])
+        while free := [label for label, larger in above.items() if not larger & above.keys()]:
+            for label in free:
+                del above[label]
+        return set(above)
+
+    def _values_that_are_groups(self) -> list[str]:
+        """Return values that are also groups of something else. A group that repeats its only value is none."""
         found = []
-        for child in self.children[node].values():
-            while len(self.children[child]) == 1:
-                (child,) = self.children[child].values()
-            found.append(child)
-        if node == 0 and len(found) == 1 and self.children[found[0]]:
-            return self._below(found[0])
+        for node in self.groups:
+            label, waiting = self.label[node], [node]
+            if label not in self.values:
+                continue
+            while waiting:
+                below = self.children[waiting.pop()]
+                if any(self.label[child] != label for child in below):
+                    found.append(label)
+                    break
+                waiting += below
         return found
 
+    def _lowest(self, node: int) -> int:
+        """Return the node that stays of a chain: one with a single child is that child."""
+        while len(self.children[node]) == 1:
+            (node,) = self.children[node]
+        return node
+
     def hierarchy(self, name: str, *, secret: bool) -> Hierarchy:
-        leaves, inner, up = [], [], {0: -1}
-        stack = [(0, False)]
-        while stack:
-            node, seen = stack.pop()
-            below = self._below(node)
-            if seen:
-                inner.append(node)
-            elif not below:
-                leaves.append(node)
+        """Return the tree without chains: leaves in the order of a walk, then groups, parents after children."""
+        top = self._lowest(0)
+        root_children = self.children[top] or [top]  # of a single value the root still is the root
+        leaves: list[int] = []
+        groups: list[int] = []
+        up = [-1] * len(self.label)
+        walk = [(0, iter(root_children))]
+        while walk:
+            node, below = walk[-1]
+            for child in map(self._lowest, below):
+                up[child] = node
+                if self.children[child]:
+                    walk.append((child, iter(self.children[child])))
+                    break
+                leaves.append(child)
             else:
-                stack.append((node, True))
-                for child in reversed(below):
-                    up[child] = node
-                    stack.append((child, False))
-        nodes = leaves + inner
+                groups.append(node)
+                walk.pop()
+        nodes = leaves + groups
         labels = [self.label[node] for node in nodes]
-        ambiguous = [label for label, count in Counter(labels).items() if count > 1]
-        ambiguous += [
-            self.label[node] for node in range(1, len(self.label)) if self.is_value[node] and self.children[node]
-        ]
+        ambiguous = {label for label, count in Counter(labels).items() if count > 1}
+        ambiguous.update(self._values_that_are_groups())
         if ambiguous:
             shown = "" if secret else f" ({some(ambiguous)})"
             raise HierarchyError(
-                f"{name} uses {len(ambiguous)} label(s) in more than one place{shown}: below two parents, "
-                "or both as a value and as a group.\nA reader could not tell them apart: give each group a label of its own."
+                f"{name} uses {len(ambiguous)} label(s) in more than one place{shown}: below two parents, or both as a "
+                "value and as a group.\nA reader could not tell them apart: give each group a label of its own."
             )
-        number = {node: position for position, node in enumerate(nodes)}
+        number = [-1] * (len(self.label) + 1)  # the last entry is the number of what lies above the root
+        for position, node in enumerate(nodes):
+            number[node] = position
         return Hierarchy(
             labels=tuple(labels),
-            parent=tuple(number[up[node]] if up[node] >= 0 else -1 for node in nodes),
-            level=(*(0 for _ in leaves), *(self.level[node] for node in inner)),
+            parent=tuple(number[up[node]] for node in nodes),
+            level=(*(0 for _ in leaves), *(self.level[node] for node in groups)),
             n_leaves=len(leaves),
         )
 
@@ -242,7 +299,7 @@ class Tree:
         if missing >= 0:
             first[root], last[root], count[root] = min(first[root], missing), max(last[root], missing), count[root] + 1
 
-        inner = [node for node in range(hierarchy.n_leaves, size) if last[node] >= 0]
+        inner = [node for node in range(hierarchy.n_leaves, size) if last[node] >= 0 or node == root]
         number = {**code_of, **{node: n_codes + position for position, node in enumerate(inner)}}
         old = [-1] * n_codes
         for node, code in code_of.items():

@@ -86,62 +86,72 @@ class Release:
         return column
 
     def table(self) -> pa.Table:
-        """Return the release as an Arrow table: text as dictionaries, unchanged numbers as numbers, sets as lists."""
+        """Return the release as an Arrow table: text as dictionaries, sets as lists, other values as they were."""
         return pa.concat_tables(self.batches(_ROWS))
 
-    def batches(self, rows: int) -> Iterator[pa.Table]:
-        """Yield the table in parts of so many rows; a release without rows is one part."""
-        makers = [self._maker(name) for name in self.order]
+    def batches(self, rows: int, *, numbers: bool = False) -> Iterator[pa.Table]:
+        """Yield the table in parts of so many rows; a release without rows is one part.
+
+        With `numbers`, number columns that came as text, as from a CSV file, become numbers unless generalized.
+        """
+        makers = [self._maker(name, numbers=numbers) for name in self.order]
         for first in range(0, max(self.n_rows, 1), rows):
             last = min(first + rows, self.n_rows)
             yield pa.Table.from_arrays([make(first, last) for make in makers], names=list(self.order))
 
-    def _maker(self, name: str) -> _Maker:
+    def _maker(self, name: str, *, numbers: bool) -> _Maker:
         column = self.columns.get(name)
         if column is None:
             assert self.carried is not None
             carried = self.carried.column(name)
             return lambda first, last: carried.slice(first, last - first)
-        return _sets_maker(column) if isinstance(column, CodedSets) else _values_maker(column)
+        return _sets_maker(column) if isinstance(column, CodedSets) else _values_maker(column, numbers=numbers)
 
     @classmethod
     def from_table(cls, table: pa.Table, schema: Schema, description: Mapping[str, Any] | None = None) -> Release:
         """Take any table as a release: the schema says which column plays which role."""
         _check_released_columns(table.column_names, schema)
+        names, n_rows = table.column_names, table.num_rows
         columns: dict[str, ReleasedColumn | CodedSets] = {}
-        carried = []
-        for name in table.column_names:
-            spec = schema.spec(name)
-            if spec is None or spec.role is Role.IDENTIFIER:
+        specs = [(name, schema.spec(name)) for name in names]
+        carried = [name for name, spec in specs if spec is not None and spec.role is Role.OTHER]
+        rest = table.select(carried) if carried else None
+        waiting = [(spec, table.column(name)) for name, spec in reversed(specs) if spec is not None]
+        del table  # like `encode`, this lets columns go one by one
+        while waiting:
+            spec, array = waiting.pop()
+            if spec.role in (Role.IDENTIFIER, Role.OTHER):
                 continue
-            if spec.role is Role.OTHER:
-                carried.append(name)
-                continue
-            array = table.column(name)
-            if holds_sets(array.type, spec):
-                columns[name] = encode_sets(array, spec, schema.missing)
-                continue
-            codes, labels, has_missing = text_codes(array, schema.missing)
-            kind = spec.kind or infer_kind(labels, value_type(array.type))
-            if has_missing:
-                labels.append(schema.missing[0] if schema.missing else "")
-            columns[name] = ReleasedColumn(
-                name=name,
-                role=spec.role,
-                kind=kind,
-                codes=codes,
-                labels=tuple(labels),
-                missing=len(labels) - 1 if has_missing else -1,
-                type=value_type(array.type),
-                spec=spec,
-            )
+            columns[spec.name] = _released(array, spec, schema.missing)
         return cls(
             columns=columns,
-            carried=table.select(carried) if carried else None,
-            n_rows=table.num_rows,
-            order=tuple(name for name in table.column_names if name in columns or name in carried),
+            carried=rest,
+            n_rows=n_rows,
+            order=tuple(name for name in names if name in columns or name in carried),
             description=description or {},
         )
+
+
+def _released(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> ReleasedColumn | CodedSets:
+    if holds_sets(array.type, spec):
+        return encode_sets(array, spec, missing)
+    try:
+        codes, labels, has_missing = text_codes(array, missing)
+    except DataError as error:
+        raise DataError(f"Column {spec.name!r}: {error}") from None
+    kind = spec.kind or infer_kind(labels, value_type(array.type))
+    if has_missing:
+        labels.append(missing[0] if missing else "")
+    return ReleasedColumn(
+        name=spec.name,
+        role=spec.role,
+        kind=kind,
+        codes=codes,
+        labels=tuple(labels),
+        missing=len(labels) - 1 if has_missing else -1,
+        type=value_type(array.type),
+        spec=spec,
+    )
 
 
 def publish(
@@ -190,7 +200,7 @@ def _published(
         codes=codes,
         labels=kept,
         missing=int(used[:missing].sum()) if missing >= 0 and used[missing] else -1,
-        type=_published_type(column) if new is None else TEXT,
+        type=column.type if new is None else TEXT,
         spec=schema.spec(column.name),
     )
 
@@ -222,17 +232,6 @@ def _used_only(codes: Codes, n_labels: int, *, ours: bool) -> tuple[Codes, NDArr
     return renumbered, used
 
 
-def _published_type(column: CodedColumn) -> pa.DataType:
-    """Return the type of an unchanged column: as found; numbers that came as text become numbers."""
-    if not is_text(column.type) or column.kind is not Kind.NUMBER or column.values is None:
-        return column.type
-    known = [label for code, label in enumerate(column.labels) if code != column.missing]
-    if all(is_integer(label) for label in known):
-        return pa.int64()
-    # More digits than a float holds: only the text tells such numbers apart.
-    return pa.float64() if np.unique(column.values).size == column.values.size else column.type
-
-
 def _take_sets(sets: CodedSets, rows: _Rows | None) -> CodedSets:
     """Return the sets of some rows, with the labels that occur in them only."""
     items, start = (sets.items, sets.start) if rows is None else repeat_sets(sets.items, sets.start, rows)
@@ -260,10 +259,11 @@ def _carried(table: pa.Table, rows: _Rows | None) -> pa.Table:
 # Codes to Arrow.
 
 
-def _values_maker(column: ReleasedColumn) -> _Maker:
+def _values_maker(column: ReleasedColumn, *, numbers: bool) -> _Maker:
     missing = column.missing
     known = [label for code, label in enumerate(column.labels) if code != missing]
-    values = typed(known, column.type)
+    as_number = numbers and is_text(column.type) and column.kind is Kind.NUMBER
+    values = typed(known, _number_type(known) if as_number else column.type)
 
     def make(first: int, last: int) -> pa.Array:
         codes, absent = column.codes[first:last], None
@@ -287,6 +287,15 @@ def _sets_maker(column: CodedSets) -> _Maker:
         return pa.LargeListArray.from_arrays(as_arrow(start - start[0]), values.take(as_arrow(items)))
 
     return make
+
+
+def _number_type(labels: Sequence[str]) -> pa.DataType:
+    """Return the type that takes all these labels: text when one is a range, or more than a float can hold."""
+    if all(is_integer(label) for label in labels):
+        return pa.int64()
+    if infer_kind(labels, TEXT) is Kind.NUMBER and len({float(label) for label in labels}) == len(labels):
+        return pa.float64()
+    return TEXT
 
 
 def typed(labels: Sequence[str], kind: pa.DataType) -> pa.Array:

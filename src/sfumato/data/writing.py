@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
 from sfumato.data.dataset import CodedSets, as_arrow
-from sfumato.data.encoding import is_list, is_text
+from sfumato.data.encoding import is_list, is_text, value_type
 from sfumato.data.hierarchy import some
 from sfumato.data.reading import Source, read_columns, read_table
 from sfumato.data.release import FORMAT, Release, ReleasedColumn
@@ -106,7 +106,7 @@ def _rows_at_once(release: Release, most: int) -> int:
 def _write_parquet(release: Release, path: Path) -> Iterator[int]:
     writer = None
     try:
-        for part in release.batches(_rows_at_once(release, _ROWS["parquet"])):
+        for part in release.batches(_rows_at_once(release, _ROWS["parquet"]), numbers=True):
             if writer is None:
                 writer = pa_parquet.ParquetWriter(path, part.schema, compression="zstd")
             writer.write_table(part)
@@ -194,7 +194,7 @@ def _set_maker(column: CodedSets, empty: str, end: str) -> _CellMaker:
     def make(first: int, last: int) -> pa.Array:
         start = column.start[first : last + 1]
         members = labels.take(as_arrow(column.items[start[0] : start[-1]]))
-        cells = pc.binary_join(pa.LargeListArray.from_arrays(as_arrow(start - start[0]), members), separator)
+        cells = pc.binary_join(pa.LargeListArray.from_arrays(as_arrow(start - start[0]), members), _text(separator))
         if not plain:
             cells = _quoted_cells(cells)
         if empty:
@@ -215,7 +215,7 @@ def _carried_maker(array: pa.ChunkedArray, name: str, nothing: str, end: str) ->
         part = array.slice(first, last - first).combine_chunks()
         try:
             if is_list(part.type):
-                texts = pc.binary_join(part.cast(pa.large_list(pa.large_string())), "|")
+                texts = pc.binary_join(part.cast(pa.large_list(pa.large_string())), _text("|"))
             else:
                 texts = part.cast(pa.large_string())
         except pa.ArrowException:
@@ -223,7 +223,7 @@ def _carried_maker(array: pa.ChunkedArray, name: str, nothing: str, end: str) ->
                 f"Column {name!r} holds values of type {array.type}, which CSV cannot show.\n"
                 'Drop the column, or write [release] format = "parquet".'
             ) from None
-        if is_list(part.type) or is_text(part.type) or pa.types.is_binary(part.type):
+        if is_list(part.type) or is_text(value_type(part.type)) or pa.types.is_binary(part.type):
             texts = _quoted_cells(texts)
         return pc.fill_null(_with_end(texts, end), _text(nothing))
 
