@@ -16,12 +16,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.kernels.term_suppression_closeness import search_closeness
+from sfumato.kernels.term_suppression_diversity import search_diversity
+from sfumato.kernels.term_suppression_frontier import NEVER
+from sfumato.kernels.term_suppression_greedy import first_closeness
+from sfumato.kernels.term_suppression_levels import first_levels
+from sfumato.kernels.term_suppression_measures import FORBID, LINKED, PRIMES, ZERO, Requirement, judge
+from sfumato.kernels.term_suppression_options import (
+    AT,
+    BITS,
+    COST,
+    SIZE,
+    Links,
+    Sets,
+    add_options,
+    forget_options,
+    make_desk,
+    make_links,
+    make_pool,
+)
+from sfumato.kernels.term_suppression_repair import repair_groups
+from sfumato.kernels.term_suppression_sets import add_up_prior, link_sets, mark_kept, number_sets, sort_groups
 
-from sfumato.kernels.term_suppression_measures import FORBID, LINKED, PRIMES, ZERO, Requirement
-from sfumato.kernels.term_suppression_options import BITS, Links, Sets, make_desk, make_links, make_pool
-from sfumato.kernels.term_suppression_sets import add_up_prior, link_sets, mark_kept, number_sets
-
+UNCHANGED, SOLVED, UNREACHABLE = range(3)  # what became of a group
 NODES = 400_000  # of the search in one group
+_NODES_OF_TREE = 50  # a node of the tree under closeness looks at so many options
 POLICIES = {"linked": LINKED, "zero": ZERO, "forbid": FORBID}
 _EXACT_WIDTH = 30  # terms up to which costs are exact: the least common multiple of 1..30 leaves room for large groups
 _ROWS_AT_A_TIME = 1024
@@ -141,6 +160,60 @@ def groups_as_ranges(group_of: NDArray[Any], n_groups: int) -> tuple[Ints, Ints]
     return np.argsort(group_of, kind="stable").astype(np.int64), start
 
 
+class Found(NamedTuple):
+    """What came out."""
+
+    mask: Ints  # (n, words): which known terms of a record stay, in ascending order; -1: everything stays
+    status: NDArray[np.int8]  # (g,) UNCHANGED, SOLVED or UNREACHABLE
+    cost: Ints  # (g,) in units of Records.harmonic
+    bound: Ints  # (g,) no safe choice costs less
+    total: Ints  # (g,) what all terms of the group are worth
+    proven: NDArray[np.bool_]  # (g,) whether status and cost are proven
+    nodes: Ints  # (g,) of the search
+    distance: Floats  # (g,) squared; of an unreachable group the least that was seen
+    tie: NDArray[np.bool_]  # (g,) whether remainders decided that the group is diverse
+
+
+def _nothing_found(n_rows: int, n_groups: int, words: int) -> Found:
+    return Found(
+        mask=np.full((n_rows, words), -1, dtype=np.int64),
+        status=np.full(n_groups, UNCHANGED, dtype=np.int8),
+        cost=np.zeros(n_groups, dtype=np.int64),
+        bound=np.zeros(n_groups, dtype=np.int64),
+        total=np.zeros(n_groups, dtype=np.int64),
+        proven=np.ones(n_groups, dtype=np.bool_),
+        nodes=np.zeros(n_groups, dtype=np.int64),
+        distance=np.zeros(n_groups),
+        tie=np.zeros(n_groups, dtype=np.bool_),
+    )
+
+
+class _Room:
+    """What one thread works with."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self.desk = make_desk(records.links.label_of_row.size, records.words)
+        self.make(1 << 17, 1 << 22)
+
+    def make(self, options: int, labels: int) -> None:
+        self.pool, self.menu = make_pool(self.records.sets.size.size, self.records.words, options, labels)
+
+    def list_options(self, numbers: Ints, links: Links) -> int:
+        """List the options of some sets anew; return for how many there was room, at least one."""
+        records = self.records
+        while True:
+            forget_options(self.pool)
+            arguments = (numbers, records.sets, links, records.harmonic, self.pool, self.menu, self.desk)
+            done = int(add_options(*arguments))
+            if done > 0:
+                return done
+            self.make(2 * self.menu.table.shape[0], 2 * self.menu.labels.size)
+
+    def grow(self) -> None:
+        self.make(2 * self.menu.table.shape[0], 2 * self.menu.labels.size)
+
+
 def solve_all(
     records: Records,
     order: Ints,
@@ -152,38 +225,31 @@ def solve_all(
     nodes: int = NODES,
     time_limit: float | None = None,
     advance: Callable[[int], None] = lambda groups: None,
-) -> Any:
-    """Choose which terms stay, for every group; the same for any number of threads.
+) -> Found:
+    """Choose which terms stay, for every group; the same for any number of threads and any order of records.
 
-    Once `time_limit` seconds have passed, groups not yet begun get a first solution without a search: as safe, not as cheap.
+    Group g has the rows order[start[g]:start[g + 1]]. Once `time_limit` seconds have passed, groups not yet begun get a
+    first solution without a search: as safe, not as cheap.
     """
     links = records.links._replace(prior=np.ascontiguousarray(prior, dtype=np.float64))
-    found = make_found(records.set_of.size, start.size - 1, records.words)
+    found = _nothing_found(records.set_of.size, start.size - 1, records.words)
     order = order.copy()
-    rooms: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    sort_groups(order, start, records.set_of, records.sets)
+    rooms: queue.SimpleQueue[_Room] = queue.SimpleQueue()
     for _ in range(threads):
-        desk = make_desk(links.label_of_row.size, records.sets.size.size, records.words)
-        rooms.put((make_pool(records.words), desk))
+        rooms.put(_Room(records))
     stop = math.inf if time_limit is None else time.monotonic() + time_limit
 
     def work(piece: tuple[int, int]) -> None:
-        pool, desk = rooms.get()
+        room = rooms.get()
         budget = nodes if time.monotonic() < stop else 0
-        pool = solve_groups(
-            piece[0], piece[1], order, start, records.set_of, records.sets, links, records.harmonic, requirement,
-            pool, desk, budget, found,
-        )  # fmt: skip
-        rooms.put((pool, desk))
+        _solve_piece(piece, records, links, order, start, requirement, budget, room, found)
+        rooms.put(room)
         advance(piece[1] - piece[0])
 
-    pieces = _pieces(start)
-    if threads == 1:
-        for piece in pieces:
-            work(piece)
-    else:
-        with ThreadPoolExecutor(threads) as crew:
-            for _done in crew.map(work, pieces):
-                pass
+    with ThreadPoolExecutor(threads) as crew:
+        for _done in crew.map(work, _pieces(start)):
+            pass
     return found
 
 
@@ -195,7 +261,108 @@ def _pieces(start: Ints) -> list[tuple[int, int]]:
     return [(int(low), int(high)) for low, high in zip(edges[:-1], edges[1:], strict=True)]
 
 
-def kept_items(records: Records, found: Any) -> NDArray[np.bool_]:
+def _solve_piece(
+    piece: tuple[int, int],
+    records: Records,
+    links: Links,
+    order: Ints,
+    start: Ints,
+    requirement: Requirement,
+    nodes: int,
+    room: _Room,
+    found: Found,
+) -> None:
+    """Solve a range of groups: first a test of what is safe as it is, then the rest in as many turns as room allows."""
+    first, last = piece
+    rows = order[start[first] : start[last]]
+    begin = start[first : last + 1] - start[first]
+    sets, set_at = records.sets, records.set_of[rows].astype(np.int64)
+    worth = records.harmonic[np.diff(sets.start)[set_at] + sets.unknown[set_at]]
+    group_at = np.repeat(np.arange(last - first), np.diff(begin))
+    np.add.at(found.total[first:last], group_at, worth)
+    groups = np.arange(last - first)
+    safe = np.zeros(groups.size, dtype=np.bool_)
+    size_at, at_at = sets.size[set_at].astype(np.int64), sets.at[set_at]
+    judge(
+        groups, begin, size_at, at_at, sets.labels, links.prior, requirement, safe,
+        found.distance[first:last], found.tie[first:last],
+    )  # fmt: skip
+    wanted = np.flatnonzero(~safe)
+    while wanted.size:
+        needed = set_at[np.concatenate([np.arange(begin[group], begin[group + 1]) for group in wanted])]
+        _sets, place = np.unique(needed, return_index=True)
+        numbers = needed[np.sort(place)]
+        done = room.list_options(numbers, links)
+        at_hand = room.pool.slot_of_set[set_at] >= 0
+        missing = np.flatnonzero([not at_hand[begin[group] : begin[group + 1]].all() for group in wanted])
+        complete = wanted if done == numbers.size or not missing.size else wanted[: missing[0]]
+        if not complete.size:
+            room.grow()  # not even one group fits
+            continue
+        _solve_listed(complete, first, rows, begin, set_at, links, requirement, nodes, room, found)
+        wanted = wanted[complete.size :]
+
+
+def _solve_listed(
+    groups: Ints,
+    first: int,
+    rows: Ints,
+    begin: Ints,
+    set_at: Ints,
+    links: Links,
+    requirement: Requirement,
+    nodes: int,
+    room: _Room,
+    found: Found,
+) -> None:
+    """Solve groups whose options are listed; `first` is the number of group 0 in the results."""
+    menu, slot = room.menu, room.pool.slot_of_set[set_at]
+    low, high = room.pool.slot[slot, 1], room.pool.slot[slot, 2]
+    if requirement.unlinked == FORBID:
+        low = low + (menu.table[low, SIZE] == 0)
+    capped = room.pool.slot[slot, 3] != 0
+    pick = low.copy()
+    n = begin.size - 1
+    cost, bound, used = np.full(n, NEVER), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    distance, proven = np.full(n, np.inf), np.zeros(n, dtype=np.bool_)
+    safe, tie = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    where = (groups, begin, low, high, pick)
+
+    def judge_picks(some: Ints) -> None:
+        size_at, at_at = menu.table[pick, SIZE], menu.table[pick, AT]
+        judge(some, begin, size_at, at_at, menu.labels, links.prior, requirement, safe, distance, tie)
+
+    if requirement.l > 0:
+        first_levels(*where, requirement, links.prior.size, menu)
+        judge_picks(groups)
+        failed = groups[~safe[groups]]
+        for group in groups[safe[groups]]:
+            cost[group] = menu.table[pick[begin[group] : begin[group + 1]], COST].sum()
+        if failed.size:
+            repair_groups(failed, *where[1:], links.prior, requirement, menu, cost)
+        search_diversity(*where, links.prior, requirement, menu, nodes, cost, bound, used, proven)
+    else:
+        first_closeness(*where, links.prior, requirement, menu, cost, distance)
+        search_closeness(
+            *where, links.prior, requirement, menu, nodes // _NODES_OF_TREE, cost, distance, bound, used, proven
+        )
+    reached = groups[cost[groups] < NEVER]
+    judge_picks(reached)
+    for group in groups:
+        begins, ends = begin[group], begin[group + 1]
+        result = first + group
+        good = cost[group] < NEVER and safe[group]
+        some_missing = capped[begins:ends].any()
+        found.status[result] = SOLVED if good else UNREACHABLE
+        found.cost[result] = cost[group] if good else 0
+        found.bound[result] = 0 if some_missing else min(bound[group], found.total[result])
+        found.proven[result] = proven[group] and not some_missing
+        found.nodes[result], found.distance[result], found.tie[result] = used[group], distance[group], tie[group]
+        if good:
+            found.mask[rows[begins:ends]] = room.pool.mask[pick[begins:ends]]
+
+
+def kept_items(records: Records, found: Found) -> NDArray[np.bool_]:
     """Return for every item of every record whether it stays."""
     keep = np.empty(records.term_of_item.size, dtype=np.bool_)
     mark_kept(records.start, records.term_of_item, found.mask, keep)
@@ -209,7 +376,7 @@ def merge_unreachable(
     prior: Floats,
     requirement: Requirement,
     **options: Any,
-) -> tuple[Any, Ints, Ints, int]:
+) -> tuple[Found, Ints, Ints, int]:
     """Solve groups, and those that cannot be made safe together with their siblings, from their original terms.
 
     node_of[row] is the leaf of the split tree that a row is in; parent[node] is -1 for the root. Returns the answers, the
@@ -257,7 +424,7 @@ def _topmost(home: Ints, parent: Ints, marked: Ints) -> Ints:
         walk = np.where(alive, parent[walk], -1)
 
 
-def _carry_over(found: Any, position: Ints, renewed: NDArray[np.bool_], n_groups: int) -> Any:
+def _carry_over(found: Found, position: Ints, renewed: NDArray[np.bool_], n_groups: int) -> Found:
     """Return results for a new numbering of groups; those to be renewed are empty."""
     mask = found.mask.copy()
     columns = []
@@ -266,4 +433,4 @@ def _carry_over(found: Any, position: Ints, renewed: NDArray[np.bool_], n_groups
         stay = ~renewed[position]
         new[position[stay]] = old[stay]
         columns.append(new)
-    return Any(mask, *columns)
+    return Found(mask, *columns)

@@ -57,6 +57,7 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
     linked in the end; -1 leaves it open. bounds: how many kinds of frontier there are.
     """
     table, option_value, labels = menu
+    plain, tangential = np.int64(0), np.int64(1)
     d = order.size
     room = np.int64(0)
     for i in range(d):
@@ -64,7 +65,11 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
     best_cost, best_distance = best
     if d * room > _LARGEST_TREE:
         return best_cost, best_distance, 0, False
-    child, child_n, child_at = np.empty((d, room), dtype=np.int64), np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
+    child, child_n, child_at = (
+        np.empty((d, room), dtype=np.int64),
+        np.zeros(d, dtype=np.int64),
+        np.zeros(d, dtype=np.int64),
+    )
     child_key, child_value = np.empty((d, room), dtype=np.int64), np.empty((d, room))
     cost, near, tangent = np.zeros(d + 1, dtype=np.int64), np.zeros(d + 1), np.zeros(d + 1)
     linked, chosen = np.zeros(d + 1, dtype=np.int64), np.empty(d, dtype=np.int64)
@@ -96,18 +101,18 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
                 ):
                     continue
                 value = near[depth] + own_part(option, m, menu, tally)
-                need = least_cost(0, depth + 1, requirement.bound - value, fronts)
+                need = least_cost(plain, depth + 1, requirement.bound - value, fronts)
                 slope = 0.0
                 if bounds > 1 and need < NEVER:
                     slope = tangent[depth] + option_value[option, TANGENT]
-                    need = max(need, least_cost(1, depth + 1, requirement.bound - slope, fronts))
+                    need = max(need, least_cost(tangential, depth + 1, requirement.bound - slope, fronts))
                 if need == NEVER or price + need > best_cost:
                     continue
                 if price + need == best_cost:
                     left = best_cost - price
-                    if value + least_value(0, depth + 1, left, fronts) >= best_distance - SAME:
+                    if value + least_value(plain, depth + 1, left, fronts) >= best_distance - SAME:
                         continue
-                    if bounds > 1 and slope + least_value(1, depth + 1, left, fronts) >= best_distance - SAME:
+                    if bounds > 1 and slope + least_value(tangential, depth + 1, left, fronts) >= best_distance - SAME:
                         continue
                 at = n
                 key = price + need
@@ -125,7 +130,7 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
             fresh = False
         else:
             option = chosen[depth]
-            put(table[option, SIZE], table[option, AT], labels, -1, tally)
+            put(table[option, SIZE], table[option, AT], labels, -1.0, tally)
         moved = False
         while child_at[depth] < child_n[depth]:
             at = child_at[depth]
@@ -135,7 +140,10 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
                 child_at[depth] = child_n[depth]
                 break
             price = cost[depth] + table[option, COST]
-            if key == best_cost and value + least_value(0, depth + 1, best_cost - price, fronts) >= best_distance - SAME:
+            if (
+                key == best_cost
+                and value + least_value(plain, depth + 1, best_cost - price, fronts) >= best_distance - SAME
+            ):
                 continue
             chosen[depth] = option
             if depth == d - 1:
@@ -144,7 +152,7 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
                     for position in range(d):
                         pick[order[position]] = chosen[position]
                 continue
-            put(table[option, SIZE], table[option, AT], labels, 1, tally)
+            put(table[option, SIZE], table[option, AT], labels, 1.0, tally)
             cost[depth + 1], near[depth + 1] = price, value
             tangent[depth + 1] = tangent[depth] + option_value[option, TANGENT] if bounds > 1 else 0.0
             linked[depth + 1] = linked[depth] + (table[low[i], SIZE] == 0 and table[option, SIZE] > 0)
@@ -167,7 +175,8 @@ def search_closeness(
     Groups, positions, cost and distance as in `first_closeness`; writes a lower bound of the cost, the nodes used, and
     whether the answer (a cost, or that there is none) is proven.
     """
-    tally = make_tally(prior.size, 0)
+    plain = np.int64(0)
+    tally = make_tally(prior.size, plain)
     for index in range(groups.size):
         group = groups[index]
         begin, end = start[group], start[group + 1]
@@ -182,13 +191,13 @@ def search_closeness(
         fronts = make_frontiers(d)
         lowest, complete = NEVER, True
         for round_ in range(unexplained + 1 if by_number else 1):
-            m, turned = (d - unexplained + round_, round_) if by_number else (d, -1)
+            m, turned = (d - unexplained + round_, round_) if by_number else (d, np.int64(-1))
             _first, _last, own_bound = ranges_for(turned, low, high, menu)
             if own_bound > best_cost:
                 break
             values_without_pairs(m, low, high, menu)
             order = _by_worth(low, high, menu)
-            constant, kinds = 0.0, 0
+            constant, kinds = 0.0, np.int64(0)
             for kind in range(2):
                 if kind == 1:
                     if best_cost <= own_bound or best_cost == NEVER:
@@ -196,14 +205,27 @@ def search_closeness(
                     constant = values_by_tangent(m, low, high, pick, menu, tally)
                 build_frontiers(kind, order, low, high, menu, fronts)
                 most = requirement.bound - requirement.prior_square - constant
-                own_bound = max(own_bound, least_cost(kind, 0, most, fronts))
+                own_bound = max(own_bound, least_cost(kind, plain, most, fronts))
                 kinds += 1
             lowest = min(lowest, own_bound)
             if own_bound == NEVER or own_bound > best_cost:
                 continue
             best = best_cost, best_distance if best_cost < NEVER else np.inf
             price, near, here, whole = search_tree(
-                m, turned, order, low, high, pick, best, requirement, menu, tally, fronts, kinds, constant, nodes - used[group]
+                m,
+                turned,
+                order,
+                low,
+                high,
+                pick,
+                best,
+                requirement,
+                menu,
+                tally,
+                fronts,
+                kinds,
+                constant,
+                nodes - used[group],
             )
             used[group] += here
             complete = complete and whole

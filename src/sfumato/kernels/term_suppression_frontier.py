@@ -64,7 +64,7 @@ def values_by_tangent(m, low, high, pick, menu, tally):
     clear(tally)
     for i in range(pick.size):
         size, at = table[pick[i], SIZE], table[pick[i], AT]
-        put(size, at, labels, 1, tally)
+        put(size, at, labels, 1.0, tally)
         if size < n_labels:
             for j in range(at, at + size):
                 note[labels[j], REMAINDER] += 1

@@ -47,10 +47,10 @@ def set_option(i, option, pick, menu, tally):
     """Give record i another option; -1 takes it out of the tally or puts the first one in."""
     table, _value, labels = menu
     if pick[i] >= 0:
-        put(table[pick[i], SIZE], table[pick[i], AT], labels, -1, tally)
+        put(table[pick[i], SIZE], table[pick[i], AT], labels, -1.0, tally)
     pick[i] = option
     if option >= 0:
-        put(table[option, SIZE], table[option, AT], labels, 1, tally)
+        put(table[option, SIZE], table[option, AT], labels, 1.0, tally)
 
 
 @kernel
@@ -63,7 +63,7 @@ def _best_move(i, m, low, high, pick, over, saving, menu, tally):
     """
     table = menu.table
     now = pick[i]
-    set_option(i, -1, pick, menu, tally)
+    set_option(i, np.int64(-1), pick, menu, tally)
     before = own_part(now, m, menu, tally)
     best, rank, least = now, 0.0, np.inf
     for option in range(low[i], high[i]):
@@ -100,7 +100,7 @@ def improve(m, low, high, pick, by_cost, prior, requirement, menu, tally):
     close = distance <= requirement.limit
     for _ in range(8 * min(d, FEW) + 60):
         best = -1
-        least = 0 if by_cost or close else -1
+        least = np.int64(0) if by_cost or close else np.int64(-1)
         for i in range(d):
             move[i], rank[i] = _best_move(i, m, low, high, pick, distance - requirement.limit, least, menu, tally)
             if rank[i] > 0.0 and (best < 0 or rank[i] > rank[best] * (1.0 + 1e-12)):
@@ -169,7 +169,7 @@ def first_closeness(groups, start, low_at, high_at, pick_at, prior, requirement,
     The records of group g are the positions start[g]:start[g + 1], with options low_at:high_at. Fills pick_at, and for
     each group the cost (NEVER: none found) and the squared distance (then the least one seen).
     """
-    tally = make_tally(prior.size, 0)
+    tally = make_tally(prior.size, np.int64(0))
     table = menu.table
     for index in range(groups.size):
         group = groups[index]
@@ -182,7 +182,7 @@ def first_closeness(groups, start, low_at, high_at, pick_at, prior, requirement,
         by_number = requirement.unlinked == LINKED
         for turned in range(unexplained + 1 if by_number else 1):
             m = d - unexplained + turned if by_number else d
-            first, last, least = ranges_for(turned if by_number else -1, low, high, menu)
+            first, last, least = ranges_for(turned if by_number else np.int64(-1), low, high, menu)
             if least > best_cost:
                 break
             values_without_pairs(m, low, high, menu)

@@ -68,14 +68,14 @@ def clear(tally):
 
 @kernel
 def put(size, at, labels, sign, tally):
-    """Add a record with `size` labels, or take it out again when the sign is negative."""
+    """Add a record with `size` labels when the sign is 1.0, take it out again when it is -1.0."""
     mass, _sorted, note = tally
     end = mass.size
     if size == 0:
         return
-    note[end, N_LINKED] += sign
+    note[end, N_LINKED] += int(sign)
     if size == end:
-        note[end, N_ALL] += sign
+        note[end, N_ALL] += int(sign)
         return
     share = sign / size
     n = note[end, N_TOUCHED]
@@ -197,7 +197,7 @@ def is_tied(sizes, ats, labels, requirement, tally):
         largest = max(largest, values[i])
     count = min(l - 1, n)
     sum_of_largest(values, n, count)
-    least = np.inf if count > 0 else 0.0  # the smallest of the l - 1 largest
+    least = np.inf  # the smallest of the l - 1 largest
     for i in range(count):
         least = min(least, values[i])
     tied = True
@@ -244,17 +244,17 @@ def satisfies(sizes, ats, labels, prior, requirement, tally):
     clear(tally)
     safe = True
     for i in range(sizes.size):
-        put(sizes[i], ats[i], labels, 1, tally)
+        put(sizes[i], ats[i], labels, 1.0, tally)
         if sizes[i] == 0 and requirement.unlinked == FORBID:
             safe = False
     linked = tally.note[prior.size, N_LINKED]
     m = linked if requirement.unlinked == LINKED else sizes.size
     distance = squared_distance(m, prior, requirement, tally)
-    over, tie = 0.0, False
+    over, tie, none = 0.0, False, np.int64(0)
     if linked > 0 and requirement.limit >= 0.0 and distance > requirement.bound:
         safe = False
     if linked > 0 and requirement.l > 0:
-        over = mixed_excess(requirement.l, requirement.c, sizes, 0, 0, 0, tally)
+        over = mixed_excess(requirement.l, requirement.c, sizes, none, none, none, tally)
         if over > NEAR * linked:
             safe = False
         elif over > -NEAR * linked and safe:

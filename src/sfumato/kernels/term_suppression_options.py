@@ -258,7 +258,7 @@ def closed_by_intersection(width, n_touched, desk):
                     row_at, bits = 0, bits - 1
                     continue
                 row_at += 1
-                if bits_in(row_mask, touched[row_at - 1]) == bits:
+                if bits_in(row_mask, np.int64(touched[row_at - 1])) == bits:
                     break
             if bits == 0:
                 return n, False
@@ -340,93 +340,80 @@ def _list_labels(small, n, n_touched, label_of_row, desk, labels, listed):
 
 
 @kernel
-def add_options(number, sets, links, harmonic, pool, menu, desk):
-    """Append the options of one set; return whether there was room.
+def add_options(numbers, sets, links, harmonic, pool, menu, desk):
+    """Append the options of some sets, in turn, until there is no room; return how many sets are done.
 
     harmonic[n] is 1 + 1/2 + ... + 1/n in whole units.
     """
     table, value, labels = menu
     used, slots, masks, slot_of_set = pool
-    mask, note, prior = desk.mask, desk.note, links.prior
-    terms = sets.terms[sets.start[number] : sets.start[number + 1]]
-    width, unknown = terms.size, sets.unknown[number]
+    row_mask, touched, mask, note, prior = desk.row_mask, desk.touched, desk.mask, desk.note, links.prior
+    set_start, set_terms, set_unknown, set_size = sets.start, sets.terms, sets.unknown, sets.size
     n_labels = prior.size
     words = mask.shape[1]
-    n_touched = touch_rows(terms, links, desk)
-    capped = False
-    small = width <= SMALL
-    if small:
-        n = np.int64(closed_by_counting(width, n_touched, desk))
+    for done in range(numbers.size):
+        number = numbers[done]
+        terms = set_terms[set_start[number] : set_start[number + 1]]
+        width, unknown = terms.size, set_unknown[number]
+        n_touched = touch_rows(terms, links, desk)
+        capped = False
+        small = width <= SMALL
+        if small:
+            n = np.int64(closed_by_counting(width, n_touched, desk))
+            for option in range(n):
+                for word in range(1, words):
+                    mask[option, word] = 0
+        else:
+            n, capped = closed_by_intersection(width, n_touched, desk)
+        listed = _list_labels(small, n, n_touched, links.label_of_row, desk, labels, used[2])
+        for i in range(n_touched):
+            for word in range(words):
+                row_mask[touched[i], word] = 0
+        if listed < 0 or used[1] + n + 1 > table.shape[0]:
+            return done
+
         for option in range(n):
-            for word in range(1, words):
-                mask[option, word] = 0
-    else:
-        n, capped = closed_by_intersection(width, n_touched, desk)
-    listed = _list_labels(small, n, n_touched, links.label_of_row, desk, labels, used[2])
-    for i in range(n_touched):
-        for word in range(words):
-            desk.row_mask[desk.touched[i], word] = 0
-    if listed < 0 or used[1] + n + 1 > table.shape[0]:
-        return False
+            kept = bits_in(mask, option)
+            if kept == 0:
+                note[option, LENGTH] = n_labels
+            low = mask[option, 0] if small else option
+            note[low, PLACE] = option
+            note[option, KEY] = (np.int64(width - kept) << 48) | (np.int64(n_labels - note[option, LENGTH]) << 14) | low
+        _sort(note, n)
 
-    for option in range(n):
-        kept = bits_in(mask, option)
-        if kept == 0:
-            note[option, LENGTH] = n_labels
-        low = mask[option, 0] if small else option
-        note[low, PLACE] = option
-        note[option, KEY] = (np.int64(width - kept) << 48) | (np.int64(n_labels - note[option, LENGTH]) << 14) | low
-    _sort(note, n)
-
-    into = used[1]
-    slot = used[0]
-    slots[slot, 0], slots[slot, 1], slots[slot, 3] = number, into, capped
-    total = harmonic[width + unknown]
-    if sets.size[number] == 0:
-        table[into, COST], table[into, KEPT], table[into, SIZE], table[into, AT] = 0, width + unknown, 0, listed
-        value[into, PRIOR] = 0.0
-        for word in range(words):
-            masks[into, word] = -1
-        into += 1
-    for i in range(n):
-        option = note[note[i, KEY] & (_TABLE - 1), PLACE]
-        kept = width - (note[i, KEY] >> 48)
-        first, size = note[option, START], note[option, LENGTH]
-        table[into, COST], table[into, KEPT], table[into, SIZE], table[into, AT] = total - harmonic[kept], kept, size, first
-        for word in range(words):
-            masks[into, word] = mask[option, word]
-        mass = 0.0
-        for at in range(size):
-            mass += prior[labels[first + at]] if size < n_labels else prior[at]
-        value[into, PRIOR] = mass
-        into += 1
-    slots[slot, 2] = into
-    used[0], used[1], used[2] = slot + 1, into, listed
-    slot_of_set[number] = slot
-    return True
+        into = used[1]
+        slot = used[0]
+        slots[slot, 0], slots[slot, 1], slots[slot, 3] = number, into, capped
+        total = harmonic[width + unknown]
+        if set_size[number] == 0:
+            table[into, COST], table[into, KEPT], table[into, SIZE], table[into, AT] = 0, width + unknown, 0, listed
+            value[into, PRIOR] = 0.0
+            for word in range(words):
+                masks[into, word] = -1
+            into += 1
+        for i in range(n):
+            option = note[note[i, KEY] & (_TABLE - 1), PLACE]
+            kept = width - (note[i, KEY] >> 48)
+            first, size = note[option, START], note[option, LENGTH]
+            table[into, COST], table[into, KEPT] = total - harmonic[kept], kept
+            table[into, SIZE], table[into, AT] = size, first
+            for word in range(words):
+                masks[into, word] = mask[option, word]
+            mass = 0.0
+            for at in range(size):
+                mass += prior[labels[first + at]] if size < n_labels else prior[at]
+            value[into, PRIOR] = mass
+            into += 1
+        slots[slot, 2] = into
+        used[0], used[1], used[2] = slot + 1, into, listed
+        slot_of_set[number] = slot
+    return numbers.size
 
 
-@kernel
-def list_options(wanted, group_start, set_at, sets, links, harmonic, pool, menu, desk, low, high, capped):
-    """List the options of groups, in turn, until there is no room; return how many groups are complete.
-
-    wanted: numbers of groups. The records of group g are the positions group_start[g]:group_start[g + 1]; set_at[position]
-    is their set. low and high receive the range of options at each position, capped whether a group misses some.
-    """
-    used, slots, slot_of_set = pool.used, pool.slot, pool.slot_of_set
-    for slot in range(used[0]):
-        slot_of_set[slots[slot, 0]] = -1
-    used[0], used[1], used[2] = 0, 0, 0
-    for i in range(wanted.size):
-        group = wanted[i]
-        for position in range(group_start[group], group_start[group + 1]):
-            number = set_at[position]
-            if slot_of_set[number] < 0 and not add_options(number, sets, links, harmonic, pool, menu, desk):
-                return i
-            slot = slot_of_set[number]
-            low[position], high[position] = slots[slot, 1], slots[slot, 2]
-            capped[group] |= slots[slot, 3] != 0
-    return wanted.size
+def forget_options(pool: Pool) -> None:
+    """Empty a pool."""
+    pool.slot_of_set[pool.slot[: pool.used[0], 0]] = -1
+    pool.used[:] = 0
 
 
 def inverted(links_start: Ints, terms: NDArray[np.int32], n_terms: int) -> tuple[Ints, NDArray[np.int32]]:

@@ -199,21 +199,29 @@ def _before(one, two, sets):
 
 
 @kernel
-def sort_by_terms(rows, set_of, sets):
-    """Put rows in the order of their terms, equal ones as they come: the order that everything else follows."""
-    n = rows.size
-    source, target = rows.copy(), rows
-    width = 1
-    while width < n:
-        for start in range(0, n, 2 * width):
-            middle, stop = min(start + width, n), min(start + 2 * width, n)
-            left, right = start, middle
-            for at in range(start, stop):
-                if left < middle and (right >= stop or not _before(set_of[source[right]], set_of[source[left]], sets)):
-                    target[at] = source[left]
-                    left += 1
-                else:
-                    target[at] = source[right]
-                    right += 1
-        source[:] = target
-        width *= 2
+def sort_groups(order, start, set_of, sets):
+    """Put the rows of every group in the order of their terms, equal ones as they come: the order that all else follows.
+
+    Group g has the rows order[start[g]:start[g + 1]].
+    """
+    for group in range(start.size - 1):
+        target = order[start[group] : start[group + 1]]
+        n = target.size
+        source = target.copy()
+        width = 1
+        while width < n:
+            for begin in range(0, n, 2 * width):
+                middle, stop = min(begin + width, n), min(begin + 2 * width, n)
+                left, right = begin, middle
+                for at in range(begin, stop):
+                    if left < middle and (
+                        right >= stop or not _before(set_of[source[right]], set_of[source[left]], sets)
+                    ):
+                        target[at] = source[left]
+                        left += 1
+                    else:
+                        target[at] = source[right]
+                        right += 1
+            for at in range(n):
+                source[at] = target[at]
+            width *= 2
