@@ -6,12 +6,15 @@ c cells over d columns, q predicates. A predicate gives each label of a column a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Cells, Codes
+
+BlockWeight = Callable[[int, int], NDArray[Any]]
 
 _BLOCK = 1 << 17  # numbers that are multiplied at a time: what stays in a core's cache
 
@@ -39,11 +42,12 @@ def project(cells: Cells, columns: Sequence[int], sizes: Sequence[int]) -> tuple
 
 
 def fitting(
-    codes: Codes, weight: NDArray[np.int64], tables: Sequence[NDArray[np.float64]], n_predicates: int
+    codes: Codes, weight: NDArray[np.int64] | BlockWeight, tables: Sequence[NDArray[np.float64]], n_predicates: int
 ) -> NDArray[np.float64]:
     """Return for each predicate the sum over cells of weight times the product of its numbers, shape (q,).
 
-    `tables[column]` has shape (labels, q); `weight` has shape (c,), or (c, q) when it differs between predicates.
+    `tables[column]` has shape (labels, q). `weight` has shape (c,); where it differs between predicates, it is a
+    function that returns the weights (cells, q) of the cells from the first to, but not including, the last.
 
     >>> half_fits = np.array([[1.0], [0.5]])
     >>> fitting(np.array([[0, 1], [1, 1]], np.int32), np.array([3, 4]), [half_fits, half_fits], 1).tolist()
@@ -53,10 +57,13 @@ def fitting(
     step = max(1, _BLOCK // max(n_predicates, 1))
     for at in range(0, codes.shape[0], step):
         block = codes[at : at + step]
-        product = np.ones((block.shape[0], n_predicates))
-        for column, table in enumerate(tables):
-            product *= table.take(block[:, column], axis=0)
-        part = weight[at : at + step]
+        product = tables[0].take(block[:, 0], axis=0) if tables else np.ones((block.shape[0], n_predicates))
+        for column in range(1, len(tables)):
+            product *= tables[column].take(block[:, column], axis=0)
         # einsum rather than @: the blocks are small, and threads that wait for the next one burn a second core.
-        total += np.einsum("c,cq->q" if part.ndim == 1 else "cq,cq->q", part, product)
+        if isinstance(weight, np.ndarray):
+            total += np.einsum("c,cq->q", weight[at : at + step], product)
+        else:
+            product *= weight(at, at + block.shape[0])
+            total += product.sum(axis=0)
     return total

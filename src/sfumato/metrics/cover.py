@@ -7,6 +7,7 @@ for: itself, the numbers in `[20, 29]`, the members of `{a|b}`, the leaves below
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -213,7 +214,8 @@ class _Reader:
                 for label, low, high in zip(tree.labels, tree.first, tree.last, strict=True)
             }
         self.hierarchy_labels = column.hierarchy.node_of if column.hierarchy is not None else {}
-        self.numbers = column.values[~np.isnan(column.values)] if column.values is not None else None
+        # A plain list: labels are looked up one by one.
+        self.numbers = column.values[~np.isnan(column.values)].tolist() if column.values is not None else None
         self.domain = set(domain)
         self.order = self._order(domain) if column.kind is Kind.ORDERED else {}
 
@@ -244,8 +246,8 @@ class _Reader:
             bounds = self._bounds(label)
             if bounds is not None:
                 low, high, closed = bounds
-                first = int(np.searchsorted(self.numbers, low, side="left"))
-                last = int(np.searchsorted(self.numbers, high, side="right" if closed else "left")) - 1
+                first = bisect_left(self.numbers, low)
+                last = (bisect_right if closed else bisect_left)(self.numbers, high) - 1
                 return [(first, last)] if first <= last else []
         elif self.order and label.startswith("[") and label.endswith(("]", ")")):
             found = self._ordered_range(label)
@@ -265,10 +267,14 @@ class _Reader:
     def stand_in(self, label: str) -> list[Piece]:
         """Return what a label that fits no value stands for: the nearest number, else everything."""
         bounds = self._bounds(label) if self.numbers is not None else None
-        if bounds is None or self.numbers is None or not self.numbers.size:
+        if bounds is None or not self.numbers:
             return self.everything
         middle = (bounds[0] + bounds[1]) / 2
-        nearest = int(np.abs(self.numbers - middle).argmin())
+        above = bisect_left(self.numbers, middle)
+        nearest = min(
+            (code for code in (above - 1, above) if 0 <= code < len(self.numbers)),
+            key=lambda code: abs(self.numbers[code] - middle),  # type: ignore[index]
+        )
         return [(nearest, nearest)]
 
     def is_number(self, label: str) -> bool:
@@ -276,8 +282,10 @@ class _Reader:
         return self.numbers is not None and _number(label) is not None
 
     def _bounds(self, label: str) -> tuple[float, float, bool] | None:
+        if label.startswith("["):
+            return parse_range(label)
         number = _number(label)
-        return (number, number, True) if number is not None else parse_range(label)
+        return (number, number, True) if number is not None else None
 
     def _ordered_range(self, label: str) -> list[Piece] | None:
         """Read `[low, high]` of an ordered column, whose labels may have commas of their own."""

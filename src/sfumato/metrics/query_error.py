@@ -7,17 +7,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import PolicyError
 from sfumato.metrics.base import Measurement, Metric, amount
-from sfumato.metrics.cells import fitting, project
+from sfumato.metrics.cells import BlockWeight, fitting, project
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import Cover, identity
 
 _ROUNDS = 10  # how often queries that nobody fits are drawn anew
 _SUBSETS = 20  # different choices of columns; many queries share one, so that preparing it pays
-_WORD = 64  # queries about terms that are answered together
+_WORD = 64  # queries that are answered together
+_WORK = 300_000_000  # cells and terms to look at for all queries of a dimension; a huge table is asked less often,
+_FEWEST = 100  # but not less often than this
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class QueryError(Metric):
 
     dimensions: tuple[int, ...] = (1, 3, 5)  # quasi-identifiers in a query; no more than there are
     selectivity: float = 0.5  # share of records that a query aims at, if columns were even and independent
-    queries: int = 1_000  # for each of the dimensions
+    queries: int = 1_000  # for each of the dimensions; fewer, down to 100, where millions of records differ
     terms: bool = True
     seed: int = 0
 
@@ -67,11 +69,12 @@ class QueryError(Metric):
         dimensions = sorted({min(dimension, n_columns) for dimension in self.dimensions})
         if not comparison.dataset.n_rows or (not n_columns and sides.terms is None):
             dimensions = []
+        wanted = min(self.queries, max(_FEWEST, _WORK // max(sides.size, 1)))
         found, results = [np.empty(0)], []
         for dimension in dimensions:
-            errors = self._errors(sides, dimension, rng)
+            errors = self._errors(sides, dimension, wanted, rng)
             found.append(errors)
-            results.append({"columns": dimension, **_summary(errors), "empty": self.queries - errors.size})
+            results.append({"columns": dimension, **_summary(errors), "empty": wanted - errors.size})
         summary = _summary(np.concatenate(found))
         of_terms = f" and some of the terms in {sides.terms!r}" if sides.terms is not None else ""
         return Measurement(
@@ -93,8 +96,8 @@ class QueryError(Metric):
             },
         )
 
-    def _errors(self, sides: _Sides, dimension: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the relative errors of queries over so many columns, at most as many as asked for."""
+    def _errors(self, sides: _Sides, dimension: int, wanted: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the relative errors of queries over so many columns, at most as many as wanted."""
         n_columns = len(sides.columns)
         subsets = [
             np.sort(rng.choice(n_columns, dimension, replace=False)) for _ in range(_SUBSETS if dimension else 1)
@@ -103,7 +106,7 @@ class QueryError(Metric):
         power = 1 / max(dimension + (sides.terms is not None), 1)
         errors: list[NDArray[np.float64]] = []
         for _ in range(_ROUNDS):
-            open_queries = self.queries - sum(part.size for part in errors)
+            open_queries = wanted - sum(part.size for part in errors)
             if not open_queries:
                 break
             shares = np.bincount(np.arange(open_queries) % len(distinct), minlength=len(distinct))
@@ -129,21 +132,22 @@ class _Sides:
             self.terms = sets[0].name
             code_of = {label: code for code, label in enumerate(sets[0].labels)}
             self.n_terms = len(sets[0].labels)
-            self.terms_before = _Terms(sets[0], self.before, np.arange(self.n_terms))
+            self.terms_before = _Terms(sets[0], self.before, np.arange(self.n_terms, dtype=np.int32))
             # Terms that the original does not have can never be asked for.
-            known = np.array([code_of.get(label, self.n_terms) for label in sets[1].labels], dtype=np.int64)
+            known = np.array([code_of.get(label, self.n_terms) for label in sets[1].labels], dtype=np.int32)
             self.terms_after = _Terms(sets[1], self.after, known)
         self._projected: dict[tuple[int, ...], Any] = {}
 
+    @property
+    def size(self) -> int:
+        """How much has to be looked at for one query."""
+        n_terms = self.terms_before.items.size + self.terms_after.items.size if self.terms is not None else 0
+        n_labels = max((covered.n_codes + covered.n_labels for covered in self.covers), default=0)
+        return self.before.weight.size + self.after.weight.size + n_labels + n_terms
+
     def most_queries(self, subset: tuple[int, ...]) -> int:
         """How many queries fit into memory together."""
-        widest = max(
-            (
-                max(self.columns[at].codes.size and len(self.columns[at].labels), self.covers[at].n_labels)
-                for at in subset
-            ),
-            default=1,
-        )
+        widest = max((max(self.covers[at].n_codes, self.covers[at].n_labels) for at in subset), default=1)
         return max(1, min(_WORD, (1 << 22) // max(widest, 1)))
 
     def answers(
@@ -218,32 +222,39 @@ def _how_many(n_codes: int, share: float) -> int:
 class _Terms:
     """Which records of each cell contain what: rows in the order of cells, empty sets left out."""
 
-    def __init__(self, sets: CodedSets, cells: Cells, term_of: NDArray[np.int64]) -> None:
+    def __init__(self, sets: CodedSets, cells: Cells, term_of: Codes) -> None:
         size = np.diff(sets.start)
         rows = np.argsort(cells.cell_of, kind="stable")
         rows = rows[size[rows] > 0]
         size = size[rows]
-        self.start = np.zeros(rows.size, dtype=np.int64)
-        np.cumsum(size[:-1], out=self.start[1:])
-        source = np.repeat(sets.start[rows] - self.start, size) + np.arange(size.sum())
-        self.items = term_of[sets.items[source]]
-        cell_of = cells.cell_of[rows]
-        self.cells, self.cell_start = np.unique(cell_of, return_index=True)
-        self.n_cells = cells.weight.size
+        self.start = np.zeros(rows.size + 1, dtype=np.int64)  # of each row's terms
+        np.cumsum(size, out=self.start[1:])
+        self.items = term_of[sets.items[np.repeat(sets.start[rows] - self.start[:-1], size) + np.arange(size.sum())]]
+        self.first_row = np.zeros(cells.weight.size + 1, dtype=np.int64)  # of each cell
+        np.cumsum(np.bincount(cells.cell_of[rows], minlength=cells.weight.size), out=self.first_row[1:])
 
-    def hits(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Count for each cell the records with any chosen term, (terms + 1, q) -> (c, q), for at most 64 queries."""
+    def hits(self, chosen: NDArray[np.bool_]) -> BlockWeight:
+        """Return a function that counts the records of some cells with any chosen term, (terms, q) -> (cells, q)."""
         n_queries = chosen.shape[1]
-        counts = np.zeros((self.n_cells, n_queries), dtype=np.int64)
-        if not self.items.size:
-            return counts
-        word = np.zeros(chosen.shape[0], dtype="<u8")  # bit j: chosen by query j
+        word = np.zeros(chosen.shape[0], dtype="<u8")  # bit j: chosen by query j, so there are at most 64
         for query in range(n_queries):
             word |= chosen[:, query].astype("<u8") << np.uint64(query)
-        found = np.bitwise_or.reduceat(word[self.items], self.start)
-        bits = np.unpackbits(found.view(np.uint8).reshape(-1, 8), axis=1, count=n_queries, bitorder="little")
-        counts[self.cells] = np.add.reduceat(bits, self.cell_start, axis=0, dtype=np.int64)
-        return counts
+
+        def of_cells(first: int, last: int) -> NDArray[Any]:
+            rows = self.first_row[first : last + 1]
+            start = self.start[rows[0] : rows[-1] + 1]
+            if start.size == 1:
+                return np.zeros((last - first, n_queries))
+            found = np.bitwise_or.reduceat(word[self.items[start[0] : start[-1]]], start[:-1] - start[0])
+            bits = np.unpackbits(found.view(np.uint8).reshape(-1, 8), axis=1, count=n_queries, bitorder="little")
+            if bits.shape[0] == last - first and (np.diff(rows) == 1).all():
+                return bits
+            counts = np.zeros((last - first, n_queries), dtype=np.int64)
+            some = np.diff(rows) > 0
+            counts[some] = np.add.reduceat(bits, rows[:-1][some] - rows[0], axis=0, dtype=np.int64)
+            return counts
+
+        return of_cells
 
 
 def _set_column(comparison: Comparison) -> tuple[CodedSets, CodedSets] | None:
