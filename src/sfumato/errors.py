@@ -72,7 +72,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("colour", ["k", "l"])
     " Known: 'k', 'l'."
     """
-    known = sorted(known)
+    known = sorted(str(name) for name in known)
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     if near:
         return f" Did you mean {near[0]!r}?"

@@ -31,7 +31,7 @@ def plan(tmp_path):
                 "zip": {"role": "quasi-identifier"},
                 "ill": {"role": "sensitive"},
             },
-            "require": [{"model": "k-anonymity", "k": 4}, {"model": "l-diversity", "sensitive": "ill", "l": 2}],
+            "require": [{"model": "k-anonymity", "k": 5}, {"model": "l-diversity", "sensitive": "ill", "l": 2}],
         },
         base=tmp_path,
     )
