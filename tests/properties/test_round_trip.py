@@ -203,7 +203,7 @@ def test_a_csv_file_comes_back_as_it_went_in(tmp_path_factory, made):
     back = read_table(Source(folder / "data.csv", separator=","))
     assert cells_of(back, schema) == cells_of(table, schema)
     # What Python's own reader sees is the same: the file is ordinary CSV.
-    seen = list(csv.reader(io.StringIO((folder / "data.csv").read_text(encoding="utf-8"), newline="")))
+    seen = list(csv.reader(io.StringIO((folder / "data.csv").read_bytes().decode(), newline="")))
     assert seen[0] == names
     assert [list(row.values()) for row in back.to_pylist()] == seen[1:]
 

@@ -60,6 +60,11 @@ class Given:
         return self.hierarchy
 
 
+def _derived(paths: Iterable[tuple[str, ...]], labels: Sequence[str], name: str, *, secret: bool) -> Hierarchy:
+    """Return the hierarchy that a builder derived from labels; there may be none when every value is missing."""
+    return Hierarchy.from_paths(paths, name, secret=secret) if labels else Hierarchy.bare()
+
+
 @dataclass(frozen=True)
 class Flat:
     """The value or `*`, nothing between.
@@ -70,7 +75,7 @@ class Flat:
 
     def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
         """Return the hierarchy over these values, in the order of their text."""
-        return Hierarchy.flat(sorted(labels), name)
+        return _derived(((label, ROOT) for label in sorted(labels)), labels, name, secret=secret)
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,8 @@ class Prefix:
     lengths: int | Sequence[int]
 
     def __post_init__(self) -> None:
-        lengths = tuple(range(self.lengths, 0, -1)) if isinstance(self.lengths, int) else tuple(self.lengths)
+        given = range(self.lengths, 0, -1) if isinstance(self.lengths, int) else self.lengths
+        lengths = tuple(given) if isinstance(given, Sequence) else ()
         whole = all(isinstance(length, int) and not isinstance(length, bool) for length in lengths)
         if (
             isinstance(self.lengths, bool)
@@ -176,11 +182,12 @@ class Prefix:
         """Return the hierarchy over these codes, in the order of their text."""
         assert not isinstance(self.lengths, int)
         lengths = self.lengths
-        return Hierarchy.from_paths(
+        return _derived(
             (
                 (code, *(code[:length] + "*" * (len(code) - length) for length in lengths), ROOT)
                 for code in sorted(labels)
             ),
+            labels,
             name,
             secret=secret,
         )
@@ -247,7 +254,7 @@ class Widths:
             around = groups((numbers[position] - start) // steps[0]) if steps else (ROOT,)
             return (labels[position], *around)
 
-        return Hierarchy.from_paths(map(path, order), name, secret=secret)
+        return _derived(map(path, order), labels, name, secret=secret)
 
 
 def _whole_numbers(
@@ -369,11 +376,12 @@ class Dates:
                 "List their spelling under missing = [...] if they stand for missing values, or give another hierarchy."
             )
         weekly = "week" in self.levels
-        return Hierarchy.from_paths(
+        return _derived(
             (
                 (label, *(_date_label(day, level, weekly=weekly) for level in self.levels), ROOT)
                 for day, label in sorted(days)
             ),
+            labels,
             name,
             secret=secret,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
@@ -24,15 +25,22 @@ def to_arrow(frame: Any) -> pa.Table:
         if isinstance(wrapped, nw.LazyFrame):
             wrapped = wrapped.collect()
         table = _from_pandas(frame) if wrapped.implementation.is_pandas() else wrapped.to_arrow()
-    twice = [str(name) for name, count in Counter(table.column_names).items() if count > 1]
-    if twice:
+    if twice := _twice(table.column_names):
         raise DataError(f"The frame has columns with the same name: {some(twice)}.\nRename them.")
     return table.replace_schema_metadata(None)
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _wrapped(frame: Any) -> Any:
     try:
         return nw.from_native(frame)
+    except nw.exceptions.DuplicateError:
+        raise DataError(
+            f"The frame has columns with the same name: {some(_twice(map(str, frame.columns)))}.\nRename them."
+        ) from None
     except TypeError:
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
         raise DataError(
@@ -101,6 +109,9 @@ def _to_pandas(frame: Any, table: pa.Table) -> Any:
     for name in result.columns:
         wanted = dtypes.get(name)
         if wanted is None or result[name].dtype == wanted:
+            continue
+        known = getattr(wanted, "categories", None)
+        if known is not None and not result[name].dropna().isin(known).all():
             continue
         try:
             if hasattr(wanted, "__from_arrow__"):  # no detour: numpy would make floats of whole numbers with gaps

@@ -108,6 +108,11 @@ class Hierarchy:
         """Build the hierarchy that knows only the value and `*`."""
         return cls.from_paths([(value, ROOT) for value in values], name)
 
+    @classmethod
+    def bare(cls) -> Hierarchy:
+        """Return the hierarchy without any value, which fits a column where all values are missing."""
+        return cls(labels=(ROOT,), parent=(-1,), level=(1,), n_leaves=0)
+
 
 def _up_to_the_root(path: Sequence[str]) -> tuple[str, ...]:
     """Cut the path behind the first root label, or add one; the value itself may look like the root.
