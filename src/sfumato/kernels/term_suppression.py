@@ -5,6 +5,7 @@ Sizes: n records, g groups, r rows and e terms of the knowledge table. See `term
 
 from __future__ import annotations
 
+import itertools
 import math
 import queue
 import time
@@ -107,8 +108,8 @@ def harmonic_numbers(most: int) -> tuple[Ints, int]:
     (array([ 0,  6,  9, 11]), 6)
     """
     unit = math.lcm(*range(1, most + 1)) if most <= _EXACT_WIDTH else 1 << 40
-    parts = [0, *(Fraction(unit, number) for number in range(1, most + 1))]
-    return np.array([round(sum(parts[: i + 1])) for i in range(most + 1)], dtype=np.int64), unit
+    parts = [Fraction(unit, number) for number in range(1, most + 1)]
+    return np.array([round(sum(parts[:i])) for i in range(most + 1)], dtype=np.int64), unit
 
 
 def estimate_prior(records: Records, unlinked: str = "linked") -> Floats:
@@ -124,7 +125,7 @@ def estimate_prior(records: Records, unlinked: str = "linked") -> Floats:
     prior = np.zeros(records.links.prior.size)
     sets = records.sets
     linked = add_up_prior(by_size, sets.size, sets.at, sets.labels, weight, prior)
-    m = int(linked) if POLICIES[unlinked] == LINKED else records.set_of.size
+    m = records.set_of.size if POLICIES[unlinked] == ZERO else int(linked)
     return prior / max(m, 1)
 
 
@@ -174,7 +175,8 @@ class Found(NamedTuple):
     tie: NDArray[np.bool_]  # (g,) whether remainders decided that the group is diverse
 
 
-def _nothing_found(n_rows: int, n_groups: int, words: int) -> Found:
+def nothing_found(n_rows: int, n_groups: int, words: int) -> Found:
+    """Return results before any work: everything stays."""
     return Found(
         mask=np.full((n_rows, words), -1, dtype=np.int64),
         status=np.full(n_groups, UNCHANGED, dtype=np.int8),
@@ -188,7 +190,12 @@ def _nothing_found(n_rows: int, n_groups: int, words: int) -> Found:
     )
 
 
-class _Room:
+def _columns(found: Found, groups: slice = slice(None)) -> list[Any]:
+    """Return the results by group, for some groups."""
+    return [column[groups] for column in found[1:]]
+
+
+class Room:
     """What one thread works with."""
 
     def __init__(self, records: Records) -> None:
@@ -197,6 +204,7 @@ class _Room:
         self.make(1 << 17, 1 << 22)
 
     def make(self, options: int, labels: int) -> None:
+        """Make room for so many options and labels."""
         self.pool, self.menu = make_pool(self.records.sets.size.size, self.records.words, options, labels)
 
     def list_options(self, numbers: Ints, links: Links) -> int:
@@ -208,9 +216,10 @@ class _Room:
             done = int(add_options(*arguments))
             if done > 0:
                 return done
-            self.make(2 * self.menu.table.shape[0], 2 * self.menu.labels.size)
+            self.grow()
 
     def grow(self) -> None:
+        """Make room for twice as many options and forget those at hand."""
         self.make(2 * self.menu.table.shape[0], 2 * self.menu.labels.size)
 
 
@@ -232,12 +241,12 @@ def solve_all(
     first solution without a search: as safe, not as cheap.
     """
     links = records.links._replace(prior=np.ascontiguousarray(prior, dtype=np.float64))
-    found = _nothing_found(records.set_of.size, start.size - 1, records.words)
+    found = nothing_found(records.set_of.size, start.size - 1, records.words)
     order = order.copy()
     sort_groups(order, start, records.set_of, records.sets)
-    rooms: queue.SimpleQueue[_Room] = queue.SimpleQueue()
+    rooms: queue.SimpleQueue[Room] = queue.SimpleQueue()
     for _ in range(threads):
-        rooms.put(_Room(records))
+        rooms.put(Room(records))
     stop = math.inf if time_limit is None else time.monotonic() + time_limit
 
     def work(piece: tuple[int, int]) -> None:
@@ -258,7 +267,7 @@ def _pieces(start: Ints) -> list[tuple[int, int]]:
     n_groups = start.size - 1
     cuts = np.searchsorted(start, np.arange(0, int(start[-1]), _ROWS_AT_A_TIME), side="left")
     edges = np.unique(np.concatenate([[0], cuts, [n_groups]]))
-    return [(int(low), int(high)) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(low), int(high)) for low, high in itertools.pairwise(edges)]
 
 
 def _solve_piece(
@@ -269,24 +278,16 @@ def _solve_piece(
     start: Ints,
     requirement: Requirement,
     nodes: int,
-    room: _Room,
+    room: Room,
     found: Found,
 ) -> None:
     """Solve a range of groups: first a test of what is safe as it is, then the rest in as many turns as room allows."""
     first, last = piece
     rows = order[start[first] : start[last]]
     begin = start[first : last + 1] - start[first]
-    sets, set_at = records.sets, records.set_of[rows].astype(np.int64)
-    worth = records.harmonic[np.diff(sets.start)[set_at] + sets.unknown[set_at]]
-    group_at = np.repeat(np.arange(last - first), np.diff(begin))
-    np.add.at(found.total[first:last], group_at, worth)
-    groups = np.arange(last - first)
-    safe = np.zeros(groups.size, dtype=np.bool_)
-    size_at, at_at = sets.size[set_at].astype(np.int64), sets.at[set_at]
-    judge(
-        groups, begin, size_at, at_at, sets.labels, links.prior, requirement, safe,
-        found.distance[first:last], found.tie[first:last],
-    )  # fmt: skip
+    set_at = records.set_of[rows].astype(np.int64)
+    part = Found(found.mask, *_columns(found, slice(first, last)))
+    safe = judge_as_is(records, links, rows, begin, requirement, part)
     wanted = np.flatnonzero(~safe)
     while wanted.size:
         needed = set_at[np.concatenate([np.arange(begin[group], begin[group + 1]) for group in wanted])]
@@ -303,6 +304,19 @@ def _solve_piece(
         wanted = wanted[complete.size :]
 
 
+def judge_as_is(
+    records: Records, links: Links, rows: Ints, begin: Ints, requirement: Requirement, found: Found
+) -> NDArray[np.bool_]:
+    """Return which groups are safe with all their terms; notes what the terms of each are worth, and how far it is."""
+    sets, set_at, n = records.sets, records.set_of[rows], begin.size - 1
+    worth = records.harmonic[np.diff(sets.start)[set_at] + sets.unknown[set_at]]
+    np.add.at(found.total, np.repeat(np.arange(n), np.diff(begin)), worth)
+    safe = np.zeros(n, dtype=np.bool_)
+    size_at, at_at = sets.size[set_at].astype(np.int64), sets.at[set_at]
+    judge(np.arange(n), begin, size_at, at_at, sets.labels, links.prior, requirement, safe, found.distance, found.tie)
+    return safe
+
+
 def _solve_listed(
     groups: Ints,
     first: int,
@@ -312,7 +326,7 @@ def _solve_listed(
     links: Links,
     requirement: Requirement,
     nodes: int,
-    room: _Room,
+    room: Room,
     found: Found,
 ) -> None:
     """Solve groups whose options are listed; `first` is the number of group 0 in the results."""
@@ -371,6 +385,7 @@ def kept_items(records: Records, found: Found) -> NDArray[np.bool_]:
 
 def merge_unreachable(
     records: Records,
+    rows: Ints,
     node_of: NDArray[Any],
     parent: NDArray[Any],
     prior: Floats,
@@ -379,34 +394,34 @@ def merge_unreachable(
 ) -> tuple[Found, Ints, Ints, int]:
     """Solve groups, and those that cannot be made safe together with their siblings, from their original terms.
 
-    node_of[row] is the leaf of the split tree that a row is in; parent[node] is -1 for the root. Returns the answers, the
-    node of the tree that each row ends in, shape (n,), the node of each group, and how many leaves were merged.
+    node_of[i] is the leaf of the split tree that rows[i] is in; parent[node] is -1 for the root. Returns the
+    answers, the node that each of the rows ends in, the node of each group in ascending order, and how many leaves
+    were merged.
     """
-    node_of, parent = np.asarray(node_of, dtype=np.int64), np.asarray(parent, dtype=np.int64)
-    home, inverse = np.unique(node_of, return_inverse=True)
-    leaves = home.copy()
-    order, start = groups_as_ranges(inverse, home.size)
-    found = solve_all(records, order, start, prior, requirement, **options)
+    parent = np.asarray(parent, dtype=np.int64)
+    leaves, group_at = np.unique(np.asarray(node_of, dtype=np.int64), return_inverse=True)
+    home = leaves
+    order, start = groups_as_ranges(group_at, home.size)
+    found = solve_all(records, rows[order], start, prior, requirement, **options)
     while True:
-        failed = np.flatnonzero(found.status == UNREACHABLE)
-        above = np.unique(parent[home[failed]])
+        above = np.unique(parent[home[found.status == UNREACHABLE]])
         above = above[above >= 0]
-        if above.size == 0:
-            return found, home[inverse], home, int(leaves.size - home.size + (np.isin(home, leaves, invert=True)).sum())
-        raised = _topmost(home, parent, above)
-        changed = raised != home
-        again, position = np.unique(raised, return_inverse=True)
-        renewed = np.zeros(again.size, dtype=np.bool_)
-        renewed[position[changed]] = True
-        inverse = position[inverse]
-        merged = _carry_over(found, position, renewed, again.size)
-        rows = np.flatnonzero(renewed[inverse])
-        rank = np.cumsum(renewed) - 1
-        order, start = groups_as_ranges(rank[inverse[rows]], int(renewed.sum()))
-        fresh = solve_all(records, rows[order], start, prior, requirement, **options)
-        merged.mask[rows] = fresh.mask[rows]
-        for old, new in zip(merged[1:], fresh[1:], strict=True):
-            old[renewed] = new
+        if not above.size:
+            return found, home[group_at], home, int((~np.isin(leaves, home)).sum())
+        again, position = np.unique(_topmost(home, parent, above), return_inverse=True)
+        renewed = np.isin(again, home, invert=True)
+        group_at = position[group_at]
+        stay = np.flatnonzero(~renewed[position])
+        merged = nothing_found(records.set_of.size, again.size, records.words)
+        for new, old in zip(_columns(merged), _columns(found), strict=True):
+            new[position[stay]] = old[stay]
+        chosen = np.flatnonzero(renewed[group_at])
+        order, start = groups_as_ranges((np.cumsum(renewed) - 1)[group_at[chosen]], int(renewed.sum()))
+        fresh = solve_all(records, rows[chosen[order]], start, prior, requirement, **options)
+        merged.mask[:] = found.mask
+        merged.mask[rows[chosen]] = fresh.mask[rows[chosen]]
+        for new, old in zip(_columns(merged), _columns(fresh), strict=True):
+            new[renewed] = old
         found, home = merged, again
 
 
@@ -422,15 +437,3 @@ def _topmost(home: Ints, parent: Ints, marked: Ints) -> Ints:
         hit = alive & wanted[walk]
         result[hit] = walk[hit]
         walk = np.where(alive, parent[walk], -1)
-
-
-def _carry_over(found: Found, position: Ints, renewed: NDArray[np.bool_], n_groups: int) -> Found:
-    """Return results for a new numbering of groups; those to be renewed are empty."""
-    mask = found.mask.copy()
-    columns = []
-    for old in found[1:]:
-        new = np.zeros(n_groups, dtype=old.dtype)
-        stay = ~renewed[position]
-        new[position[stay]] = old[stay]
-        columns.append(new)
-    return Found(mask, *columns)

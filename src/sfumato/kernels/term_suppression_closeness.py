@@ -51,7 +51,7 @@ def _by_worth(low, high, menu):
 
 @kernel
 def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tally, fronts, bounds, constant, nodes):
-    """Improve `pick` by branch and bound; return cost, squared distance, nodes used and whether the search was complete.
+    """Improve `pick` by branch and bound; return cost, squared distance, nodes used and whether all was searched.
 
     best: cost and squared distance of `pick`, or (NEVER, inf). turned: how many records that no label explains must be
     linked in the end; -1 leaves it open. bounds: how many kinds of frontier there are.

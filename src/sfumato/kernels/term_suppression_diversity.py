@@ -30,8 +30,8 @@ TIE_NODES = 400  # nodes that a smaller excess at equal cost is worth
 def realize(vector, levels, pick, most, prior, requirement, menu, tally, nodes):
     """Look for options at the levels of a vector with the least excess, below `most`; fill `pick` when there are any.
 
-    Returns the excess (inf: none found), nodes used, and whether all was searched. Closeness, when required, is asked of
-    the whole choice, and bounded on the way by what records can have at best.
+    Returns the excess (inf: none found), nodes used, and whether all was searched. Closeness, when required, is
+    asked of the whole choice, and bounded on the way by what records can have at best.
     """
     table, value, labels = menu
     first_of, last_of, size_of = levels.low, levels.high, levels.size
@@ -127,7 +127,7 @@ def realize(vector, levels, pick, most, prior, requirement, menu, tally, nodes):
 
 @kernel
 def _next(keys, n, after):
-    """Return the position of the smallest of n keys after `after` in the order of (key, position), -1 when there is none."""
+    """Return where the key after the one at `after` stands, in the order of (key, position); -1: nowhere."""
     best = -1
     for i in range(n):
         if after >= 0 and (keys[i] < keys[after] or (keys[i] == keys[after] and i <= after)):

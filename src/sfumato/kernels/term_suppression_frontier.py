@@ -4,10 +4,11 @@ The squared distance is |prior|^2 plus a sum over records plus a sum over pairs 
 over records alone bound it from below; both stand in `Menu.value`:
 
     0   pairs left out, for they only add
-    1   labels that several records of a known solution share: the tangent of the square at that solution; others as in 0
+    1   labels that several records of a known solution share: the tangent of the square at that solution; others as
+    in 0
 
-For either, `front` holds the Pareto frontier of (cost, value) of all records from some position on. When a frontier grows
-too long, neighbours are merged into (cheaper cost, better value), which keeps it a lower bound.
+For either, `front` holds the Pareto frontier of (cost, value) of all records from some position on. When a frontier
+grows too long, neighbours are merged into (cheaper cost, better value), which keeps it a lower bound.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def values_without_pairs(m, low, high, menu):
 
 @kernel
 def values_by_tangent(m, low, high, pick, menu, tally):
-    """Write the second value of every option, from the tangent at the solution `pick`; return the constant of the bound."""
+    """Write the second value of every option, from the tangent at `pick`; return the constant of the bound."""
     table, value, labels = menu
     mass, _sorted, note = tally
     n_labels = mass.size

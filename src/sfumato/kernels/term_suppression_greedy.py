@@ -1,7 +1,7 @@
-"""First solutions under t-closeness: moves of one record at a time, by what they bring for what they cost, then giving back.
+"""First solutions under t-closeness: moves of one record at a time, by gain per cost, then giving back.
 
-`pick[i]` is the option of record i, from low[i]:high[i]. `m` is fixed, so a record may not turn linked or unlinked here:
-the ranges see to that.
+`pick[i]` is the option of record i, from low[i]:high[i]. `m` is fixed, so a record may not turn linked or unlinked
+here: the ranges see to that.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ MOST = 96  # records of a group that is tried
 
 
 class Levels(NamedTuple):
-    """The options of each record by the number of kept terms. Levels of record i are start[i]:start[i + 1], cheapest first."""
+    """The options of records by the number of kept terms; record i has levels start[i]:start[i + 1], cheapest first."""
 
     start: NDArray[np.int64]  # (d + 1,)
     cost: NDArray[np.int64]
@@ -52,7 +52,7 @@ def make_levels(low, high, menu):
 
 @kernel
 def excess_of_sizes(l, c, sizes, n, n_labels, n_all, linked):
-    """Return the excess of n disjoint sets, sizes ascending, of `n_all` records with all labels, and `linked` in all."""
+    """Return the excess of n disjoint sets, sizes ascending, and `n_all` records with all labels; `linked` in all."""
     floor = n_all / n_labels
     largest = 1.0 / sizes[0] if n > 0 else 0.0
     left = l - 1
@@ -94,7 +94,7 @@ def _excess_of_levels(vector, levels, l, c, n_labels, sizes):
 
 @kernel
 def greedy_levels(vector, levels, l, c, n_labels, sizes):
-    """Lower levels by what each step brings per cost until sizes allow it, then raise what is not needed; return success."""
+    """Lower levels by gain per cost until sizes allow it, then raise what is not needed; return success."""
     d = vector.size
     now = _excess_of_levels(vector, levels, l, c, n_labels, sizes)
     for _ in range(8 * d + 8):
@@ -137,9 +137,10 @@ def greedy_levels(vector, levels, l, c, n_labels, sizes):
 
 @kernel
 def list_vectors(levels, budget, exact, most, requirement, n_labels, nodes, vectors, keys):
-    """List vectors of levels that cost at most `budget` (exactly that when `exact`) and whose sizes allow an excess below `most`.
+    """List vectors of levels that cost at most `budget` (just that when `exact`) and may have an excess below `most`.
 
-    Returns how many, the nodes used, and whether the list is complete. keys[0] and keys[1]: cost and excess of each vector.
+    Returns how many, the nodes used, and whether the list is complete. keys[0] and keys[1]: cost and excess of each
+    vector.
     """
     level_start, level_cost, level_size, _low, _high = levels
     l, c = requirement.l, requirement.c
@@ -204,7 +205,7 @@ def list_vectors(levels, budget, exact, most, requirement, n_labels, nodes, vect
 
 @kernel
 def first_levels(groups, start, low_at, high_at, pick_at, requirement, n_labels, menu):
-    """Pick for each of some groups the largest sets at levels that sizes alone allow; positions as in `first_closeness`."""
+    """Pick for some groups the largest sets at levels that sizes alone allow; positions as in `first_closeness`."""
     for index in range(groups.size):
         group = groups[index]
         begin, end = start[group], start[group + 1]

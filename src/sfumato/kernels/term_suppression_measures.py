@@ -1,10 +1,11 @@
 """How safe a group is: the distance to the prior, and the margin of (c, l)-diversity.
 
-A tally holds the mass of every label in a group: each linked record spreads one over its labels. Records with all labels
-are counted apart, for they add the same to every label. `m` is the number of records that a belief is an average over.
+A tally holds the mass of every label in a group: each linked record spreads one over its labels. Records with all
+labels are counted apart, for they add the same to every label. `m` is the number of records that a belief is an
+average over.
 
-With masses p1 >= p2 >= ... and their sum M, (c, l)-diversity asks that p1 + c * (sum of the l - 1 largest) <= c * M; the
-left side minus the right is called the excess. It is decided in floats unless it is very near zero; then remainders
+With masses p1 >= p2 >= ... and their sum M, (c, l)-diversity asks that p1 + c * (sum of the l - 1 largest) <= c * M;
+the left side minus the right is called the excess. It is decided in floats unless it is very near zero; then remainders
 modulo two primes tell whether it is zero, and what is not surely zero counts as failed.
 """
 
@@ -237,7 +238,7 @@ def is_tied(sizes, ats, labels, requirement, tally):
 
 @kernel
 def satisfies(sizes, ats, labels, prior, requirement, tally):
-    """Fill the tally with a group and return whether it is safe, its squared distance, its excess and whether it is a tie.
+    """Tally a group; return whether it is safe, its squared distance, its excess and whether it is a tie.
 
     sizes[i] and ats[i] tell the labels of record i: labels[at:at + size]. The tally is left filled.
     """

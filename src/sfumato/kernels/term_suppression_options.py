@@ -213,8 +213,8 @@ def _enter(n, mask, slots, note):
 def closed_by_intersection(width, n_touched, desk):
     """List closed subsets of a large set in desk.mask; return how many there are and whether some are missing.
 
-    First those that single terms and pairs lead to, so that small sets are there when the cap bites, then what knowledge
-    rows have in common, largest first. COUNT tells which sets were already intersected with all others.
+    First those that single terms and pairs lead to, so that small sets are there when the cap bites, then what
+    knowledge rows have in common, largest first. COUNT tells which sets were already intersected with all others.
     """
     row_mask, touched, mask, note, slots = desk.row_mask, desk.touched, desk.mask, desk.note, desk.slots
     words = mask.shape[1]

@@ -126,8 +126,8 @@ def link_sets(set_start, set_terms, unknown, links, size, at_of):
 def add_up_prior(by_size, size, at_of, labels, weight, prior):
     """Add up what records as they are tell about each label; return how many of them are linked.
 
-    by_size: sets in ascending order of their number of labels. Whole counts are added first for each size, so the sums do
-    not depend on the order of records. weight: records of each set.
+    by_size: sets in ascending order of their number of labels. Whole counts are added first for each size, so the
+    sums do not depend on the order of records. weight: records of each set.
     """
     n_labels = prior.size
     count = np.zeros(n_labels, dtype=np.int64)
@@ -200,7 +200,7 @@ def _before(one, two, sets):
 
 @kernel
 def sort_groups(order, start, set_of, sets):
-    """Put the rows of every group in the order of their terms, equal ones as they come: the order that all else follows.
+    """Put the rows of every group in the order of their terms, equal ones as they come: all else follows it.
 
     Group g has the rows order[start[g]:start[g + 1]].
     """

@@ -7,8 +7,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sfumato.kernels import term_suppression as kernels
+from sfumato.kernels.term_suppression_compared import solve_published
+from sfumato.kernels.term_suppression_options import (
+    SMALL,
+    closed_by_counting,
+    closed_by_intersection,
+    make_desk,
+    touch_rows,
+)
 
 POLICIES = ("linked", "zero", "forbid")
 
@@ -121,3 +131,217 @@ def test_exact_search_costs_what_exhaustive_search_costs(unlinked):
                 for i, terms in enumerate(groups[0])
             ]
             assert is_safe(published, rows, n_labels, prior, unlinked, t, c, l), seed
+
+
+def plain_closed_sets(terms, rows):
+    """Return what some rows have in common with the terms, for all choices of rows, with the plainest code."""
+    masks = {frozenset(terms) & set(row) for row in rows}
+    closed = set(masks)
+    while True:
+        more = closed | {a & b for a in closed for b in masks}
+        if more == closed:
+            return closed
+        closed = more
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.sets(st.integers(0, 7), max_size=6), min_size=1, max_size=8),
+    terms=st.sets(st.integers(0, 7), max_size=6),
+)
+def test_closed_sets_are_the_intersections_of_rows(rows, terms):
+    table, *_ = coded([[terms]], list(enumerate([*rows, set(range(8))])))
+    ordered = np.array(sorted(terms), dtype=np.int32)
+    wanted = plain_closed_sets(terms, [*rows, set(range(8))])
+    for function in (closed_by_counting, closed_by_intersection):
+        desk = make_desk(len(rows) + 1, 1)
+        touched = touch_rows(ordered, table.links, desk)
+        n = function(len(terms), touched, desk)
+        n = n if function is closed_by_counting else n[0]
+        found = {
+            frozenset(int(ordered[bit]) for bit in range(len(terms)) if desk.mask[i, 0] >> bit & 1) for i in range(n)
+        }
+        assert found == wanted
+        assert len(found) == n
+
+
+def a_table(seed=3, n=300, n_labels=60, n_terms=30, noise=0.05):
+    """Return records of groups of five, rows of a knowledge table and a shuffled copy of both."""
+    rng = np.random.default_rng(seed)
+    rows = [(label, tuple(rng.permutation(n_terms)[: rng.integers(4, 9)].tolist())) for label in range(n_labels)]
+    records = []
+    for _ in range(n):
+        terms = set(rng.permutation(rows[rng.integers(n_labels)][1])[:5].tolist())
+        if rng.random() < noise:
+            terms.add(n_terms + 5)
+        records.append(tuple(sorted(terms)))
+    return [records[i : i + 5] for i in range(0, n, 5)], rows
+
+
+def published(table, found):
+    keep = kernels.kept_items(table, found)
+    return [
+        tuple(table.term_of_item[low:high][keep[low:high]].tolist())
+        for low, high in itertools.pairwise(table.start.tolist())
+    ]
+
+
+REQUIRED = [{"t": 0.25}, {"c": Fraction(1), "l": 6}, {"t": 0.35, "c": Fraction(1), "l": 4}]
+
+
+@pytest.mark.parametrize("required", REQUIRED)
+@pytest.mark.parametrize("unlinked", POLICIES)
+def test_terms_are_only_removed_and_every_group_is_safe(required, unlinked):
+    groups, rows = a_table()
+    table, order, start, prior = coded(groups, rows, unlinked=unlinked)
+    found = kernels.solve_all(table, order, start, prior, kernels.make_requirement(prior, unlinked, **required))
+    assert (found.status != kernels.UNREACHABLE).all()
+    assert (found.bound <= found.cost).all()
+    assert ((found.bound == found.cost) | ~found.proven).all()
+    keep = kernels.kept_items(table, found)
+    for number, group in enumerate(groups):
+        after = []
+        for i, terms in enumerate(group):
+            kept = keep[table.start[5 * number + i] : table.start[5 * number + i + 1]]
+            after.append([term for term, stays in zip(terms, kept, strict=True) if stays])
+        asked = {"t": None, "c": Fraction(1), "l": 0} | required
+        assert is_safe(after, rows, len(rows), prior, unlinked, **asked)
+        price = sum(harmonic(len(a)) - harmonic(len(b)) for a, b in zip(group, after, strict=True))
+        assert Fraction(int(found.cost[number]), table.unit) == price
+
+
+@pytest.mark.parametrize("required", REQUIRED)
+def test_threads_and_the_order_of_records_and_rows_change_nothing(required):
+    groups, rows = a_table(seed=5)
+    table, order, start, prior = coded(groups, rows)
+    requirement = kernels.make_requirement(prior, "linked", **required)
+    found = kernels.solve_all(table, order, start, prior, requirement)
+    two = kernels.solve_all(table, order, start, prior, requirement, threads=2)
+    for one, other in zip(found, two, strict=True):
+        assert np.array_equal(one, other)
+
+    rng = np.random.default_rng(0)
+    mixed = [[group[i] for i in rng.permutation(len(group))] for group in groups]
+    table_2, order_2, start_2, prior_2 = coded(mixed, [rows[i] for i in rng.permutation(len(rows))])
+    assert np.array_equal(prior, prior_2)
+    shuffled = kernels.solve_all(table_2, order_2, start_2, prior_2, requirement)
+    assert np.array_equal(found.cost, shuffled.cost)
+    first, second = published(table, found), published(table_2, shuffled)
+    for i in range(0, len(first), 5):
+        assert sorted(first[i : i + 5]) == sorted(second[i : i + 5])
+
+
+def test_long_records_use_wider_masks_and_stay_safe():
+    rng = np.random.default_rng(1)
+    rows = [(label, tuple(rng.permutation(90)[:70].tolist())) for label in range(40)]
+    groups = [
+        [tuple(sorted(rng.permutation(rows[label][1])[:65].tolist())) for label in (3 * g, 3 * g + 1)] for g in range(4)
+    ]
+    table, order, start, prior = coded(groups, rows)
+    assert table.words == 2
+    for required in ({"t": 0.4}, {"c": Fraction(1), "l": 4}):
+        found = kernels.solve_all(table, order, start, prior, kernels.make_requirement(prior, "linked", **required))
+        assert (found.status == kernels.SOLVED).all()
+        after = published(table, found)
+        for number in range(4):
+            asked = {"t": None, "c": Fraction(1), "l": 0} | required
+            assert is_safe(after[2 * number : 2 * number + 2], rows, 40, prior, "linked", **asked)
+
+
+def test_more_than_fourteen_terms_are_solved_like_fewer():
+    rng = np.random.default_rng(2)
+    common = tuple(range(30, 40))  # in every row, so that keeping them tells nothing
+    rows = [(label, (*rng.permutation(30)[:8].tolist(), *common)) for label in range(25)]
+    short = [[tuple(sorted(rows[label][1][:6])) for label in (g, g + 1, g + 2)] for g in range(6)]
+    long = [[tuple(sorted((*terms, *common))) for terms in group] for group in short]
+    assert len(long[0][0]) > SMALL
+    prior = np.full(25, 1 / 25)
+    kept = []
+    for groups in (short, long):
+        table, order, start, _ = coded(groups, rows, prior)
+        found = kernels.solve_all(table, order, start, prior, kernels.make_requirement(prior, "linked", t=0.3))
+        assert found.proven.all()
+        kept.append(published(table, found))
+    assert all(set(common) <= set(terms) for terms in kept[1])
+
+
+def test_a_large_group_is_solved_safely():
+    groups, rows = a_table(seed=7, n=400)
+    whole = [[terms for group in groups for terms in group]]
+    skewed = np.zeros(len(rows))
+    skewed[:30] = 1 / 30
+    table, order, start, _ = coded(whole, rows, skewed)
+    for required in ({"t": 0.11}, {"c": Fraction(1, 8), "l": 40}):
+        found = kernels.solve_all(table, order, start, skewed, kernels.make_requirement(skewed, "linked", **required))
+        if found.status[0] != kernels.UNREACHABLE:
+            asked = {"t": None, "c": Fraction(1), "l": 0} | required
+            assert is_safe(published(table, found), rows, len(rows), skewed, "linked", **asked)
+
+
+def test_without_nodes_the_answer_is_still_safe():
+    groups, rows = a_table(seed=8)
+    table, order, start, prior = coded(groups, rows)
+    for required in REQUIRED:
+        requirement = kernels.make_requirement(prior, "linked", **required)
+        found = kernels.solve_all(table, order, start, prior, requirement, nodes=0)
+        best = kernels.solve_all(table, order, start, prior, requirement)
+        assert (found.cost >= best.cost).all()
+        assert (found.bound <= best.cost).all()
+        after = published(table, found)
+        asked = {"t": None, "c": Fraction(1), "l": 0} | required
+        for i in np.flatnonzero(found.status != kernels.UNREACHABLE).tolist():
+            assert is_safe(after[5 * i : 5 * i + 5], rows, len(rows), prior, "linked", **asked)
+
+
+def test_groups_out_of_reach_are_merged_with_their_siblings():
+    rows = [(0, (0,)), (1, (1,)), (2, (2,)), (3, (3,))]
+    groups = [[(0,)], [(1,)], [(2,)], [(3,)]]
+    prior = np.array([0.5, 0.5, 0.0, 0.0])
+    table, _order, _start, _ = coded(groups, rows, prior)
+    parent = np.array([4, 4, 5, 5, 6, 6, -1])
+    requirement = kernels.make_requirement(prior, "linked", t=0.2)
+    found, ended, home, merged = kernels.merge_unreachable(
+        table, np.arange(4), np.arange(4), parent, prior, requirement
+    )
+    # The first two leaves together are just the prior; the other two reach it neither alone nor together.
+    assert ended.tolist() == [6, 6, 6, 6]
+    assert home.tolist() == [6]
+    assert merged == 4
+    assert found.status.tolist() == [kernels.UNREACHABLE]
+    found, ended, home, merged = kernels.merge_unreachable(
+        table, np.arange(2), np.arange(2), parent, prior, requirement
+    )
+    assert (ended.tolist(), merged) == ([4, 4], 2)
+    assert (found.status.tolist(), found.cost.tolist()) == ([kernels.UNCHANGED], [0])
+
+
+def test_published_searches_are_safe_and_never_better():
+    groups, rows = a_table(seed=9, n=50)
+    table, order, start, prior = coded(groups, rows)
+    for required in REQUIRED[:2]:
+        requirement = kernels.make_requirement(prior, "linked", **required)
+        best = kernels.solve_all(table, order, start, prior, requirement)
+        for adaptive in (True, False):
+            found = solve_published(table, order, start, prior, requirement, adaptive=adaptive, seconds=0.05)
+            done = found.status != kernels.UNREACHABLE
+            assert done.any()
+            assert (found.cost[done] >= best.cost[done]).all()
+            after = published(table, found)
+            asked = {"t": None, "c": Fraction(1), "l": 0} | required
+            for i in np.flatnonzero(done).tolist():
+                assert is_safe(after[5 * i : 5 * i + 5], rows, len(rows), prior, "linked", **asked)
+
+
+def test_published_search_finishes_with_the_optimum_on_tiny_groups():
+    for seed in range(40):
+        groups, rows, n_labels, prior, t, c, l = random_case(seed)
+        if sum(map(len, groups[0])) > 8:
+            continue
+        table, order, start, prior = coded(groups, rows, prior)
+        requirement = kernels.make_requirement(prior, "linked", t=t, c=c if l else None, l=l)
+        found = solve_published(table, order, start, prior, requirement, seconds=5.0)
+        least = cheapest(groups[0], rows, n_labels, prior, "linked", t, c, l)
+        assert found.proven[0]
+        assert (found.status[0] == kernels.UNREACHABLE) == (least is None), seed
+        if least is not None:
+            assert Fraction(int(found.cost[0]), table.unit) == least, seed

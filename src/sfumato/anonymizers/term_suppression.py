@@ -1,0 +1,279 @@
+"""Term suppression: remove the fewest, cheapest terms of a set column until no group tells too much about any label.
+
+Shi, Xiong and Fung (2010) generalize quasi-identifiers first and then remove terms within each group. The cost of a
+record that keeps s of w terms is 1/(s + 1) + ... + 1/w: the first term to go is cheap, the last one dear.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
+from sfumato.data.knowledge import Knowledge
+from sfumato.data.recoding import Labelled, Recoding
+from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.kernels import term_suppression as kernels
+from sfumato.kernels.term_suppression_compared import solve_published
+from sfumato.kernels.term_suppression_options import SMALL
+from sfumato.models.base import Policy, PrivacyModel, one_of, plain_number, whole_number
+from sfumato.models.qs_closeness import QSCloseness
+from sfumato.models.qs_diversity import QSDiversity
+
+SEARCHES = ("exact", "adaptive", "dfs")
+SECONDS = 10.0  # per group for the published searches, as in the paper
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermSuppression:
+    """Remove terms at the least cost, group by group; a step before, or equal quasi-identifiers, make the groups."""
+
+    name: ClassVar[str] = "term-suppression"
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (QSDiversity, QSCloseness)
+
+    search: str = "exact"  # adaptive | dfs: the published searches, for comparison
+    node_budget: int = kernels.NODES  # steps of the exact search in one group, after which the best safe answer stands
+    time_limit: float | None = (
+        None  # seconds: exact for the whole table, adaptive and dfs for each group (10 if not given)
+    )
+
+    def __post_init__(self) -> None:
+        one_of(self.search, "term-suppression: search", SEARCHES)
+        whole_number(self.node_budget, "term-suppression: node_budget", 0, kernels.NODES)
+        limit = self.time_limit
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0):
+            raise PolicyError(
+                f"term-suppression: time_limit was given as {limit!r}.\nGive seconds, more than 0, or leave it out."
+            )
+
+    def anonymize(
+        self,
+        dataset: Dataset,
+        policy: Policy,
+        before: Recoding,
+        workplace: Workplace,
+        knowledge: Knowledge | None = None,
+        prior: NDArray[np.float64] | None = None,
+    ) -> Recoding:
+        """Return a recoding without the terms that had to go.
+
+        Groups are those of the step before, or rows with equal quasi-identifiers. The prior is the one given, else
+        that of the knowledge table, else what the original terms tell.
+        """
+        if knowledge is None:
+            raise DataError(
+                "term-suppression was asked for without a knowledge table, which says which labels terms lead to.\n"
+                "Name one under [knowledge] in the plan."
+            )
+        class_of = before.class_of
+        if class_of is None:
+            class_of = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
+        kept = before.keep_row if before.keep_row is not None else np.ones(dataset.n_rows, dtype=np.bool_)
+        columns: dict[str, Labelled | CodedSets] = {}
+        facts: dict[str, Any] = {}
+        asked: list[QSDiversity | QSCloseness] = [*policy.of(QSDiversity), *policy.of(QSCloseness)]
+        for name in dict.fromkeys(model.column for model in asked):
+            sets = before.columns.get(name, dataset.columns.get(name))
+            if not isinstance(sets, CodedSets):
+                raise DataError(
+                    f"Terms were to be removed from column {name!r}, but it is no column of sets.\n"
+                    'Say kind = "set" in the plan, and how its members are separated.'
+                )
+            requirements = [model for model in asked if model.column == name]
+            result = suppress_terms(
+                sets,
+                class_of,
+                knowledge,
+                prior if prior is not None else knowledge.weight,
+                requirements,
+                keep_row=kept,
+                search=self.search,
+                node_budget=self.node_budget,
+                time_limit=self.time_limit,
+                workplace=workplace,
+            )
+            result.require_safe(requirements)
+            columns[name] = result.sets
+            facts[name] = result.facts
+        return before.with_columns(columns, facts={**before.facts, self.name: facts}, class_of=class_of)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Suppressed:
+    """What became of a column. Sizes: n rows, g groups."""
+
+    sets: CodedSets  # what is published
+    class_of: Codes  # (n,) the group of each row, after merging; -1: the row is not published
+    node_of: NDArray[np.int64] | None  # (n,) the node of the split tree that each row ended in, when there is one
+    found: kernels.Found
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def unreachable(self) -> NDArray[np.int64]:
+        """Numbers of groups that could not be made safe."""
+        return np.flatnonzero(self.found.status == kernels.UNREACHABLE)
+
+    def require_safe(self, requirements: Sequence[QSDiversity | QSCloseness]) -> None:
+        """Raise when some group could not be made safe."""
+        bad = self.unreachable
+        if not bad.size:
+            return
+        asked = ", ".join(_asked(model) for model in requirements)
+        near = np.sqrt(self.found.distance[bad].max())
+        reach = f"The worst of them comes no closer to the prior than {near:.4g}. " if math.isfinite(near) else ""
+        raise Unsatisfiable(
+            f"{asked} was asked of column {self.sets.name!r}, but {bad.size:,} of {self.found.status.size:,} groups "
+            f"do not reach it, whichever terms are removed.\n{reach}Ask for larger groups (a larger k), raise t, or "
+            "give a prior that is nearer to the data."
+        )
+
+
+def _asked(model: QSDiversity | QSCloseness) -> str:
+    if isinstance(model, QSDiversity):
+        return f"{model.name} (c={plain_number(model.exact_c)}, l={model.l})"
+    return f"{model.name} (t={plain_number(model.exact_t)})"
+
+
+def suppress_terms(
+    sets: CodedSets,
+    class_of: Codes,
+    knowledge: Knowledge,
+    prior: NDArray[np.float64] | None,
+    requirements: Sequence[QSDiversity | QSCloseness],
+    *,
+    keep_row: NDArray[np.bool_] | None = None,
+    parent: NDArray[Any] | None = None,
+    search: str = "exact",
+    node_budget: int = kernels.NODES,
+    time_limit: float | None = None,
+    workplace: Workplace | None = None,
+) -> Suppressed:
+    """Choose which terms stay so that every group satisfies the requirements at the least cost.
+
+    class_of[row] is the group of a row. With `parent`, class_of holds leaves of a split tree, parent[node] the node
+    that each came from (-1 for the root), and groups that cannot be made safe are merged with their siblings;
+    `node_of` then tells where each row ended. prior: (labels,), None to take it from the terms of all rows as they are.
+    """
+    workplace = workplace or Workplace()
+    c, l, t = _parameters(requirements, knowledge)
+    term_of = np.array([knowledge.term_of.get(label, -1) for label in sets.labels], dtype=np.int32)
+    terms = term_of[sets.items] if sets.items.size else np.empty(0, dtype=np.int32)
+    records = kernels.code_records(
+        sets.start,
+        terms,
+        knowledge.start,
+        knowledge.items,
+        knowledge.label_of_row,
+        len(knowledge.terms),
+        knowledge.n_labels,
+    )
+    belief = (
+        kernels.estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
+    )
+    requirement = kernels.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l)
+    rows = np.arange(class_of.size) if keep_row is None else np.flatnonzero(keep_row)
+    home: NDArray[Any]
+    home, group_of = np.unique(class_of[rows], return_inverse=True)
+    stage = workplace.progress.stage("removing terms", home.size)
+    options: dict[str, Any] = {"advance": stage.advance}
+    if search == "exact":
+        options |= {"threads": workplace.threads, "nodes": node_budget, "time_limit": time_limit}
+    node_of, merged = None, 0
+    if search != "exact":
+        most = int(np.diff(sets.start).max(initial=0))
+        if most > SMALL:
+            raise PolicyError(
+                f"search = {search!r} was asked for, but a record of column {sets.name!r} has {most} terms.\n"
+                f'The published searches stop at {SMALL}. Use search = "exact".'
+            )
+        order, start = kernels.groups_as_ranges(group_of, home.size)
+        seconds = SECONDS if time_limit is None else time_limit
+        found = solve_published(
+            records, rows[order], start, belief, requirement, adaptive=search == "adaptive", seconds=seconds, **options
+        )
+    elif parent is None:
+        order, start = kernels.groups_as_ranges(group_of, home.size)
+        found = kernels.solve_all(records, rows[order], start, belief, requirement, **options)
+    else:
+        found, ended, home, merged = kernels.merge_unreachable(
+            records, rows, class_of[rows], parent, belief, requirement, **options
+        )
+        node_of = np.full(class_of.size, -1, dtype=np.int64)
+        node_of[rows] = ended
+        group_of = np.searchsorted(home, ended)
+    stage.done()
+    keep = kernels.kept_items(records, found)
+    new_class = np.full(class_of.size, -1, dtype=np.int32)
+    new_class[rows] = group_of
+    return Suppressed(
+        sets=_without(sets, keep),
+        class_of=new_class,
+        node_of=node_of,
+        found=found,
+        facts=_facts(records, found, keep, merged, search, rows),
+    )
+
+
+def _parameters(
+    requirements: Sequence[QSDiversity | QSCloseness], knowledge: Knowledge
+) -> tuple[Fraction | None, int, float | None]:
+    """Return c and l of the one diversity that is required and t of the strictest closeness."""
+    diversity = list(dict.fromkeys(model for model in requirements if isinstance(model, QSDiversity)))
+    if len(diversity) > 1:
+        raise PolicyError(
+            f"qs-diversity was asked of column {diversity[0].column!r} {len(diversity)} times with different c and l.\n"
+            "Ask for one of them."
+        )
+    for model in diversity:
+        model.check_reachable(knowledge)
+    closeness = [float(model.exact_t) for model in requirements if isinstance(model, QSCloseness)]
+    c, l = (diversity[0].exact_c, diversity[0].l) if diversity else (None, 0)
+    return c, l, min(closeness, default=None)
+
+
+def _without(sets: CodedSets, keep: NDArray[np.bool_]) -> CodedSets:
+    """Return a column of sets with only some of its items."""
+    row_of = np.repeat(np.arange(sets.start.size - 1), np.diff(sets.start))
+    left = np.bincount(row_of[keep], minlength=sets.start.size - 1)
+    return CodedSets(
+        name=sets.name,
+        role=sets.role,
+        items=sets.items[keep],
+        start=np.concatenate([[0], np.cumsum(left)]).astype(np.int64),
+        labels=sets.labels,
+        separator=sets.separator,
+        sensitive=sets.sensitive,
+        kind=sets.kind,
+    )
+
+
+def _facts(
+    records: kernels.Records, found: kernels.Found, keep: NDArray[np.bool_], merged: int, search: str, rows: Any
+) -> dict[str, Any]:
+    """Return what the holder's report says."""
+    total = max(int(found.total.sum()), 1)
+    changed = (found.status == kernels.SOLVED) & (found.cost > 0)
+    own = np.divide(found.cost, found.total, out=np.zeros(found.cost.size), where=found.total > 0)
+    linked = records.linked[rows]
+    return {
+        "search": search,
+        "cost": int(found.cost.sum()) / total,
+        "cost_mean_over_groups": float(own.mean()) if own.size else 0.0,
+        "lower_bound": int(found.bound.sum()) / total,
+        "proven": float(found.proven.mean()) if found.proven.size else 1.0,
+        "groups": int(found.status.size),
+        "groups_changed": int(changed.sum()),
+        "groups_merged": merged,
+        "groups_unreachable": int((found.status == kernels.UNREACHABLE).sum()),
+        "terms": int(keep.size),
+        "terms_removed": int((~keep).sum()),
+        "unlinked_records": int((~linked).sum()),
+        "nodes": int(found.nodes.sum()),
+    }

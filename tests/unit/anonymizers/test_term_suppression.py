@@ -1,0 +1,152 @@
+"""Term suppression as an anonymizer: what it publishes passes the audits, what it cannot do it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.term_suppression import TermSuppression, suppress_terms
+from sfumato.data.encoding import encode
+from sfumato.data.knowledge import Knowledge, PublicInputs
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import publish
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.generators_quasi_sensitive import knowledge_table, term_records
+from sfumato.models.base import Policy, describe
+from sfumato.models.linking import estimated_prior, with_public
+from sfumato.models.qs_closeness import QSCloseness
+from sfumato.models.qs_diversity import QSDiversity
+
+SCHEMA = Schema(
+    {
+        "group": ColumnSpec(name="group", role=Role.QUASI_IDENTIFIER, kind=Kind.CATEGORY),
+        "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
+    }
+)
+FIGURE = [
+    ("Flu", ["Fever", "Cough", "Headache"]),
+    ("Hepatitis B", ["Fatigue", "Vomiting", "Fever"]),
+    ("Migraine", ["Headache", "Nausea"]),
+    ("Pneumonia", ["Fever", "Cough", "Chest pain"]),
+]
+
+
+def a_dataset(seed=4, rows=200, noise=0.0):
+    knowledge = knowledge_table(labels=150, terms=60, per_label=8, spread=20, seed=seed)
+    records = term_records(knowledge, rows, terms=4, noise=noise, seed=seed)
+    table = pa.table(
+        {"group": [f"g{i // 5}" for i in range(rows)], "symptoms": records.cells(knowledge.terms)},
+    )
+    return encode(table, SCHEMA), knowledge
+
+
+def judged(dataset, recoding, knowledge, prior, models):
+    release = with_public(
+        publish(dataset, recoding, [describe(model) for model in models]), PublicInputs(knowledge, prior)
+    )
+    return [model.audit(release) for model in models]
+
+
+@pytest.mark.parametrize("unlinked", ["linked", "zero", "forbid"])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_every_release_passes_the_audits(unlinked, noise):
+    dataset, knowledge = a_dataset(noise=noise)
+    object.__setattr__(knowledge, "unlinked", unlinked)
+    prior = estimated_prior(dataset.columns["symptoms"], knowledge)
+    for models in (
+        [QSCloseness(column="symptoms", t=0.3)],
+        [QSDiversity(column="symptoms", c=1, l=8)],
+        [QSDiversity(column="symptoms", c=2, l=5), QSCloseness(column="symptoms", t=0.35)],
+    ):
+        recoding = TermSuppression().anonymize(
+            dataset, Policy(tuple(models)), Recoding(), Workplace(threads=2), knowledge=knowledge
+        )
+        assert all(verdict.satisfied for verdict in judged(dataset, recoding, knowledge, prior, models))
+        facts = recoding.facts["term-suppression"]["symptoms"]
+        assert facts["groups"] == 40
+        assert 0 < facts["cost"] < 1
+        assert facts["lower_bound"] <= facts["cost"]
+        assert (
+            facts["terms_removed"] == dataset.columns["symptoms"].items.size - recoding.columns["symptoms"].items.size
+        )
+
+
+def test_the_prior_is_the_one_that_the_audit_estimates():
+    for unlinked in ("linked", "zero", "forbid"):
+        dataset, knowledge = a_dataset(noise=0.2)
+        object.__setattr__(knowledge, "unlinked", unlinked)
+        sets = dataset.columns["symptoms"]
+        model = QSCloseness(column="symptoms", t=1.4)
+        whole = np.zeros(dataset.n_rows, dtype=np.int32)
+        prior = estimated_prior(sets, knowledge)
+        result = suppress_terms(sets, whole, knowledge, prior, [model])
+        if unlinked != "forbid":
+            assert result.found.distance[0] < 1e-20
+
+
+def test_dropping_one_headache_is_enough():
+    """Headache and vomiting are explained by no disease; without the headache they are those of hepatitis B."""
+    knowledge = Knowledge.from_rows(FIGURE)
+    table = pa.table({"group": ["a"] * 2, "symptoms": ["Headache|Vomiting", "Nausea"]})
+    dataset = encode(table, SCHEMA)
+    model = QSDiversity(column="symptoms", c=1, l=2)
+    result = suppress_terms(dataset.columns["symptoms"], np.zeros(2, np.int32), knowledge, None, [model])
+    assert [result.sets.cell(row) for row in range(2)] == [("Vomiting",), ("Nausea",)]
+    assert result.facts["cost"] == pytest.approx(1 / 5)
+    assert result.facts["unlinked_records"] == 1
+
+
+def test_groups_that_cannot_reach_t_are_named_or_merged():
+    knowledge = Knowledge.from_rows([("a", ["x"]), ("b", ["y"]), ("c", ["z"])], weight={"a": 0.5, "b": 0.5, "c": 0.0})
+    dataset = encode(pa.table({"group": ["1", "2"], "symptoms": ["x", "y"]}), SCHEMA)
+    policy = Policy((QSCloseness(column="symptoms", t=0.1),))
+    with pytest.raises(Unsatisfiable, match="2 of 2 groups"):
+        TermSuppression().anonymize(dataset, policy, Recoding(), Workplace(), knowledge=knowledge)
+    result = suppress_terms(
+        dataset.columns["symptoms"],
+        np.array([0, 1], np.int32),
+        knowledge,
+        knowledge.weight,
+        list(policy.of(QSCloseness)),
+        parent=np.array([2, 2, -1]),
+    )
+    assert result.node_of.tolist() == [2, 2]
+    assert result.facts["groups_merged"] == 2
+    assert result.facts["terms_removed"] == 0
+
+
+def test_impossible_diversity_is_refused_before_any_search():
+    dataset, knowledge = a_dataset()
+    policy = Policy((QSDiversity(column="symptoms", c="1/1000", l=140),))
+    with pytest.raises(Unsatisfiable, match="nearest that can be reached"):
+        TermSuppression().anonymize(dataset, policy, Recoding(), Workplace(), knowledge=knowledge)
+
+
+def test_published_searches_cost_no_less():
+    dataset, knowledge = a_dataset(rows=30)
+    models = [QSCloseness(column="symptoms", t=0.3)]
+    cost = {}
+    for search in ("exact", "adaptive", "dfs"):
+        recoding = TermSuppression(search=search, time_limit=0.2).anonymize(
+            dataset, Policy(tuple(models)), Recoding(), Workplace(), knowledge=knowledge
+        )
+        prior = estimated_prior(dataset.columns["symptoms"], knowledge)
+        assert judged(dataset, recoding, knowledge, prior, models)[0].satisfied
+        cost[search] = recoding.facts["term-suppression"]["symptoms"]["cost"]
+    assert cost["exact"] <= min(cost.values())
+
+
+def test_wrong_options_and_missing_knowledge_are_refused():
+    for options in ({"search": "fast"}, {"node_budget": -1}, {"time_limit": 0}, {"time_limit": "1"}):
+        with pytest.raises(PolicyError):
+            TermSuppression(**options)
+    dataset, knowledge = a_dataset(rows=10)
+    policy = Policy((QSCloseness(column="symptoms", t=0.3),))
+    with pytest.raises(DataError, match="knowledge"):
+        TermSuppression().anonymize(dataset, policy, Recoding(), Workplace())
+    twice = [QSDiversity(column="symptoms", c=1, l=3), QSDiversity(column="symptoms", c=1, l=4)]
+    with pytest.raises(PolicyError, match="2 times"):
+        suppress_terms(dataset.columns["symptoms"], np.zeros(10, np.int32), knowledge, None, twice)
