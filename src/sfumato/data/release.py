@@ -28,6 +28,7 @@ from sfumato.data.encoding import (
     value_type,
 )
 from sfumato.data.hierarchy import some
+from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
@@ -62,6 +63,7 @@ class Release:
     n_rows: int
     order: tuple[str, ...]  # all columns, in order
     description: Mapping[str, Any] = field(default_factory=dict)  # what release.json says
+    public: PublicInputs = NOTHING_PUBLIC  # what everybody knows besides
 
     @property
     def quasi_identifiers(self) -> tuple[ReleasedColumn, ...]:
@@ -325,16 +327,9 @@ def _describe(
     release: Release, dataset: Dataset, models: Sequence[Mapping[str, Any]], recoding: Recoding
 ) -> dict[str, Any]:
     """Return the public description; nothing in it is computed from the original beyond what the release shows."""
-    columns: dict[str, dict[str, Any]] = {}
-    for name in release.order:
-        column = release.columns.get(name)
-        if column is None:
-            columns[name] = {"role": Role.OTHER.value}
-            continue
-        columns[name] = {"role": column.role.value, "kind": column.kind.value}
-        if isinstance(column, CodedSets):
-            columns[name]["separator"] = column.separator
-        columns[name] |= recoding.public.get(name, {})
+    columns = describe_columns(release)
+    for name, more in recoding.public.items():
+        columns[name] |= more
     return {
         "format": FORMAT,
         "rows": release.n_rows,
@@ -342,6 +337,16 @@ def _describe(
         "columns": columns,
         "models": [dict(model) for model in models],
     }
+
+
+def describe_columns(release: Release) -> dict[str, dict[str, Any]]:
+    """Return role and kind of each column, as release.json shows them."""
+    described: dict[str, dict[str, Any]] = {name: {"role": Role.OTHER.value} for name in release.order}
+    for name, column in release.columns.items():
+        described[name] = {"role": column.role.value, "kind": column.kind.value}
+        if isinstance(column, CodedSets):
+            described[name]["separator"] = column.separator
+    return described
 
 
 def _check_released_columns(found: list[str], schema: Schema) -> None:

@@ -30,7 +30,7 @@ from sfumato.data.dataset import CodedSets, as_arrow
 from sfumato.data.encoding import is_list, is_text, value_type
 from sfumato.data.hierarchy import some
 from sfumato.data.reading import Source, read_columns, read_table
-from sfumato.data.release import FORMAT, Release, ReleasedColumn
+from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, OutputError
 from sfumato.progress import SILENT, Progress
@@ -75,13 +75,8 @@ def write_release(
 
 
 def _description(release: Release, missing: str) -> dict[str, Any]:
-    columns = {
-        name: {"role": column.role.value, "kind": column.kind.value}
-        if (column := release.columns.get(name)) is not None
-        else {"role": Role.OTHER.value}
-        for name in release.order
-    }
-    return {"format": FORMAT, "rows": release.n_rows, "columns": columns} | {**release.description, "missing": missing}
+    known = {"format": FORMAT, "rows": release.n_rows, "columns": describe_columns(release)}
+    return {**known, **release.description, "missing": missing}
 
 
 def _plain(value: Any) -> Any:
@@ -341,10 +336,7 @@ def atomic_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
     `overwrite`, and anything else that exists is not touched at all.
     """
     target = _resolved(target)
-    if os.path.lexists(target):
-        _refuse_what_is_no_run(target)
-        if not overwrite:
-            raise OutputError(f"The output folder {target} exists already.\nChoose another, or add --overwrite.")
+    _refuse_what_must_stay(target, overwrite=overwrite)
     temporary = _beside(target, "tmp")
     try:
         temporary.mkdir(mode=0o700)
@@ -352,7 +344,7 @@ def atomic_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
         raise _unwritable(target, error) from None
     try:
         yield temporary
-        _put_in_place(temporary, target)
+        _put_in_place(temporary, target, overwrite=overwrite)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError) and _is_about_writing(error):
@@ -408,7 +400,9 @@ def _beside(target: Path, what: str) -> Path:
     return target.with_name(f".{target.name}.{what}-{secrets.token_hex(6)}")
 
 
-def _refuse_what_is_no_run(target: Path) -> None:
+def _refuse_what_must_stay(target: Path, *, overwrite: bool) -> None:
+    if not os.path.lexists(target):
+        return
     if not target.is_dir():
         raise OutputError(f"The output folder {target} is a file.\nName a folder.")
     try:
@@ -420,14 +414,16 @@ def _refuse_what_is_no_run(target: Path) -> None:
             f"The output folder {target} exists already and is no run of sfumato, so it is never overwritten.\n"
             "Choose another folder."
         )
+    if not overwrite:
+        raise OutputError(f"The output folder {target} exists already.\nChoose another, or add --overwrite.")
 
 
-def _put_in_place(temporary: Path, target: Path) -> None:
+def _put_in_place(temporary: Path, target: Path, *, overwrite: bool) -> None:
     """Rename the new folder; an old one makes room first and is deleted last."""
-    if not os.path.lexists(target):
+    _refuse_what_must_stay(target, overwrite=overwrite)  # things may have changed since we began
+    if not target.exists():
         temporary.rename(target)
         return
-    _refuse_what_is_no_run(target)  # it may have changed since
     old = _beside(target, "old")
     target.rename(old)
     try:
