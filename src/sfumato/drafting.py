@@ -64,7 +64,7 @@ def draft(source: Source, folder: Path) -> tuple[str, tuple[Guess, ...]]:
 
 def _guess(name: str, codes: np.ndarray, labels: list[str], markers: list[str], found_type: object) -> Guess:
     known = [label for label in labels if label not in markers]
-    kind = infer_kind(known, found_type)  # type: ignore[arg-type]
+    kind = infer_kind(known, found_type)
     rows = max(codes.size, 1)
     unique = len(known) / rows
     separator = _set_separator(known)

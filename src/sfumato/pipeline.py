@@ -12,7 +12,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ import pyarrow as pa
 
 from sfumato import __version__
 from sfumato.anonymizers.base import Workplace, options_of
-from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode
+from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.reading import digest, read_columns, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
@@ -33,6 +34,7 @@ from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Policy, Verdict, describe
+from sfumato.models.linking import estimated_prior
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
@@ -80,7 +82,8 @@ def run_in_memory(
     clock = Clock()
     dataset, release, steps = _make_release(table, plan, seed, threads, progress, clock)
     with clock.time("audit"):
-        verdicts = judge(Release.from_table(release.table(), plan.schema), plan.policy, progress)
+        seen = replace(Release.from_table(release.table(), plan.schema), public=release.public)
+        verdicts = judge(seen, plan.policy, progress)
     _refuse_unless_all_hold(verdicts)
     with clock.time("measure"):
         measurements = measure_all(dataset, release, target=plan.measure.target, progress=progress)
@@ -113,7 +116,7 @@ def run_to_folder(
         with clock.time("write"):
             missing = plan.schema.missing[0] if plan.schema.missing else ""
             write_release(release, public, plan.release.format, missing=missing, progress=progress)
-            written = read_release(public, plan.schema)
+            written = replace(read_release(public, plan.schema), public=release.public)
         with clock.time("audit"):
             verdicts = judge(written, plan.policy, progress)
         _refuse_unless_all_hold(verdicts)
@@ -129,9 +132,8 @@ def run_to_folder(
 
 def audit_path(path: Path, plan: Plan, progress: Progress = SILENT) -> tuple[Verdict, ...]:
     """Judge a release folder, or a file of any tool, by the plan's requirements."""
-    return judge(
-        read_release(path, plan.schema, separator=plan.source.separator if plan.source else None), plan.policy, progress
-    )
+    release = _read_any(path, plan)
+    return judge(replace(release, public=_known_to_all(plan, path, progress)), plan.policy, progress)
 
 
 def measure_path(
@@ -140,8 +142,39 @@ def measure_path(
     """Measure a release folder, or a file of any tool, against the plan's source."""
     table, _ = _read_source(plan, progress, Clock())
     dataset = encode(table, plan.schema)
-    release = read_release(path, plan.schema, separator=plan.source.separator if plan.source else None)
+    release = replace(_read_any(path, plan), public=public_inputs_of(plan, dataset, progress))
     return measure_all(dataset, release, target=target or plan.measure.target, progress=progress)
+
+
+def _read_any(path: Path, plan: Plan) -> Release:
+    return read_release(path, plan.schema, separator=plan.source.separator if plan.source else None)
+
+
+def public_inputs_of(plan: Plan, dataset: Dataset, progress: Progress = SILENT) -> PublicInputs:
+    """Return what everybody knows besides a release: the knowledge table, and a prior, given or from the original."""
+    if plan.knowledge is None:
+        return NOTHING_PUBLIC
+    knowledge = plan.knowledge.read(progress)
+    if knowledge.weight is not None:
+        return PublicInputs(knowledge)
+    terms = [column for column in dataset.with_role(Role.QUASI_SENSITIVE) if isinstance(column, CodedSets)]
+    return PublicInputs(knowledge, estimated_prior(terms[0], knowledge)) if terms else PublicInputs(knowledge)
+
+
+def _known_to_all(plan: Plan, path: Path, progress: Progress) -> PublicInputs:
+    """Return the public inputs for an audit; an estimated prior comes from the run itself, else from the source."""
+    if plan.knowledge is None:
+        return NOTHING_PUBLIC
+    knowledge = plan.knowledge.read(progress)
+    if knowledge.weight is not None:
+        return PublicInputs(knowledge)
+    for folder in (path, path.parent):
+        if (folder / "private" / "run.json").is_file():
+            prior = read_facts(folder).get("prior")
+            if prior is not None and len(prior) == knowledge.n_labels:
+                return PublicInputs(knowledge, np.array(prior))
+    table, _ = _read_source(plan, progress, Clock())
+    return public_inputs_of(plan, encode(table, plan.schema), progress)
 
 
 def read_facts(run: Path) -> dict[str, Any]:
@@ -211,8 +244,12 @@ def _make_release(
         raise DataError("The table has columns but no rows.\nThere is nothing to publish.")
     if not dataset.quasi_identifiers:
         raise DataError("No column of the table is a quasi-identifier.\nGive at least one that role in the plan.")
+    with clock.time("knowledge"):
+        public = public_inputs_of(plan, dataset, progress)
     # Entropy from the system unless a seed is given; the seed itself is kept nowhere.
-    workplace = Workplace(rng=np.random.default_rng(seed), threads=threads or available_threads(), progress=progress)
+    workplace = Workplace(
+        rng=np.random.default_rng(seed), threads=threads or available_threads(), progress=progress, public=public
+    )
     recoding = Recoding()
     steps = []
     with use_threads(workplace.threads):
@@ -231,7 +268,10 @@ def _make_release(
     with clock.time("publish"):
         models = [describe(model) for model in plan.policy]
         release = publish(dataset, recoding, models, workplace.rng if plan.release.shuffle else None)
-    return dataset, release, steps
+    description = dict(release.description)
+    if plan.publish_prior and public.knowledge is not None and public.belief is not None:
+        description["prior"] = dict(zip(public.knowledge.labels, public.belief.tolist(), strict=True))
+    return dataset, replace(release, public=public, description=description), steps
 
 
 def _facts(
@@ -258,6 +298,7 @@ def _facts(
             for verdict in verdicts
         ],
         "measurements": [measurement.as_dict() for measurement in measurements],
+        "prior": release.public.prior.tolist() if release.public.prior is not None else None,
         "timings": clock.steps,
         "warnings": list(plan.warnings()),
         "versions": versions(),

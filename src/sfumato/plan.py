@@ -10,13 +10,17 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sfumato.anonymizers import ANONYMIZERS, default_anonymizer
 from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.builders import hierarchy_source
+from sfumato.data.knowledge import UNLINKED
+from sfumato.data.knowledge_reading import FROM_DATA, KnowledgeSource
 from sfumato.data.reading import Source
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
+from sfumato.data.writing import ReleaseFormat
 from sfumato.errors import InputError, PlanError, PolicyError, did_you_mean
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Policy, PrivacyModel
@@ -32,7 +36,7 @@ NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Rol
 class ReleaseOptions:
     """How the release is written."""
 
-    format: str = "csv"
+    format: ReleaseFormat = "csv"
     shuffle: bool = True
 
 
@@ -59,7 +63,9 @@ class Plan:
     schema: Schema
     policy: Policy
     source: Source | None = None
-    anonymizer: str | None = None  # None: chosen by what the columns offer
+    knowledge: KnowledgeSource | None = None
+    publish_prior: bool = False  # whether release.json shows a prior that was estimated from the data
+    anonymizer: str | None = None  # of quasi-identifiers; None: chosen by what the columns offer
     options: Mapping[str, Anonymizer] = field(default_factory=dict)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
     measure: MeasureOptions = field(default_factory=MeasureOptions)
@@ -101,12 +107,22 @@ class Plan:
         return _Parser(document, Path(base), "The plan").plan(None, None)
 
     def steps(self) -> tuple[Step, ...]:
-        """Return what will be done, in order."""
-        name, why = self.anonymizer, "chosen in the plan"
-        if name is None:
-            name, why = default_anonymizer(self.schema)
-        anonymizer = self.options.get(name) or ANONYMIZERS[name]()
-        return (Step(anonymizer=anonymizer, policy=self.policy, why=why),)
+        """Return what will be done, in order: quasi-identifiers first, then terms within the groups that result."""
+        terms = self.policy.of(*TermSuppression.aims_at)
+        classes = Policy(tuple(model for model in self.policy if model not in terms))
+        steps = []
+        if classes.requirements:
+            name, why = self.anonymizer, "chosen in the plan"
+            if name is None:
+                name, why = default_anonymizer(self.schema, with_terms=bool(terms))
+            steps.append(Step(anonymizer=self._with_options(name), policy=classes, why=why))
+        if terms:
+            why = "terms are removed within groups of equal quasi-identifiers"
+            steps.append(Step(anonymizer=self._with_options(TermSuppression.name), policy=Policy(terms), why=why))
+        return tuple(steps)
+
+    def _with_options(self, name: str) -> Anonymizer:
+        return self.options.get(name) or ANONYMIZERS[name]()
 
     def warnings(self) -> tuple[str, ...]:
         """Return what is allowed but deserves a second look."""
@@ -141,7 +157,7 @@ class _Parser:
         self.problems: list[str] = []
 
     def plan(self, path: Path | None, sha256: str | None) -> Plan:
-        known = ("source", "columns", "require", "anonymizers", "release", "measure")
+        known = ("source", "columns", "knowledge", "require", "anonymizers", "release", "measure")
         self._known_keys(self.document, known, "the plan")
         missing = self._missing()
         schema = self._schema(missing)
@@ -150,6 +166,8 @@ class _Parser:
             schema=schema,
             policy=Policy(tuple(requirements)),
             source=self._source(missing),
+            knowledge=self._knowledge(),
+            publish_prior=self._flag(self._table("knowledge"), "publish_prior", False, "[knowledge]"),
             anonymizer=self._one_anonymizer(chosen),
             options=self._options(),
             release=self._release(),
@@ -294,7 +312,7 @@ class _Parser:
         for position, table in enumerate(given, start=1):
             if not isinstance(table, Mapping):
                 if isinstance(table, tuple(PRIVACY_MODELS.values())):
-                    requirements.append(table)
+                    requirements.append(cast(PrivacyModel, table))
                 else:
                     self.problems.append(f"requirement {position} must be a table or a model, not {_kind_of(table)}.")
                 continue
@@ -302,7 +320,7 @@ class _Parser:
             if "model" not in table:
                 self.problems.append(f"requirement {position} has no model. Known: {_names(PRIVACY_MODELS)}.")
             anonymizer = self._choice(table, "anonymizer", list(ANONYMIZERS), f"requirement {position}")
-            if anonymizer:
+            if anonymizer and anonymizer != TermSuppression.name:
                 chosen.append(anonymizer)
             if name:
                 model = self._build(
@@ -349,14 +367,43 @@ class _Parser:
                 options |= {name: made} if made is not None else {}
         return options
 
+    def _flag(self, table: Mapping[str, Any], key: str, default: bool, where: str) -> bool:
+        value = table.get(key, default)
+        if not isinstance(value, bool):
+            self.problems.append(f"{where} {key} must be true or false, not {_kind_of(value)}.")
+        return bool(value)
+
+    def _knowledge(self) -> KnowledgeSource | None:
+        table = self._table("knowledge")
+        if not table:
+            return None
+        self._known_keys(
+            table, ("path", "label", "terms", "separator", "prior", "unlinked", "publish_prior"), "[knowledge]"
+        )
+        path, label, terms, separator, prior = (
+            self._text(table, key, "[knowledge]") for key in ("path", "label", "terms", "separator", "prior")
+        )
+        needed = [key for key in ("path", "label", "terms") if key not in table]
+        if needed:
+            self.problems.append(f"[knowledge] needs {_names(needed)}.")
+        unlinked = self._choice(table, "unlinked", UNLINKED, "[knowledge]")
+        if path is None or label is None or terms is None:
+            return None
+        return KnowledgeSource(
+            path=self.base / path,
+            label=label,
+            terms=terms,
+            separator=separator,
+            prior=prior or FROM_DATA,
+            unlinked=unlinked or "linked",
+        )
+
     def _release(self) -> ReleaseOptions:
         table = self._table("release")
         self._known_keys(table, ("format", "shuffle"), "[release]")
-        shuffle = table.get("shuffle", True)
-        if not isinstance(shuffle, bool):
-            self.problems.append(f"[release] shuffle must be true or false, not {_kind_of(shuffle)}.")
         return ReleaseOptions(
-            format=self._choice(table, "format", FORMATS, "[release]") or "csv", shuffle=bool(shuffle)
+            format=cast(ReleaseFormat, self._choice(table, "format", FORMATS, "[release]") or "csv"),
+            shuffle=self._flag(table, "shuffle", True, "[release]"),
         )
 
     def _measure(self, schema: Schema) -> MeasureOptions:
@@ -383,15 +430,19 @@ class _Parser:
                         f"requirement {model.name} names the column {name!r}, which the plan does not declare."
                         f"{did_you_mean(name, schema.columns)}"
                     )
-                elif spec.role is not Role.SENSITIVE:
+                elif spec.role is not model.judged_role:
                     self.problems.append(
                         f"requirement {model.name} names the column {name!r}, whose role is {spec.role.value}. "
-                        "It must be sensitive."
+                        f"It must be {model.judged_role.value}."
                     )
                 elif getattr(model, "distance", None) == "hierarchical" and spec.hierarchy is None:
                     self.problems.append(
                         f"requirement {model.name} needs a hierarchy for column {name!r}. Add one to [columns.{name}]."
                     )
+        if plan.knowledge is None and plan.policy.of(*TermSuppression.aims_at):
+            self.problems.append(
+                "it judges quasi-sensitive columns, which needs public knowledge: [knowledge] path, label, terms."
+            )
         judged = {name for model in plan.policy for name in model.judged_columns}
         for role in NEED_A_REQUIREMENT:
             for name in schema.named(role):

@@ -5,13 +5,21 @@ from __future__ import annotations
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.mondrian import Mondrian
+from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.schema import Role, Schema
 
-ANONYMIZERS: dict[str, type[Anonymizer]] = {anonymizer.name: anonymizer for anonymizer in (LocalRecoding, Mondrian)}
+ANONYMIZERS: dict[str, type[Anonymizer]] = {
+    anonymizer.name: anonymizer for anonymizer in (LocalRecoding, Mondrian, TermSuppression)
+}
 
 
-def default_anonymizer(schema: Schema) -> tuple[str, str]:
-    """Return the anonymizer for the classic models, and why: labels of hierarchies where there are any, else ranges."""
+def default_anonymizer(schema: Schema, *, with_terms: bool = False) -> tuple[str, str]:
+    """Return the anonymizer of quasi-identifiers, and why: labels of hierarchies where there are any, else ranges.
+
+    Before terms are removed (`with_terms`) it is always the one whose groups can be merged again.
+    """
+    if with_terms:
+        return Mondrian.name, "terms are removed afterwards, and its groups can be merged where that fails"
     quasi_identifiers = [spec for spec in schema if spec.role is Role.QUASI_IDENTIFIER]
     bare = [spec.name for spec in quasi_identifiers if spec.hierarchy is None]
     if bare or schema.rest is Role.QUASI_IDENTIFIER:

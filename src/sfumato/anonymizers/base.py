@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sfumato.data.dataset import Dataset
+from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Recoding
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.progress import SILENT, Progress
@@ -15,11 +16,12 @@ from sfumato.progress import SILENT, Progress
 
 @dataclass(frozen=True)
 class Workplace:
-    """What an anonymizer may use besides its input: randomness, threads, and somebody who watches."""
+    """What an anonymizer may use besides its input."""
 
     rng: np.random.Generator = field(default_factory=np.random.default_rng)  # from the system's entropy unless seeded
     threads: int = 1
     progress: Progress = SILENT
+    public: PublicInputs = NOTHING_PUBLIC  # what everybody knows: knowledge table and prior
 
 
 class Anonymizer(Protocol):

@@ -75,7 +75,7 @@ def refuse_hopeless(asked: Asked) -> None:
             f"k-anonymity asks for classes of at least {conditions.k:,} rows; the table has {rows:,}.\n"
             "Lower k, or gather more rows."
         )
-    failing = first_failing(conditions, conditions.reference, rows)
+    failing = first_failing(conditions, 0, conditions.table.shape[0], conditions.reference, rows)
     if failing >= 0:
         model = asked.models[failing]
         values = int(np.count_nonzero(_counts(conditions, int(failing))))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -91,7 +92,7 @@ class Mondrian:
         columns, class_of = publish(dataset, groups, self)
         facts = {
             "classes": int(class_of.max(initial=-1)) + 1,
-            "groups": groups.start.size - 1,
+            "groups": groups.n_groups,
             "rounds": groups.rounds,
             "cuts": groups.parent.size // 2,
         }
@@ -100,21 +101,22 @@ class Mondrian:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of rows, and the tree of cuts that made them. Sizes: n rows that take part, g groups, t nodes.
+    """Groups of rows, and the tree of cuts that made them. Sizes: n rows, c combinations, g groups, t nodes.
 
     Node 0 is the whole table; a node that was cut has two nodes below it, both with higher numbers.
     """
 
-    order: Integers  # (n,): rows, group after group
-    start: Integers  # (g + 1,)
+    group_of: Codes  # (n,): each row's group, -1 where the row takes no part
+    some_row: Integers  # (c,): one row of each combination of quasi-identifiers in each group, group after group
+    start: Integers  # (g + 1,): the rows of group i are some_row[start[i]:start[i + 1]] and others like them
     node_of: Integers  # (g,): each group's node
     parent: Integers  # (t,): the node that a node was cut from, -1 for the whole table
     rounds: int
 
     @property
-    def group_of(self) -> Integers:
-        """The group of each entry of `order`, shape (n,)."""
-        return np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return self.start.size - 1
 
 
 def split(
@@ -129,34 +131,50 @@ def split(
 
     The whole table must satisfy both; `asked` is about the same rows.
     """
-    rows = np.arange(dataset.n_rows) if rows is None else rows
-    columns = [replace(column, codes=column.codes[rows]) for column in _quasi_identifiers(dataset)]
-    if not rows.size:
-        none = np.empty(0, dtype=np.int64)
-        return Groups(none, np.zeros(1, dtype=np.int64), none, none, 0)
-    items = _items(columns, asked, rows, together=options.strict)
-    table = _table(columns, items, options)
-    threads = max(workplace.threads, 1)
-    stage = workplace.progress.stage("mondrian", total=rows.size)
+    columns = _quasi_identifiers(dataset)
+    if rows is not None:
+        columns = tuple(replace(column, codes=column.codes[rows]) for column in columns)
+    n_rows = dataset.n_rows if rows is None else rows.size
+    stage = workplace.progress.stage("mondrian", total=n_rows)
     try:
-        with ThreadPoolExecutor(threads) as pool:
-            rule = BEST if options.cut == "loss" else WIDEST
-            growth = _Growth(table, items, asked.conditions, rule, pool, threads)
-            singles = asked.conditions.size_only and asked.conditions.k == 1  # nothing is lost in the end
-            if rule == BEST and options.lookahead > 1 and not singles:
-                groups = growth.run()
-                size = -(-table.weight.size // (groups.start.size - 1))
-                growth.look_ahead(options.lookahead, min(FOLLOWED * size, table.weight.size))
-            return growth.run(check, stage.advance)
+        groups = _split(columns, n_rows, asked, options, max(workplace.threads, 1), check, stage.advance)
     finally:
         stage.done()
+    if rows is None:
+        return groups
+    group_of = np.full(dataset.n_rows, -1, dtype=np.int32)
+    group_of[rows] = groups.group_of
+    return replace(groups, group_of=group_of, some_row=rows[groups.some_row])
+
+
+def _split(
+    columns: Sequence[CodedColumn],
+    n_rows: int,
+    asked: Asked,
+    options: Mondrian,
+    threads: int,
+    check: Check | None,
+    advance: Callable[[float], None],
+) -> Groups:
+    none = np.empty(0, dtype=np.int64)
+    if not n_rows:
+        return Groups(none.astype(np.int32), none, np.zeros(1, dtype=np.int64), none, none, 0)
+    items = _items(columns, asked, n_rows, together=options.strict)
+    rule = BEST if options.cut == "loss" else WIDEST
+    nothing_to_gain = asked.conditions.size_only and asked.conditions.k == 1  # each combination will be a group
+    with ThreadPoolExecutor(threads) as pool:
+        growth = _Growth(_table(columns, items, options), items, asked.conditions, rule, pool, threads)
+        if rule == BEST and options.lookahead > 1 and not nothing_to_gain:
+            n_groups = growth.run(None, lambda rows: None).n_groups
+            growth.look_ahead(options.lookahead, min(FOLLOWED * items.weight.size // n_groups, items.weight.size))
+        return growth.run(check, advance)
 
 
 def _quasi_identifiers(dataset: Dataset) -> tuple[CodedColumn, ...]:
     sets = [column.name for column in dataset.with_role(Role.QUASI_IDENTIFIER) if isinstance(column, CodedSets)]
     if sets:
         raise DataError(
-            f"Mondrian cuts columns of single values; these quasi-identifiers hold sets: {', '.join(map(repr, sets))}.\n"
+            f"Mondrian cuts columns of single values; these quasi-identifiers hold sets: {', '.join(sets)}.\n"
             "Give them another role, or publish one column for each member."
         )
     return dataset.quasi_identifiers
@@ -167,35 +185,44 @@ class _Items:
     """What is cut: distinct combinations of quasi-identifiers, or single rows. Sizes: c items, n rows."""
 
     codes: Codes  # (c, q), in ascending order
-    start: Integers  # (c + 1,): item i is the rows rows[start[i]:start[i + 1]]
-    rows: Integers  # (n,)
+    weight: Integers  # (c,): how many rows each is
+    item_of: NDArray[np.integer]  # (n,)
     share_start: Integers  # (c + 1,)
     shares: Integers  # (s, 2): cells of a histogram of sensitive values, and how many rows each item has in them
 
+    @cached_property
+    def rows(self) -> Integers:
+        """The rows, item after item, shape (n,)."""
+        return np.argsort(self.item_of, kind="stable")
+
+    @cached_property
+    def end(self) -> Integers:
+        """Where each item's rows end, shape (c,)."""
+        return np.cumsum(self.weight)
+
     def rows_of(self, items: Integers) -> Integers:
         """Return the rows of some items, item after item."""
-        return self.rows[_ranges(self.start[items], self.start[items + 1])]
+        return self.rows[_ranges(self.end[items] - self.weight[items], self.end[items])]
 
 
-def _items(columns: Sequence[CodedColumn], asked: Asked, rows: Integers, *, together: bool) -> _Items:
-    cells = distinct_rows(columns, rows.size)
-    n_columns = asked.cell_of.shape[0]
-    if not together:
-        order = np.lexsort(
-            (*asked.cell_of, cells.cell_of)
-        )  # among equal rows, sensitive values rather than row numbers
-        single = np.arange(rows.size + 1)
-        shares = np.ones((rows.size * n_columns, 2), dtype=np.int64)
-        shares[:, 0] = asked.cell_of[:, order].T.ravel()
-        return _Items(cells.codes[cells.cell_of[order]], single, rows[order], single * n_columns, shares)
-    order = np.argsort(cells.cell_of, kind="stable")
-    start = np.concatenate([[0], np.cumsum(cells.weight)])
-    width = asked.conditions.cells
-    pairs = [cells.cell_of.astype(np.int64) * width + column for column in asked.cell_of]
-    pair, count = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *pairs]), return_counts=True)
-    shares = np.stack([pair % max(width, 1), count], axis=1)
-    share_start = np.searchsorted(pair, np.arange(cells.weight.size + 1) * width)
-    return _Items(cells.codes, start, rows[order], share_start, shares)
+def _items(columns: Sequence[CodedColumn], asked: Asked, n_rows: int, *, together: bool) -> _Items:
+    cells = distinct_rows(columns, n_rows)
+    n_columns, width = asked.cell_of.shape[0], asked.conditions.cells
+    if together:
+        pairs = [cells.cell_of.astype(np.int64) * width + column for column in asked.cell_of]
+        pair, count = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *pairs]), return_counts=True)
+        shares = np.stack([pair % max(width, 1), count], axis=1)
+        share_start = np.searchsorted(pair, np.arange(cells.weight.size + 1) * width)
+        return _Items(cells.codes, cells.weight, cells.cell_of, share_start, shares)
+    # Equal rows stand in the order of their sensitive values, so that which of them are divided depends on row numbers
+    # only where it makes no difference.
+    order = np.lexsort((*asked.cell_of, cells.cell_of))
+    item_of = np.empty(n_rows, dtype=np.int64)
+    item_of[order] = np.arange(n_rows)
+    shares = np.ones((n_rows * n_columns, 2), dtype=np.int64)
+    shares[:, 0] = asked.cell_of[:, order].T.ravel()
+    one = np.ones(n_rows, dtype=np.int64)
+    return _Items(cells.codes[cells.cell_of[order]], one, item_of, np.arange(n_rows + 1) * n_columns, shares)
 
 
 def _measure(column: CodedColumn, options: Mondrian) -> int:
@@ -213,22 +240,21 @@ def _table(columns: Sequence[CodedColumn], items: _Items, options: Mondrian) -> 
     for position, column in enumerate(columns):
         measure = _measure(column, options)
         n_values = len(column.labels)
-        by_node = column.kind is Kind.CATEGORY and column.tree is None
         code = np.arange(n_values)
         node, value = np.stack([code, code, np.full(n_values, -1)], axis=1), np.zeros(n_values)
         if measure == RANGE:
             value = _positions(column)
         elif column.tree is not None:
-            by_node = options.categories == "hierarchy"
             parent = np.where(column.tree.parent >= 0, column.tree.parent + first_node, -1)
             node, value = np.stack([column.tree.first, column.tree.last, parent], axis=1), column.node_loss()
+        by_node = measure != RANGE and options.categories == "hierarchy"
         attribute[position] = first_node, n_values, measure, by_node
         nodes.append(node.astype(np.int64))
         values.append(value)
         first_node += value.size
     return Table(
         codes=np.ascontiguousarray(items.codes, dtype=np.int32),
-        weight=np.diff(items.start),
+        weight=items.weight.astype(np.int64),
         share_start=items.share_start.astype(np.int64),
         shares=items.shares,
         attribute=attribute,
@@ -270,7 +296,7 @@ class _Growth:
         self.lookahead, self.follow = lookahead, follow
         self.desks: list[Desk] = [make_desk(self.table, self.conditions.cells, follow) for _ in range(self.threads)]
 
-    def run(self, check: Check | None = None, advance: Callable[[float], None] = lambda rows: None) -> Groups:
+    def run(self, check: Check | None, advance: Callable[[float], None]) -> Groups:
         """Cut until no part can be cut any more; `advance` is told how many rows are settled."""
         self.lists, self.check = self.sorted.copy(), check
         parts, nodes = np.array([[0, self.lists.shape[1]]], dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -293,10 +319,15 @@ class _Growth:
             rounds += 1
         found = np.concatenate(final_parts)
         by_place = np.argsort(found[:, 0])
-        weight = np.add.reduceat(self.table.weight[self.lists[-1]], found[by_place, 0])
+        start = np.append(found[by_place, 0], self.lists.shape[1])
+        group_of = np.empty(self.lists.shape[1], dtype=np.int32)  # of each item
+        group_of[self.lists[-1]] = np.repeat(np.arange(by_place.size), np.diff(start))
+        some_row = np.empty(group_of.size, dtype=np.int64)
+        some_row[self.items.item_of] = np.arange(self.items.item_of.size)
         return Groups(
-            order=self.items.rows_of(self.lists[-1].astype(np.int64)),
-            start=np.concatenate([[0], np.cumsum(weight)]),
+            group_of=group_of[self.items.item_of],
+            some_row=some_row[self.lists[-1]],
+            start=start,
             node_of=np.concatenate(final_nodes)[by_place],
             parent=np.concatenate(parent),
             rounds=rounds,
@@ -304,7 +335,8 @@ class _Growth:
 
     def _members(self, parts: Integers) -> Integers:
         """Return the items of some parts, part after part."""
-        return self.lists[-1][_ranges(parts[:, 0], parts[:, 1])].astype(np.int64)
+        members: NDArray[np.int32] = self.lists[-1][_ranges(parts[:, 0], parts[:, 1])]
+        return members.astype(np.int64)
 
     def _choose(self, parts: Integers, rule: int) -> tuple[Integers, NDArray[np.bool_]]:
         """Return a cut of each part, shape (p, 3), and whether there is one."""
@@ -386,7 +418,7 @@ class _Growth:
         spare = np.empty(self.lists.shape[1], dtype=np.int32)
 
         def work(thread: int) -> None:
-            divide(self.table, self.lists, parts, cuts, self.desks[thread].side, spare, middle, thread, self.threads)
+            divide(self.table.codes, self.lists, parts, cuts, self.desks[thread].side, spare, middle, thread, self.threads)
 
         self._each(work)
         return middle
@@ -407,25 +439,23 @@ def _ranges(first: Integers, last: Integers) -> Integers:
 
 def publish(dataset: Dataset, groups: Groups, options: Mondrian) -> tuple[dict[str, Labelled], Codes]:
     """Return the published quasi-identifiers and each row's class; rows that take no part have class -1."""
-    group_of = groups.group_of
     columns: dict[str, Labelled] = {}
-    class_of_group = np.zeros(groups.start.size - 1, dtype=np.int64)
+    class_of = np.zeros(groups.n_groups, dtype=np.int64)  # of each group
     for column in _quasi_identifiers(dataset):
-        label_of, labels = _label_groups(column, groups, group_of, options)
-        codes = np.zeros(dataset.n_rows, dtype=np.int32)
-        codes[groups.order] = label_of[group_of]
-        columns[column.name] = Labelled(codes, labels)
-        _, class_of_group = np.unique(class_of_group * len(labels) + label_of, return_inverse=True)
-    class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
-    class_of[groups.order] = class_of_group[group_of]
-    return columns, class_of
+        label_of, labels = _label_groups(column, groups, options)
+        columns[column.name] = Labelled(_to_rows(label_of, groups, 0), labels)
+        class_of = np.unique(class_of * len(labels) + label_of, return_inverse=True)[1]
+    return columns, _to_rows(class_of, groups, -1)
 
 
-def _label_groups(
-    column: CodedColumn, groups: Groups, group_of: Integers, options: Mondrian
-) -> tuple[Integers, tuple[str, ...]]:
+def _to_rows(of_group: Integers, groups: Groups, otherwise: int) -> Codes:
+    """Return what each row's group has; `otherwise` where a row takes no part."""
+    return np.append(of_group, otherwise).astype(np.int32)[groups.group_of]  # group -1 is the last entry
+
+
+def _label_groups(column: CodedColumn, groups: Groups, options: Mondrian) -> tuple[Integers, tuple[str, ...]]:
     """Return the label of each group, as a number, and the labels."""
-    codes = column.codes[groups.order]
+    codes = column.codes[groups.some_row]
     low, high = (
         extreme.reduceat(codes, groups.start[:-1]).astype(np.int64) if codes.size else np.empty(0, dtype=np.int64)
         for extreme in (np.minimum, np.maximum)
@@ -438,7 +468,7 @@ def _label_groups(
         number: dict[tuple[int, ...], int] = {}
         extent[several] = [
             n_values**2 + number.setdefault(values, len(number))
-            for values in _values_in(several, codes, group_of, n_values)
+            for values in _values_in(several, codes, groups.start, n_values)
         ]
         sets = list(number)
     found, extent_of = np.unique(extent, return_inverse=True)
@@ -454,15 +484,13 @@ def _label_groups(
     return np.array([code_of[text] for text in texts], dtype=np.int64)[extent_of], tuple(code_of)
 
 
-def _values_in(chosen: Integers, codes: Codes, group_of: Integers, n_values: int) -> list[tuple[int, ...]]:
-    """Return the codes that occur in each of some groups, in order."""
-    is_chosen = np.zeros(int(group_of[-1]) + 1 if group_of.size else 0, dtype=np.bool_)
-    is_chosen[chosen] = True
-    there = is_chosen[group_of]
-    pairs = np.unique(group_of[there] * n_values + codes[there])
+def _values_in(chosen: Integers, codes: Codes, start: Integers, n_values: int) -> list[tuple[int, ...]]:
+    """Return the codes that occur in each of some groups, in order; a group is an interval of `codes`."""
+    first, last = start[chosen], start[chosen + 1]
+    pairs = np.unique(np.repeat(np.arange(chosen.size), last - first) * n_values + codes[_ranges(first, last)])
     values = (pairs % n_values).tolist()
-    end = np.searchsorted(pairs // n_values, chosen, side="right").tolist()
-    return [tuple(values[first:last]) for first, last in zip([0, *end], end, strict=False)]
+    end = np.searchsorted(pairs, (np.arange(chosen.size) + 1) * n_values).tolist()
+    return [tuple(values[low:high]) for low, high in zip([0, *end], end, strict=False)]
 
 
 def _text(column: CodedColumn, low: int, high: int) -> str:

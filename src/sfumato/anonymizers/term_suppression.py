@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -53,56 +53,69 @@ class TermSuppression:
                 f"term-suppression: time_limit was given as {limit!r}.\nGive seconds, more than 0, or leave it out."
             )
 
-    def anonymize(
-        self,
-        dataset: Dataset,
-        policy: Policy,
-        before: Recoding,
-        workplace: Workplace,
-        knowledge: Knowledge | None = None,
-        prior: NDArray[np.float64] | None = None,
-    ) -> Recoding:
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the terms that had to go.
 
-        Groups are those of the step before, or rows with equal quasi-identifiers. The prior is the one given, else
-        that of the knowledge table, else what the original terms tell.
+        Groups are those of the step before, or rows with equal quasi-identifiers; a group that cannot be made safe is
+        merged with its sibling when the step before split them. The prior is the public one, else what the terms tell.
         """
+        knowledge = workplace.public.knowledge
         if knowledge is None:
             raise DataError(
                 "term-suppression was asked for without a knowledge table, which says which labels terms lead to.\n"
                 "Name one under [knowledge] in the plan."
             )
-        class_of = before.class_of
+        asked: list[QSDiversity | QSCloseness] = [*policy.of(QSDiversity), *policy.of(QSCloseness)]
+        for model in policy.of(QSDiversity):
+            model.check_reachable(knowledge)
+        recoding = replace(before, facts={})
+        for name in dict.fromkeys(model.column for model in asked):
+            its_own = [model for model in asked if model.column == name]
+            recoding = self._suppress(name, its_own, dataset, recoding, workplace)
+        return recoding
+
+    def _suppress(
+        self,
+        name: str,
+        requirements: list[QSDiversity | QSCloseness],
+        dataset: Dataset,
+        before: Recoding,
+        workplace: Workplace,
+    ) -> Recoding:
+        """Return a recoding with one column of terms made safe."""
+        sets = before.columns.get(name, dataset.columns.get(name))
+        if not isinstance(sets, CodedSets):
+            raise DataError(
+                f"Terms were to be removed from column {name!r}, but it is no column of sets.\n"
+                'Say kind = "set" in the plan, and how its members are separated.'
+            )
+        tree = before.tree if self.search == "exact" else None
+        class_of = tree.node_of if tree is not None else before.class_of
         if class_of is None:
             class_of = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
-        kept = before.keep_row if before.keep_row is not None else np.ones(dataset.n_rows, dtype=np.bool_)
-        columns: dict[str, Labelled | CodedSets] = {}
-        facts: dict[str, Any] = {}
-        asked: list[QSDiversity | QSCloseness] = [*policy.of(QSDiversity), *policy.of(QSCloseness)]
-        for name in dict.fromkeys(model.column for model in asked):
-            sets = before.columns.get(name, dataset.columns.get(name))
-            if not isinstance(sets, CodedSets):
-                raise DataError(
-                    f"Terms were to be removed from column {name!r}, but it is no column of sets.\n"
-                    'Say kind = "set" in the plan, and how its members are separated.'
-                )
-            requirements = [model for model in asked if model.column == name]
-            result = suppress_terms(
-                sets,
-                class_of,
-                knowledge,
-                prior if prior is not None else knowledge.weight,
-                requirements,
-                keep_row=kept,
-                search=self.search,
-                node_budget=self.node_budget,
-                time_limit=self.time_limit,
-                workplace=workplace,
-            )
-            result.require_safe(requirements)
-            columns[name] = result.sets
-            facts[name] = result.facts
-        return before.with_columns(columns, facts={**before.facts, self.name: facts}, class_of=class_of)
+        assert workplace.public.knowledge is not None
+        result = suppress_terms(
+            sets,
+            class_of,
+            workplace.public.knowledge,
+            workplace.public.belief,
+            requirements,
+            keep_row=before.keep_row,
+            parent=tree.parent if tree is not None else None,
+            search=self.search,
+            node_budget=self.node_budget,
+            time_limit=self.time_limit,
+            workplace=workplace,
+        )
+        result.require_safe(requirements)
+        columns: dict[str, Labelled | CodedSets] = {name: result.sets}
+        classes = result.class_of
+        if tree is not None and result.node_of is not None:
+            labels, classes = tree.publish(result.node_of)
+            columns |= labels
+            tree = replace(tree, node_of=result.node_of)
+        facts = {**before.facts, name: result.facts}
+        return before.with_columns(columns, facts=facts, class_of=classes, tree=tree)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -143,7 +156,7 @@ def _asked(model: QSDiversity | QSCloseness) -> str:
 
 def suppress_terms(
     sets: CodedSets,
-    class_of: Codes,
+    class_of: NDArray[Any],
     knowledge: Knowledge,
     prior: NDArray[np.float64] | None,
     requirements: Sequence[QSDiversity | QSCloseness],

@@ -17,6 +17,7 @@ import codecs
 import csv
 import hashlib
 import io
+import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -180,7 +181,8 @@ def _check_exists(path: Path) -> None:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else "the system refuses it"
+    number = error.errno if isinstance(error, OSError) else None
+    reason = os.strerror(number) if number is not None else "the system refuses it"
     return DataError(f"{path} was asked for as a table, but cannot be read: {reason}.\nCheck its path and permissions.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,16 @@ class Labelled:
 
 
 @dataclass(frozen=True, eq=False)
+class SplitTree:
+    """How groups came about by splitting, so that a later step can merge them again. Sizes: n rows, t nodes."""
+
+    node_of: NDArray[np.int64]  # (n,): the node that each row ended in, -1 where it takes no part
+    parent: NDArray[np.int64]  # (t,): -1 for the whole table
+    # Given a node for each row, (n,): the labels of the quasi-identifiers and the classes when each node is one group.
+    publish: Callable[[NDArray[np.int64]], tuple[dict[str, Labelled], Codes]]
+
+
+@dataclass(frozen=True, eq=False)
 class Recoding:
     """New columns for those that change; everything else is published as it is.
 
@@ -30,6 +40,7 @@ class Recoding:
     columns: Mapping[str, Labelled | CodedSets] = field(default_factory=dict)
     keep_row: NDArray[np.bool_] | None = None  # (n,); None keeps all
     class_of: Codes | None = None  # (n,): rows that are published with equal quasi-identifiers, when a step knows it
+    tree: SplitTree | None = None  # how classes came about, when they were split
     facts: Mapping[str, Any] = field(default_factory=dict)  # what the anonymizer has to say, for the holder's report
     public: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by column: what release.json shall add
 

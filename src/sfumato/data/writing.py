@@ -356,14 +356,15 @@ def atomic_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
 def atomic_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
     """Yield a path beside the target; the file written there takes the target's name when all went well."""
     target = _resolved(target)
-    if target.is_dir():
+    exists = os.path.exists(target)  # noqa: PTH110 - unlike its sibling, this one does not mind permissions
+    if exists and target.is_dir():
         raise OutputError(f"The output file {target} is a folder.\nName a file.")
-    if target.exists() and not overwrite:
+    if exists and not overwrite:
         raise OutputError(f"The output file {target} exists already.\nChoose another, or allow to overwrite it.")
     temporary = _beside(target, "tmp")
     try:
         temporary.touch(mode=0o600)
-        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        temporary.chmod(target.stat().st_mode & 0o777 if exists else 0o666 & ~_umask())
     except OSError as error:
         raise _unwritable(target, error) from None
     try:

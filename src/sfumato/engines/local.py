@@ -16,7 +16,7 @@ from sfumato.errors import PolicyError
 def available_threads() -> int:
     """Return how many threads can run side by side here."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(usable, numba.config.NUMBA_NUM_THREADS))
+    return max(1, min(usable, int(numba.config.NUMBA_NUM_THREADS)))
 
 
 @contextmanager

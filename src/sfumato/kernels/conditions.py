@@ -150,85 +150,81 @@ def _edges(condition: Condition, values: int) -> tuple[int, list[tuple[int, int,
 @kernel
 def holds(conditions, histogram, size):
     """Return whether a group of `size` rows with this histogram passes.  (v,) -> bool."""
-    return size >= conditions.k and first_failing(conditions, histogram, size) < 0
+    return size >= conditions.k and first_failing(conditions, 0, conditions.table.shape[0], histogram, size) < 0
 
 
 @kernel
-def first_failing(conditions, histogram, size):
-    """Return the first condition that a group of at least one row fails, k aside; -1 when there is none."""
-    for i in range(conditions.table.shape[0]):
-        if not holds_one(conditions, i, histogram, size):
-            return i
+def first_failing(conditions, low, high, histogram, size):
+    """Return the first of the conditions low to high - 1 that a group of at least one row fails, k aside; else -1."""
+    table = conditions.table
+    for i in range(low, high):
+        kind = table[i, KIND]
+        first = table[i, FIRST]
+        last = table[i, LAST]
+        whole = table[i, WHOLE]
+        exact = table[i, EXACT] == 1
+        a = conditions.bound[i, 0]
+        b = conditions.bound[i, 1]
+        if kind >= EQUAL:
+            rows = conditions.rows
+            if size == rows:
+                continue  # the whole table is at distance zero, whatever the margin
+            # All sums are the distance times scale, group size and table size: whole numbers.
+            keep = 1.0 if kind == ORDERED else 0.0  # whether masses add up from edge to edge
+            distance = 0.0
+            mass = 0.0
+            for edge in range(table[i, EDGE_FIRST], table[i, EDGE_LAST]):
+                mass *= keep
+                for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
+                    mass += float(histogram[cell]) * rows - float(conditions.reference[cell]) * size
+                distance += conditions.edges[edge, 2] * abs(mass)
+            unit = float(size) * rows * table[i, SCALE]
+            if b * distance > (a if exact else a - MARGIN * b) * unit:
+                return i
+            continue
+        distinct = 0
+        largest = np.int64(0)
+        even = True
+        for cell in range(first, last):
+            count = histogram[cell]
+            if count > 0:
+                even = even and (distinct == 0 or count == largest)
+                largest = max(largest, count)
+                distinct += 1
+        if kind == DISTINCT:
+            if distinct < whole:
+                return i
+        elif kind == ENTROPY:
+            if not (even and distinct == whole):
+                total = 0.0
+                for cell in range(first, last):
+                    count = histogram[cell]
+                    if count > 1:
+                        total += count * math.log(count)
+                if math.log(size) - total / size < a + MARGIN:
+                    return i
+        elif kind == FREQUENCY:
+            if a * largest > b * size * (1.0 if exact else 1.0 - MARGIN):
+                return i
+        else:
+            tail = size
+            count = largest
+            skip = whole - 1  # the l - 1 largest counts do not belong to the tail
+            while skip > 0 and count > 0:
+                # One pass for each different count: how many values have it, and which count is next.
+                ties = 0
+                below = np.int64(0)
+                for cell in range(first, last):
+                    if histogram[cell] == count:
+                        ties += 1
+                    elif histogram[cell] < count:
+                        below = max(below, histogram[cell])
+                tail -= count * min(ties, skip)
+                skip -= ties
+                count = below
+            if b * largest >= a * tail * (1.0 if exact else 1.0 - MARGIN):
+                return i
     return -1
-
-
-@kernel
-def holds_one(conditions, i, histogram, size):
-    """Return whether a group of at least one row passes one of the conditions."""
-    kind = conditions.table[i, KIND]
-    first = conditions.table[i, FIRST]
-    last = conditions.table[i, LAST]
-    if kind >= EQUAL:
-        return _close(conditions, i, histogram, size)
-    distinct = 0
-    largest = smallest = np.int64(0)  # over the values that occur
-    for cell in range(first, last):
-        if histogram[cell] > 0:
-            largest = max(largest, histogram[cell])
-            smallest = min(smallest, histogram[cell]) if distinct else histogram[cell]
-            distinct += 1
-    whole = conditions.table[i, WHOLE]
-    if kind == DISTINCT:
-        return distinct >= whole
-    a = conditions.bound[i, 0]
-    b = conditions.bound[i, 1]
-    if kind == ENTROPY:
-        if largest == smallest and distinct == whole:
-            return True
-        total = 0.0
-        for cell in range(first, last):
-            if histogram[cell] > 0:
-                total += histogram[cell] * math.log(histogram[cell])
-        return math.log(size) - total / size >= a + MARGIN
-    margin = 1.0 if conditions.table[i, EXACT] == 1 else 1.0 - MARGIN
-    if kind == FREQUENCY:
-        return a * largest <= b * size * margin
-    tail = size
-    count = largest
-    skip = whole - 1  # the l - 1 largest counts do not belong to the tail
-    while skip > 0 and count > 0:
-        # One pass for each different count: how many values have it, and which count is next.
-        ties = 0
-        below = np.int64(0)
-        for cell in range(first, last):
-            if histogram[cell] == count:
-                ties += 1
-            elif histogram[cell] < count:
-                below = max(below, histogram[cell])
-        tail -= count * min(ties, skip)
-        skip -= ties
-        count = below
-    return b * largest < a * tail * margin
-
-
-@kernel
-def _close(conditions, i, histogram, size):
-    """Return whether the distance to the reference is small enough."""
-    rows = conditions.rows
-    if size == rows:
-        return True  # the whole table is at distance zero, whatever the margin
-    # All sums below are the distance times scale, group size and table size: whole numbers.
-    reference = conditions.reference
-    keep = 1.0 if conditions.table[i, KIND] == ORDERED else 0.0  # whether masses add up from edge to edge
-    distance = mass = 0.0
-    for edge in range(conditions.table[i, EDGE_FIRST], conditions.table[i, EDGE_LAST]):
-        mass *= keep
-        for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
-            mass += float(histogram[cell]) * rows - float(reference[cell]) * size
-        distance += conditions.edges[edge, 2] * abs(mass)
-    unit = float(size) * rows * conditions.table[i, SCALE]
-    margin = 0.0 if conditions.table[i, EXACT] == 1 else MARGIN
-    return conditions.bound[i, 1] * distance <= (conditions.bound[i, 0] - margin * conditions.bound[i, 1]) * unit
 
 
 @kernel

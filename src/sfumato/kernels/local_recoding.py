@@ -17,26 +17,54 @@ from numpy.typing import NDArray
 
 from sfumato.kernels.conditions import Conditions
 from sfumato.kernels.jit import kernel
-from sfumato.kernels.local_recoding_moves import CLASSES, Store, dissolve, gather, load, make_store, place
+from sfumato.kernels.local_recoding_moves import (
+    CLASSES,
+    COPIES,
+    FOLLOWING,
+    ROWS,
+    SHARE,
+    SHARES,
+    UNIT,
+    VISITS,
+    Store,
+    gather,
+    load,
+    make_store,
+    move,
+    price_joining,
+)
 from sfumato.kernels.local_recoding_sweep import make_keys, sweep
-from sfumato.kernels.local_recoding_units import Trees, Units, combine, make_units
+from sfumato.kernels.local_recoding_units import (
+    AXIS,
+    LEAF,
+    LEVELS,
+    VALUES,
+    Trees,
+    Units,
+    combine,
+    make_units,
+    thinned,
+)
 
 
 class Effort(NamedTuple):
     """How much work is put into a low loss."""
 
+    early: float  # when nodes of the lattice are visited, as a share of their mean loss
+    reach: float  # what their regions may cost, as a multiple of the price then
     passes: int  # rounds of moves
-    floor: float  # classes that lose this or less, summed over quasi-identifiers, are left alone
-    visits: int  # branches looked at in all rounds together, then moves end
+    visits: int  # nodes of the trie looked at in all rounds together, then moves end
 
 
+NEVER = 10**15
 EFFORTS = {
-    "fast": Effort(passes=0, floor=0.0, visits=0),
-    "capped": Effort(passes=4, floor=0.0, visits=20_000_000),
-    "std": Effort(passes=4, floor=0.0, visits=10**15),
-    "thorough": Effort(passes=20, floor=0.0, visits=10**15),
+    "fast": Effort(early=1.0, reach=1e18, passes=0, visits=0),
+    "capped": Effort(early=0.7, reach=1.6, passes=4, visits=6_000_000),
+    "std": Effort(early=0.7, reach=1.6, passes=8, visits=NEVER),
+    "thorough": Effort(early=0.5, reach=1.2, passes=40, visits=NEVER),
 }
-SWEEP_VISITS = 4 * 10**9  # units looked at in the sweep, then what is open is placed
+LATTICE_WORK = 5 * 10**9  # units times nodes of the lattice: beyond, levels are left out
+LARGEST_LATTICE = 2**20
 
 
 class Recoded(NamedTuple):
@@ -59,82 +87,92 @@ def recode(
 
     `together` gives rows with equal quasi-identifiers one label, always.
     """
-    units, unit_of = make_units(codes, trees.values.tolist(), cell_of, together=together or conditions.size_only)
-    store = _solve(conditions, units, trees, effort)
+    if not codes:
+        return Recoded(np.zeros(cell_of.shape[1], dtype=np.int32), np.zeros((1, 0), dtype=np.int32))
+    values = trees.column[:, VALUES].tolist()
+    units, copies, unit_of = make_units(codes, values, cell_of, together=together or conditions.size_only)
+    store = _solve(conditions, units, trees, copies, effort)
     return _rows(store, units, trees, unit_of)
 
 
-def _solve(conditions: Conditions, units: Units, trees: Trees, effort: Effort) -> Store:
-    copies = units.copies.copy()
+def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[np.int64], effort: Effort) -> Store:
+    nodes = max(min(LATTICE_WORK // units.size.size, LARGEST_LATTICE), 2000)
+    lattice = thinned(trees, units, copies, nodes)
     shares = int(copies.sum())
-    share_unit = np.empty(shares, dtype=np.int32)
-    share_copies = np.empty(shares, dtype=np.int64)
+    share = np.empty((shares, 2), dtype=np.int32)
     class_start = np.zeros(conditions.rows // conditions.k + 2, dtype=np.int64)
-    classes, _, _ = sweep(
-        conditions, units, trees, make_keys(units, trees), SWEEP_VISITS, copies, share_unit, share_copies, class_start
-    )
+    _, first_of = np.unique(lattice.column[:, AXIS], return_index=True)
+    axis_levels = lattice.column[first_of, LEVELS]
+    lattice.column[:, AXIS] = np.unique(lattice.column[:, AXIS], return_inverse=True)[1]
+    classes = sweep(
+        conditions, units, lattice, make_keys(units, lattice), axis_levels, int(np.prod(axis_levels)),
+        effort.early, effort.reach, copies, share, class_start,
+    )  # fmt: skip
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
-    store = make_store(
-        classes + 1, shares + 3 * conditions.k, conditions.cells, np.argsort(trees.values, kind="stable")
-    )
-    load(trees, units, store, classes, share_unit, share_copies, class_start)
-    place(conditions, trees, units, store, copies)
+    most = min(3 * conditions.k, conditions.rows)
+    axis = np.argsort(trees.column[:, VALUES], kind="stable")
+    store = make_store(classes + 1, shares + most, conditions.cells, axis)
+    load(trees, units, store, 0, classes, share, class_start)
+    move(conditions, trees, units, store, copies, np.empty(0, dtype=np.int64), 0)
     if copies.any():
-        gather(conditions, trees, units, store, copies, np.empty(classes + 1))
-    visits = effort.visits
+        _gather(conditions, units, trees, store, copies)
     for _ in range(effort.passes):
-        before = (store.rows * store.loss).sum()
+        before = store.group[:, ROWS] @ store.loss
         order = np.argsort(-store.loss, kind="stable")
-        visits -= dissolve(conditions, trees, units, store, order, effort.floor, visits)
-        if visits <= 0 or (store.rows * store.loss).sum() >= before:
+        move(conditions, trees, units, store, copies[:0], order, effort.visits)
+        if store.counter[VISITS] >= effort.visits or store.group[:, ROWS] @ store.loss >= before:
             break
     return store
 
 
+def _gather(conditions: Conditions, units: Units, trees: Trees, store: Store, copies: NDArray[np.int64]) -> None:
+    """Make one class of what is still open, and join others to it until it passes."""
+    c = int(store.counter[CLASSES])
+    left = np.flatnonzero(copies)
+    share = np.stack([left, copies[left]], axis=1).astype(np.int32)
+    load(trees, units, store, c, c + 1, share, np.array([0, left.size], dtype=np.int64))
+    price = np.empty(c)
+    price_joining(trees, store, c, price)
+    gather(conditions, trees, units, store, c, np.argsort(price, kind="stable"))
+
+
 def _rows(store: Store, units: Units, trees: Trees, unit_of: NDArray[np.int32]) -> Recoded:
     """Return the class of each row; classes with the same label are one."""
-    living = np.flatnonzero(store.rows[: store.counter[CLASSES]])
-    label = store.label[living] - trees.leaf[:-1]
-    nodes = np.diff(trees.leaf).tolist()
+    living = np.flatnonzero(store.group[:, ROWS])
+    label = store.label[living] - trees.column[:, LEAF]
+    nodes = np.diff(trees.column[:, LEAF], append=trees.loss.size).tolist()
     some_class, number_of = combine([column.astype(np.int32) for column in label.T], nodes, living.size)
-    new_class = np.full(store.rows.size, -1, dtype=np.int32)
+    new_class = np.full(store.loss.size, -1, dtype=np.int32)
     new_class[living] = number_of
-    start = np.zeros(units.size.size + 1, dtype=np.int64)
-    count_shares(store, start)
-    start = np.concatenate([[0], np.cumsum(start[:-1])])
-    share_class = np.empty(start[-1], dtype=np.int32)
-    share_rows = np.empty(start[-1], dtype=np.int64)
     class_of = np.empty(unit_of.size, dtype=np.int32)
-    hand_out(store, units, unit_of, new_class, start, share_class, share_rows, class_of)
+    hand_out(store, units, unit_of, new_class, class_of)
     return Recoded(class_of, label[some_class].astype(np.int32))
 
 
 @kernel
-def count_shares(store, shares):
-    """Count the shares of each unit.  -> (u,) in place."""
-    for c in range(store.counter[CLASSES]):
-        share = store.share[c]
-        while share >= 0:
-            shares[store.share_unit[share]] += 1
-            share = store.share_next[share]
-
-
-@kernel
-def hand_out(store, units, unit_of, new_class, start, share_class, share_rows, class_of):
+def hand_out(store, units, unit_of, new_class, class_of):
     """Give each row a class: the rows of a unit go to its shares one after the other.  -> (n,) in place."""
-    cursor = start[:-1].copy()
-    for c in range(store.counter[CLASSES]):
-        share = store.share[c]
-        while share >= 0:
-            unit = store.share_unit[share]
-            share_class[cursor[unit]] = new_class[c]
-            share_rows[cursor[unit]] = store.share_copies[share] * units.size[unit]
-            cursor[unit] += 1
-            share = store.share_next[share]
-    cursor = start[:-1].copy()
+    share = store.share
+    n_units = units.size.size
+    start = np.zeros(n_units + 1, dtype=np.int64)
+    cursor = np.zeros(n_units, dtype=np.int64)
+    part = np.empty((store.counter[SHARES], 2), dtype=np.int64)  # class and rows of each share, unit by unit
+    for filling in range(2):
+        for c in range(store.counter[CLASSES]):
+            place = store.group[c, SHARE]
+            while place >= 0:
+                unit = share[place, UNIT]
+                if filling:
+                    part[start[unit] + cursor[unit], 0] = new_class[c]
+                    part[start[unit] + cursor[unit], 1] = share[place, COPIES] * units.size[unit]
+                cursor[unit] += 1
+                place = np.int64(share[place, FOLLOWING])
+        for unit in range(n_units):
+            start[unit + 1] = start[unit] + cursor[unit]
+            cursor[unit] = 0
     for row in range(unit_of.size):
         unit = unit_of[row]
-        while share_rows[cursor[unit]] == 0:
+        while part[start[unit] + cursor[unit], 1] == 0:
             cursor[unit] += 1
-        share_rows[cursor[unit]] -= 1
-        class_of[row] = share_class[cursor[unit]]
+        part[start[unit] + cursor[unit], 1] -= 1
+        class_of[row] = part[start[unit] + cursor[unit], 0]

@@ -12,10 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.conditions import holds
+from sfumato.kernels.conditions import first_failing
 from sfumato.kernels.jit import kernel
+from sfumato.kernels.local_recoding_units import HIGH, LEAF, LOW, PARENT
 
-CLASSES, SHARES, FREE, NODES = range(4)  # places in Store.counter
+CLASSES, SHARES, FREE, NODES, VISITS = range(5)  # places in Store.counter
+ROWS, SHARE, IN_LEAF, NEXT = range(
+    4
+)  # columns of Store.group: rows (0: the class is gone), first share, leaf, next class
+UNIT, COPIES, FOLLOWING = range(3)  # columns of Store.share
+STEP, ABOVE, BELOW, BESIDE, LIVING, FEWEST = range(6)  # columns of Store.trie; BELOW of a leaf is its first class
 
 
 class Store(NamedTuple):
@@ -24,502 +30,443 @@ class Store(NamedTuple):
     counter: NDArray[np.int64]
     axis: NDArray[np.int64]  # (q,) the quasi-identifier of each step of the trie
     label: NDArray[np.int64]  # (c, q) nodes of the trees
-    rows: NDArray[np.int64]  # (c,) 0: the class is gone
+    group: NDArray[np.int64]  # (c, 4)
     loss: NDArray[np.float64]  # (c,) of its label, summed over quasi-identifiers
     histogram: NDArray[np.int32]  # (c, v), or (0, v): counted from the shares when needed
-    share: NDArray[np.int32]  # (c,) the first of the class's shares
-    share_unit: NDArray[np.int32]  # (s,)
-    share_copies: NDArray[np.int64]  # (s,)
-    share_next: NDArray[np.int32]  # (s,)
-    leaf_of: NDArray[np.int32]  # (c,) the trie's leaf that holds the class
-    class_next: NDArray[np.int32]  # (c,) the next class in the same leaf
-    step: NDArray[np.int64]  # (w,) the label that leads here
-    above: NDArray[np.int32]  # (w,)
-    below: NDArray[np.int32]  # (w,) the first node below; in a leaf the first class
-    beside: NDArray[np.int32]  # (w,) the next node below the same one
-    living: NDArray[np.int32]  # (w,) classes below
-    fewest: NDArray[np.int64]  # (w,) no class below has fewer rows
+    share: NDArray[np.int32]  # (s, 3)
+    trie: NDArray[np.int32]  # (w, 6): the label that leads here, neighbours, classes below, fewest rows of any of them
     rest: NDArray[np.float64]  # (w,) no class below loses less on the steps that follow
 
 
 def make_store(classes: int, shares: int, cells: int, axis: NDArray[np.int64]) -> Store:
-    """Return an empty store."""
+    """Return an empty store with room for so many classes and shares."""
     q = axis.size
     nodes = 2 * (classes + 1) * q + 1024
-    dense = classes if classes * cells <= 2**28 else 0
-
-    def whole(*shape: int) -> NDArray[np.int64]:
-        return np.zeros(shape, dtype=np.int64)
-
-    def short(*shape: int) -> NDArray[np.int32]:
-        return np.full(shape, -1, dtype=np.int32)
-
+    counter = np.zeros(5, dtype=np.int64)
+    counter[FREE], counter[NODES] = -1, 1
+    trie = np.full((nodes, 6), -1, dtype=np.int32)
+    trie[0, LIVING] = 0
     return Store(
-        counter=np.array([0, 0, -1, 1], dtype=np.int64),
+        counter=counter,
         axis=axis,
-        label=whole(classes, q),
-        rows=whole(classes),
+        label=np.zeros((classes, q), dtype=np.int64),
+        group=np.tile(np.array([0, -1, -1, -1], dtype=np.int64), (classes, 1)),
         loss=np.zeros(classes),
-        histogram=np.zeros((dense, cells), dtype=np.int32),
-        share=short(classes),
-        share_unit=np.empty(shares, dtype=np.int32),
-        share_copies=np.empty(shares, dtype=np.int64),
-        share_next=np.empty(shares, dtype=np.int32),
-        leaf_of=short(classes),
-        class_next=short(classes),
-        step=whole(nodes),
-        above=short(nodes),
-        below=short(nodes),
-        beside=short(nodes),
-        living=np.zeros(nodes, dtype=np.int32),
-        fewest=whole(nodes),
+        histogram=np.zeros((classes if classes * cells <= 2**28 else 0, cells), dtype=np.int32),
+        share=np.empty((shares, 3), dtype=np.int32),
+        trie=trie,
         rest=np.zeros(nodes),
     )
 
 
 @kernel
-def covering(trees, node, code):
-    """Return the lowest node above (or equal to) `node` that covers a code of the same column."""
-    while code < trees.first[node] or code > trees.last[node]:
-        node = trees.parent[node]
-    return node
-
-
-@kernel
-def covering_node(trees, node, other):
-    """Return the lowest node that covers two nodes of the same column."""
-    while trees.first[other] < trees.first[node] or trees.last[other] > trees.last[node]:
-        node = trees.parent[node]
+def covering(trees, node, low, high):
+    """Return the lowest node above (or equal to) `node` that covers the codes low to high of the same column."""
+    while low < trees.node[node, LOW] or high > trees.node[node, HIGH]:
+        node = trees.node[node, PARENT]
     return node
 
 
 @kernel
 def settle(trees, store, c):
-    """Put a class with a label into the trie."""
-    if store.counter[NODES] + store.axis.size >= store.step.size:
-        store.counter[NODES] = 1
-        store.below[0] = -1
-        store.living[0] = 0
-        for other in range(store.counter[CLASSES]):
-            if other != c and store.leaf_of[other] >= 0:
-                settle_one(trees, store, other)
-    settle_one(trees, store, c)
-
-
-@kernel
-def settle_one(trees, store, c):
-    """Walk down the class's label, making nodes where there are none."""
-    total = 0.0
-    for j in range(store.axis.size):
-        total += trees.loss[store.label[c, j]]
-    store.loss[c] = total
-    node = 0
-    store.living[0] += 1
-    for depth in range(store.axis.size):
-        label = store.label[c, store.axis[depth]]
-        child = store.below[node]
-        while child >= 0 and store.step[child] != label:
-            child = store.beside[child]
-        total -= trees.loss[label]
-        if child < 0:
-            child = store.counter[NODES]
-            store.counter[NODES] += 1
-            store.step[child] = label
-            store.above[child] = node
-            store.beside[child] = store.below[node]
-            store.below[child] = -1
-            store.below[node] = child
-            store.living[child] = 0
-        if store.living[child] == 0:
-            store.fewest[child] = store.rows[c]
-            store.rest[child] = total
-        store.living[child] += 1
-        store.fewest[child] = min(store.fewest[child], store.rows[c])
-        store.rest[child] = min(store.rest[child], total)
-        node = child
-    store.leaf_of[c] = node
-    store.class_next[c] = store.below[node]
-    store.below[node] = c
+    """Put a class into the trie under its label; when the trie is full, put all classes in anew."""
+    trie = store.trie
+    counter = store.counter
+    axis = store.axis
+    first = c
+    last = c + 1
+    if counter[NODES] + axis.size >= trie.shape[0]:
+        counter[NODES] = 1
+        trie[0, BELOW] = -1
+        trie[0, LIVING] = 0
+        first = 0
+        last = counter[CLASSES]
+    for other in range(first, last):
+        if other != c and store.group[other, IN_LEAF] < 0:
+            continue
+        rows = store.group[other, ROWS]
+        total = 0.0
+        for j in range(axis.size):
+            total += trees.loss[store.label[other, j]]
+        store.loss[other] = total
+        node = np.int64(0)
+        trie[0, LIVING] += 1
+        for depth in range(axis.size):
+            label = store.label[other, axis[depth]]
+            child = np.int64(trie[node, BELOW])
+            while child >= 0 and trie[child, STEP] != label:
+                child = np.int64(trie[child, BESIDE])
+            total -= trees.loss[label]
+            if child < 0:
+                child = counter[NODES]
+                counter[NODES] += 1
+                trie[child, STEP] = label
+                trie[child, ABOVE] = node
+                trie[child, BESIDE] = trie[node, BELOW]
+                trie[child, BELOW] = -1
+                trie[child, LIVING] = 0
+                trie[node, BELOW] = child
+            if trie[child, LIVING] == 0 or rows < trie[child, FEWEST]:
+                trie[child, FEWEST] = rows
+            if trie[child, LIVING] == 0 or total < store.rest[child]:
+                store.rest[child] = total
+            trie[child, LIVING] += 1
+            node = child
+        store.group[other, IN_LEAF] = node
+        store.group[other, NEXT] = trie[node, BELOW]
+        trie[node, BELOW] = other
 
 
 @kernel
 def unsettle(store, c):
     """Take a class out of the trie."""
-    node = store.leaf_of[c]
-    if store.below[node] == c:
-        store.below[node] = store.class_next[c]
+    trie = store.trie
+    group = store.group
+    node = group[c, IN_LEAF]
+    if trie[node, BELOW] == c:
+        trie[node, BELOW] = group[c, NEXT]
     else:
-        other = store.below[node]
-        while store.class_next[other] != c:
-            other = store.class_next[other]
-        store.class_next[other] = store.class_next[c]
-    store.leaf_of[c] = -1
-    while node >= 0:
-        store.living[node] -= 1
-        node = store.above[node] if node > 0 else -1
+        other = np.int64(trie[node, BELOW])
+        while group[other, NEXT] != c:
+            other = group[other, NEXT]
+        group[other, NEXT] = group[c, NEXT]
+    group[c, IN_LEAF] = -1
+    while node > 0:
+        trie[node, LIVING] -= 1
+        node = np.int64(trie[node, ABOVE])
+    trie[0, LIVING] -= 1
 
 
 @kernel
-def count_rows(units, store, c, unit, copies):
-    """Add copies of a unit to the class's rows and histogram; take them away when `copies` is negative."""
-    store.rows[c] += copies * units.size[unit]
+def add(units, store, c, unit, copies):
+    """Put copies of a unit first on the class's list, and count them."""
+    counter = store.counter
+    share = store.share
+    place = counter[FREE]
+    if place >= 0:
+        counter[FREE] = share[place, FOLLOWING]
+    else:
+        place = counter[SHARES]
+        counter[SHARES] += 1
+    share[place, UNIT] = unit
+    share[place, COPIES] = copies
+    share[place, FOLLOWING] = store.group[c, SHARE]
+    store.group[c, SHARE] = place
+    store.group[c, ROWS] += copies * units.size[unit]
     if store.histogram.shape[0] > 0:
         for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-            store.histogram[c, units.cell[i]] += copies * units.cell_count[i]
-    if copies < 0 and store.leaf_of[c] >= 0:
-        node = store.leaf_of[c]
-        while node > 0:
-            store.fewest[node] = min(store.fewest[node], store.rows[c])
-            node = store.above[node]
+            store.histogram[c, units.cell[i, 0]] += copies * units.cell[i, 1]
 
 
 @kernel
-def add_share(store, c, unit, copies):
-    """Put copies of a unit first on the class's list."""
-    share = store.counter[FREE]
-    if share >= 0:
-        store.counter[FREE] = store.share_next[share]
-    else:
-        share = store.counter[SHARES]
-        store.counter[SHARES] += 1
-    store.share_unit[share] = unit
-    store.share_copies[share] = copies
-    store.share_next[share] = store.share[c]
-    store.share[c] = share
-
-
-@kernel
-def drop_share(store, c, before, share):
-    """Take a share off the class's list; `before` is the share in front of it, -1 for none."""
+def remove(units, store, c, before, place):
+    """Take a share off the class's list, where it follows the share `before` (-1: it is the first); uncount it."""
+    share = store.share
+    unit = np.int64(share[place, UNIT])
+    copies = np.int64(share[place, COPIES])
     if before < 0:
-        store.share[c] = store.share_next[share]
+        store.group[c, SHARE] = share[place, FOLLOWING]
     else:
-        store.share_next[before] = store.share_next[share]
-    store.share_next[share] = store.counter[FREE]
-    store.counter[FREE] = share
-
-
-@kernel
-def narrowest_label(trees, units, store, c, label):
-    """Set label (q,) to the smallest common label of the class's members; return its loss."""
-    total = 0.0
-    for j in range(label.size):
-        label[j] = -1
-    share = store.share[c]
-    while share >= 0:
-        unit = store.share_unit[share]
-        for j in range(label.size):
-            code = units.code[unit, j]
-            label[j] = covering(trees, label[j], code) if label[j] >= 0 else trees.leaf[j] + code
-        share = store.share_next[share]
-    for j in range(label.size):
-        total += trees.loss[label[j]]
-    return total
-
-
-@kernel
-def fits(conditions, units, store, c, unit, copies, scratch):
-    """Return whether the class passes with so many further copies of a unit; negative: with fewer."""
-    if store.rows[c] + copies * units.size[unit] < conditions.k:
-        return False
-    if conditions.table.shape[0] == 0:
-        return True
+        share[before, FOLLOWING] = share[place, FOLLOWING]
+    share[place, FOLLOWING] = store.counter[FREE]
+    store.counter[FREE] = place
+    store.group[c, ROWS] -= copies * units.size[unit]
     if store.histogram.shape[0] > 0:
-        for cell in range(scratch.size):
-            scratch[cell] = store.histogram[c, cell]
-    else:
-        scratch[:] = 0
-        share = store.share[c]
-        while share >= 0:
-            member = store.share_unit[share]
-            for i in range(units.cell_start[member], units.cell_start[member + 1]):
-                scratch[units.cell[i]] += store.share_copies[share] * units.cell_count[i]
-            share = store.share_next[share]
-    for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-        scratch[units.cell[i]] += copies * units.cell_count[i]
-    return holds(conditions, scratch, store.rows[c] + copies * units.size[unit])
+        for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
+            store.histogram[c, units.cell[i, 0]] -= copies * units.cell[i, 1]
+    node = store.group[c, IN_LEAF]
+    while node > 0:
+        store.trie[node, FEWEST] = min(store.trie[node, FEWEST], store.group[c, ROWS])
+        node = np.int64(store.trie[node, ABOVE])
 
 
 @kernel
-def room_for(conditions, units, store, c, unit, copies, scratch):
-    """Return how many of `copies` further copies of a unit the class can take: all up to some number."""
-    if fits(conditions, units, store, c, unit, copies, scratch):
-        return copies
-    low = np.int64(0)
-    high = copies
-    step = np.int64(1)
-    while low + 1 < high:
-        middle = min(low + step, high - 1)
-        if fits(conditions, units, store, c, unit, middle, scratch):
-            low = middle
-            step *= 2
-        else:
-            high = middle
-            step = max((high - low) // 2, 1)
-    return low
+def narrow(trees, units, store, c):
+    """Give a class that is not in the trie the smallest common label of its members, and put it in."""
+    for j in range(store.axis.size):
+        place = store.group[c, SHARE]
+        low = high = units.code[store.share[place, UNIT], j]
+        while place >= 0:
+            code = units.code[store.share[place, UNIT], j]
+            low = min(low, code)
+            high = max(high, code)
+            place = np.int64(store.share[place, FOLLOWING])
+        store.label[c, j] = covering(trees, trees.column[j, LEAF] + low, low, high)
+    settle(trees, store, c)
 
 
 @kernel
-def cheapest_class(conditions, trees, units, store, unit, copies, limit, but, split, path, new, old, scratch):
-    """Return the class that `copies` of a unit join most cheaply below `limit`, how many it can take, and the cost.
-
-    The class is -1 when there is none. `but` is left out. With `split` fewer copies may be taken, and the limit and
-    the cost are per row. path, new and old (q + 1,) are scratch.
-    """
-    q = store.axis.size
-    weight = copies * units.size[unit]
-    scale = 1.0 / weight if split else 1.0
-    best = -1
-    taken = np.int64(0)
-    visited = np.int64(0)
-    depth = 0
-    path[0] = 0
-    new[0] = 0.0
-    old[0] = 0.0
-    node = store.below[0]
-    while True:
-        # `node` is the next node to look at, `depth` steps below the root; new and old are the losses on the way there.
-        while node < 0 and depth > 0:
-            node = store.beside[path[depth]]
-            depth -= 1
-        if node < 0:
-            break
-        if store.living[node] == 0:
-            node = store.beside[node]
-            continue
-        visited += 1
-        j = store.axis[depth]
-        label = store.step[node]
-        after = new[depth] + trees.loss[covering(trees, label, units.code[unit, j])]
-        before = old[depth] + trees.loss[label]
-        fewest = store.fewest[node]
-        if ((fewest + weight) * after - fewest * before + weight * store.rest[node]) * scale >= limit:
-            node = store.beside[node]
-            continue
-        if depth + 1 < q:
-            depth += 1
-            path[depth] = node
-            new[depth] = after
-            old[depth] = before
-            node = store.below[node]
-            continue
-        c = store.below[node]
-        while c >= 0:
-            cost = ((store.rows[c] + weight) * after - store.rows[c] * before) * scale
-            if c != but and cost < limit:
-                if not split:
-                    if fits(conditions, units, store, c, unit, copies, scratch):
-                        best = c
-                        taken = copies
-                        limit = cost
-                else:
-                    room = room_for(conditions, units, store, c, unit, copies, scratch)
-                    if room > 0:
-                        cost = store.rows[c] * (after - before) / (room * units.size[unit]) + after
-                        if cost < limit:
-                            best = c
-                            taken = room
-                            limit = cost
-            c = store.class_next[c]
-        node = store.beside[node]
-    return best, taken, limit, visited
-
-
-@kernel
-def join_class(trees, units, store, c, unit, copies):
-    """Add copies of a unit to a class and widen its label."""
+def widen(trees, units, store, c, unit, copies):
+    """Add copies of a unit to a class, and widen its label."""
     wider = False
     for j in range(store.axis.size):
-        label = covering(trees, store.label[c, j], units.code[unit, j])
+        code = units.code[unit, j]
+        label = covering(trees, store.label[c, j], code, code)
         if label != store.label[c, j]:
             if not wider:
                 unsettle(store, c)
                 wider = True
             store.label[c, j] = label
-    count_rows(units, store, c, unit, copies)
-    add_share(store, c, unit, copies)
+    add(units, store, c, unit, copies)
     if wider:
         settle(trees, store, c)
 
 
 @kernel
-def load(trees, units, store, classes, share_unit, share_copies, class_start):
-    """Fill the store with the classes of the sweep, under their narrowest labels."""
-    label = np.empty(store.axis.size, dtype=np.int64)
-    store.counter[CLASSES] = classes
-    for c in range(classes):
-        for i in range(class_start[c], class_start[c + 1]):
-            count_rows(units, store, c, share_unit[i], share_copies[i])
-            add_share(store, c, share_unit[i], share_copies[i])
-        narrowest_label(trees, units, store, c, label)
-        store.label[c] = label
-        settle(trees, store, c)
+def room(conditions, units, store, c, unit, copies, split, scratch):
+    """Return how many further copies of a unit a class can take: with `split` up to `copies`, else all or none.
 
-
-@kernel
-def place(conditions, trees, units, store, copies):
-    """Put open copies into the classes where they cost least per row; what fits nowhere stays in `copies`."""
-    q = store.axis.size
-    path = np.empty(q + 1, dtype=np.int64)
-    new = np.empty(q + 1)
-    old = np.empty(q + 1)
-    scratch = np.zeros(conditions.reference.size, dtype=np.int64)
-    visits = np.int64(0)
-    for unit in range(copies.size):
-        while copies[unit] > 0:
-            c, taken, _, visited = cheapest_class(
-                conditions, trees, units, store, unit, copies[unit], np.inf, -1, True, path, new, old, scratch
-            )
-            visits += visited
-            if c < 0:
-                break
-            join_class(trees, units, store, c, unit, taken)
-            copies[unit] -= taken
-    return visits
-
-
-@kernel
-def dissolve(conditions, trees, units, store, order, floor, budget):
-    """Empty dear classes into others, or move single units out of them, while that costs less.
-
-    `order` lists the classes to try, dearest first; those that lose `floor` or less are left alone.
+    Copies may be negative: then whether the class passes without them.
     """
+    size = units.size[unit]
+    rows = store.group[c, ROWS]
+    if rows + copies * size < conditions.k:
+        return np.int64(0)
+    if conditions.table.shape[0] == 0:
+        return copies
+    cell = units.cell
+    low = units.cell_start[unit]
+    high = units.cell_start[unit + 1]
+    if store.histogram.shape[0] > 0:
+        for i in range(scratch.size):
+            scratch[i] = store.histogram[c, i]
+    else:
+        for i in range(scratch.size):
+            scratch[i] = 0
+        place = store.group[c, SHARE]
+        while place >= 0:
+            other = store.share[place, UNIT]
+            for i in range(units.cell_start[other], units.cell_start[other + 1]):
+                scratch[cell[i, 0]] += store.share[place, COPIES] * cell[i, 1]
+            place = np.int64(store.share[place, FOLLOWING])
+    passes = np.int64(0)  # so many copies pass
+    fails = copies + 1
+    there = np.int64(0)  # so many are in the histogram
+    tried = copies
+    step = np.int64(1)
+    while True:
+        for i in range(low, high):
+            scratch[cell[i, 0]] += (tried - there) * cell[i, 1]
+        there = tried
+        if first_failing(conditions, 0, conditions.table.shape[0], scratch, rows + there * size) < 0:
+            passes = tried
+            step *= 2
+        else:
+            fails = tried
+            step = max(step // 4, 1)
+        if not split or passes == copies or passes + 1 >= fails:
+            return passes
+        tried = min(passes + step, fails - 1)
+
+
+@kernel
+def cheapest(conditions, trees, units, store, unit, copies, limit, but, split, path, way, scratch):
+    """Return the class that copies of a unit join most cheaply below `limit`, how many it takes, and the cost.
+
+    No class takes any when there is none. `but` is left out. With `split` fewer copies may be taken, and the limit
+    and the cost are per row. path (q + 1,) and way (q + 1, 2) are scratch: the nodes on the way down, and the losses
+    up to there with the unit and without.
+    """
+    trie = store.trie
+    group = store.group
+    axis = store.axis
+    loss = trees.loss
+    q = axis.size
+    weight = copies * units.size[unit]
+    scale = 1.0 / weight if split else 1.0
+    best = np.int64(-1)
+    taken = np.int64(0)
+    visited = 0
+    depth = 0
+    way[0, 0] = 0.0
+    way[0, 1] = 0.0
+    node = np.int64(trie[0, BELOW])
+    while True:
+        while node < 0 and depth > 0:
+            node = np.int64(trie[path[depth], BESIDE])
+            depth -= 1
+        if node < 0:
+            break
+        if trie[node, LIVING] > 0:
+            visited += 1
+            label = np.int64(trie[node, STEP])
+            code = units.code[unit, axis[depth]]
+            after = way[depth, 0] + loss[covering(trees, label, code, code)]
+            before = way[depth, 1] + loss[label]
+            fewest = trie[node, FEWEST]
+            if ((fewest + weight) * after - fewest * before + weight * store.rest[node]) * scale < limit:
+                if depth + 1 < q:
+                    depth += 1
+                    path[depth] = node
+                    way[depth, 0] = after
+                    way[depth, 1] = before
+                    node = np.int64(trie[node, BELOW])
+                    continue
+                c = np.int64(trie[node, BELOW])
+                while c >= 0:
+                    rows = group[c, ROWS]
+                    if c != but and ((rows + weight) * after - rows * before) * scale < limit:
+                        fits = room(conditions, units, store, c, unit, copies, split, scratch)
+                        if fits > 0:
+                            cost = (rows + weight) * after - rows * before
+                            if split:
+                                cost = rows * (after - before) / (fits * units.size[unit]) + after
+                            if cost < limit:
+                                best = c
+                                taken = fits
+                                limit = cost
+                    c = group[c, NEXT]
+        node = np.int64(trie[node, BESIDE])
+    store.counter[VISITS] += visited
+    return best, taken, limit
+
+
+@kernel
+def load(trees, units, store, first, last, share, class_start):
+    """Put classes first to last - 1 into the store, under their narrowest labels; their shares as in the sweep."""
+    store.counter[CLASSES] = last
+    for c in range(first, last):
+        for i in range(class_start[c - first], class_start[c - first + 1]):
+            add(units, store, c, np.int64(share[i, 0]), np.int64(share[i, 1]))
+        narrow(trees, units, store, c)
+
+
+@kernel
+def move(conditions, trees, units, store, copies, order, budget):
+    """Put open copies where they cost least per row, then empty dear classes into others, or move single units.
+
+    What fits nowhere stays in `copies` (u,). `order` lists classes to look at, dearest first; the visits of nodes of
+    the trie are counted, and no further class is looked at when they exceed the budget.
+    """
+    k = conditions.k
+    group = store.group
+    share = store.share
     q = store.axis.size
     path = np.empty(q + 1, dtype=np.int64)
-    new = np.empty(q + 1)
-    old = np.empty(q + 1)
+    way = np.empty((q + 1, 2))
     scratch = np.zeros(conditions.reference.size, dtype=np.int64)
-    label = np.empty(q, dtype=np.int64)
-    most = min(3 * conditions.k, units.size.size) + 1
+    most = min(3 * k, units.size.size) + 1
     joined = np.empty(most, dtype=np.int64)
     former = np.empty((most, q), dtype=np.int64)
-    visits = np.int64(0)
+    for unit in range(copies.size):
+        while copies[unit] > 0:
+            c, taken, _ = cheapest(
+                conditions, trees, units, store, unit, copies[unit], np.inf, -1, True, path, way, scratch
+            )
+            if taken == 0:
+                break
+            widen(trees, units, store, c, unit, taken)
+            copies[unit] -= taken
     for position in range(order.size):
         c = order[position]
-        if visits >= budget:
+        if store.counter[VISITS] >= budget:
             break
-        if store.rows[c] == 0 or store.loss[c] <= floor:
+        if group[c, ROWS] == 0 or store.loss[c] == 0.0:
             continue
-        if store.rows[c] <= 3 * conditions.k:
-            left = store.rows[c] * store.loss[c]
-            share = store.share[c]
-            while share >= 0 and left > 0:
-                _, taken, cost, visited = cheapest_class(
-                    conditions, trees, units, store, store.share_unit[share], store.share_copies[share],
-                    left, c, False, path, new, old, scratch,
-                )  # fmt: skip
-                visits += visited
+        gone = False
+        # Twice over all members of a small class: in the first round to see whether all have a better place, in the
+        # second to take them there one by one, or all back if that turns out dearer.
+        for really in range(2 if group[c, ROWS] <= 3 * k else 0):
+            left = group[c, ROWS] * store.loss[c]
+            moved = 0
+            place = group[c, SHARE]
+            while place >= 0 and left > 0:
+                unit = np.int64(share[place, UNIT])
+                number = np.int64(share[place, COPIES])
+                to, taken, cost = cheapest(
+                    conditions, trees, units, store, unit, number, left, c, False, path, way, scratch
+                )
                 left = left - cost if taken > 0 else -1.0
-                share = store.share_next[share]
-            if left > 0:
-                # Every member has a better place; take them there one by one, or all back if that turns out dearer.
-                left = store.rows[c] * store.loss[c]
-                moved = 0
-                share = store.share[c]
-                while share >= 0 and left > 0:
-                    unit = store.share_unit[share]
-                    to, taken, cost, visited = cheapest_class(
-                        conditions, trees, units, store, unit, store.share_copies[share],
-                        left, c, False, path, new, old, scratch,
-                    )  # fmt: skip
-                    visits += visited
-                    if taken == 0:
-                        left = -1.0
-                        break
-                    left -= cost
+                if really == 1 and taken > 0:
                     joined[moved] = to
-                    former[moved] = store.label[to]
+                    for j in range(q):
+                        former[moved, j] = store.label[to, j]
                     moved += 1
-                    join_class(trees, units, store, to, unit, store.share_copies[share])
-                    share = store.share_next[share]
-                if left > 0:
-                    unsettle(store, c)
-                    store.rows[c] = 0
-                    while store.share[c] >= 0:
-                        drop_share(store, c, -1, store.share[c])
-                    continue
+                    widen(trees, units, store, to, unit, taken)
+                place = np.int64(share[place, FOLLOWING])
+            if left <= 0:
                 while moved > 0:
                     moved -= 1
                     to = joined[moved]
                     unsettle(store, to)
-                    share = store.share[to]
-                    count_rows(units, store, to, store.share_unit[share], -store.share_copies[share])
-                    drop_share(store, to, -1, share)
-                    store.label[to] = former[moved]
+                    remove(units, store, to, np.int64(-1), group[to, SHARE])
+                    for j in range(q):
+                        store.label[to, j] = former[moved, j]
                     settle(trees, store, to)
+                break
+            if really == 1:
+                gone = True
+                unsettle(store, c)
+                while group[c, SHARE] >= 0:
+                    remove(units, store, c, np.int64(-1), group[c, SHARE])
+        if gone:
+            continue
         changed = False
-        before = -1
-        share = store.share[c]
-        while share >= 0:
-            following = store.share_next[share]
-            unit = store.share_unit[share]
-            copies = store.share_copies[share]
-            stays = True
-            if fits(conditions, units, store, c, unit, -copies, scratch):
-                to, taken, cost, visited = cheapest_class(
-                    conditions, trees, units, store, unit, copies,
-                    copies * units.size[unit] * store.loss[c], c, False, path, new, old, scratch,
-                )  # fmt: skip
-                visits += visited
+        before = np.int64(-1)
+        place = group[c, SHARE]
+        while place >= 0:
+            following = np.int64(share[place, FOLLOWING])
+            unit = np.int64(share[place, UNIT])
+            number = np.int64(share[place, COPIES])
+            taken = np.int64(0)
+            if room(conditions, units, store, c, unit, -number, False, scratch) != 0:
+                stay = number * units.size[unit] * store.loss[c]
+                to, taken, cost = cheapest(
+                    conditions, trees, units, store, unit, number, stay, c, False, path, way, scratch
+                )
                 if taken > 0:
-                    count_rows(units, store, c, unit, -copies)
-                    drop_share(store, c, before, share)
-                    join_class(trees, units, store, to, unit, copies)
                     changed = True
-                    stays = False
-            if stays:
-                before = share
-            share = following
+                    remove(units, store, c, before, place)
+                    widen(trees, units, store, to, unit, number)
+            if taken == 0:
+                before = place
+            place = following
         if changed:
-            narrowest_label(trees, units, store, c, label)
             unsettle(store, c)
-            store.label[c] = label
-            settle(trees, store, c)
-    return visits
+            narrow(trees, units, store, c)
 
 
 @kernel
-def gather(conditions, trees, units, store, copies, price):
-    """Put all open copies into one class, and join others to it, nearest first, until it passes.
-
-    Passing classes may always be joined; at worst everything ends in one class. price (c,) is scratch.
-    """
-    q = store.axis.size
-    label = np.empty(q, dtype=np.int64)
-    histogram = np.zeros(conditions.reference.size, dtype=np.int64)
-    c = store.counter[CLASSES]
-    store.counter[CLASSES] += 1
-    for unit in range(copies.size):
-        if copies[unit] > 0:
-            count_rows(units, store, c, unit, copies[unit])
-            add_share(store, c, unit, copies[unit])
-            for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-                histogram[units.cell[i]] += copies[unit] * units.cell_count[i]
-            copies[unit] = 0
-    loss = narrowest_label(trees, units, store, c, label)
+def price_joining(trees, store, c, price):
+    """Set what each class and class c would lose more as one class.  -> (c,) in place."""
     for other in range(c):
         joint = 0.0
-        for j in range(q):
-            joint += trees.loss[covering_node(trees, label[j], store.label[other, j])]
-        price[other] = store.rows[other] * (joint - store.loss[other]) + store.rows[c] * (joint - loss)
-    order = np.argsort(price[:c], kind="mergesort")
-    for position in range(c):
-        other = order[position]
-        if store.rows[other] == 0:
-            continue
-        if holds(conditions, histogram, store.rows[c]):
-            break
-        unsettle(store, other)
-        while store.share[other] >= 0:
-            share = store.share[other]
-            unit = store.share_unit[share]
-            number = store.share_copies[share]
-            drop_share(store, other, -1, share)
-            add_share(store, c, unit, number)
-            count_rows(units, store, c, unit, number)
+        for j in range(store.axis.size):
+            node = store.label[other, j]
+            joint += trees.loss[covering(trees, store.label[c, j], trees.node[node, LOW], trees.node[node, HIGH])]
+        price[other] = store.group[other, ROWS] * (joint - store.loss[other]) + store.group[c, ROWS] * (
+            joint - store.loss[c]
+        )
+
+
+@kernel
+def gather(conditions, trees, units, store, c, order):
+    """Join other classes to class c, in this order, until it passes.
+
+    Passing classes may always be joined; at worst everything ends in one class.
+    """
+    group = store.group
+    histogram = np.zeros(conditions.reference.size, dtype=np.int64)
+    unsettle(store, c)
+    position = -1  # class c itself comes first
+    while position < order.size:
+        other = order[position] if position >= 0 else c
+        position += 1
+        if other != c and group[other, ROWS] > 0:
+            unsettle(store, other)
+        place = group[other, SHARE]
+        while place >= 0:
+            unit = np.int64(store.share[place, UNIT])
+            copies = np.int64(store.share[place, COPIES])
             for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-                histogram[units.cell[i]] += number * units.cell_count[i]
-        store.rows[other] = 0
-    narrowest_label(trees, units, store, c, label)
-    store.label[c] = label
-    settle(trees, store, c)
+                histogram[units.cell[i, 0]] += copies * units.cell[i, 1]
+            if other != c:
+                remove(units, store, other, np.int64(-1), place)
+                add(units, store, c, unit, copies)
+                place = group[other, SHARE]
+            else:
+                place = np.int64(store.share[place, FOLLOWING])
+        rows = group[c, ROWS]
+        if rows >= conditions.k and first_failing(conditions, 0, conditions.table.shape[0], histogram, rows) < 0:
+            break
+    narrow(trees, units, store, c)

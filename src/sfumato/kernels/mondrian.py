@@ -31,7 +31,9 @@ RANGE, SET, TREE = range(3)  # what a part publishes of an attribute, and so wha
 BEST, WIDEST, BALANCED = range(3)  # which cut comes first: least loss; widest attribute, then halves; halves
 
 NODE, VALUES, MEASURE, BY_NODE = range(4)  # columns of `Table.attribute`
-ACTIVE, LOW, HIGH, DISTINCT, TOTAL, ONLY_HERE = range(6)  # rows of `Desk.reach`
+# Rows of `Desk.reach`: attributes on which a part differs, and those still to be counted; then for each attribute the
+# part's lowest and highest code and number of values; the same of what is counted; values that occur nowhere else.
+ACTIVE, PENDING, PART_LOW, PART_HIGH, PART_VALUES, LOW, HIGH, DISTINCT, ONLY_HERE = range(9)
 SEEN, IN_PART, SO_FAR = range(3)  # rows of `Desk.tally`
 WHOLE, LEFT, RIGHT = range(3)  # rows of `Desk.histogram`
 NEVER = 2**31 - 1  # above every code
@@ -55,11 +57,13 @@ class Table(NamedTuple):
 class Desk(NamedTuple):
     """Space to work in, one for each thread. d exceeds the values of any attribute, r is the largest part to follow."""
 
-    reach: NDArray[np.int64]  # (6, q): attributes on which a part differs; what the items counted so far have of each
+    reach: NDArray[np.int64]  # (9, q)
     loss: NDArray[np.float64]  # (q,): what the part loses on each attribute
     tally: NDArray[np.int64]  # (3, m): when a value was last counted; items with it in the part, and counted so far
     begin: NDArray[np.int64]  # (2, d): position and code where each value begins
-    around: NDArray[np.int32]  # (4, d, q): lowest and highest code before each value begins, and from there on
+    around: NDArray[
+        np.int32
+    ]  # (5, d, q): lowest and highest code before a value begins, and from there on; values there
     histogram: NDArray[np.int64]  # (3, h)
     side: NDArray[np.bool_]  # (n,)
     clock: NDArray[np.int64]  # (1,)
@@ -72,11 +76,11 @@ def make_desk(table: Table, cells: int, largest: int) -> Desk:
     n, q = table.codes.shape
     d = int(table.attribute[:, VALUES].max(initial=0)) + 3
     return Desk(
-        reach=np.zeros((6, q), np.int64),
+        reach=np.zeros((9, q), np.int64),
         loss=np.zeros(q, np.float64),
         tally=np.zeros((3, table.value.size), np.int64),
         begin=np.zeros((2, d), np.int64),
-        around=np.zeros((4, d, q), np.int32),
+        around=np.zeros((5, d, q), np.int32),
         histogram=np.zeros((3, cells), np.int64),
         side=np.zeros(n, np.bool_),
         clock=np.zeros(1, np.int64),
@@ -99,141 +103,157 @@ def loss_of(attribute, node, value, low, high, distinct):
 
 
 @kernel
-def survey(table, lists, low, high, desk, with_histogram):
+def survey(codes, attributes, node, value, lists, low, high, reach, loss, tally):
     """Return on how many attributes a part differs, and its weight; note which, what is lost on each, its histogram."""
-    codes = table.codes
     n_active = np.int64(0)
-    for a in range(table.attribute.shape[0]):
+    for a in range(attributes.shape[0]):
         lowest = np.int64(codes[lists[a, low], a])
         highest = np.int64(codes[lists[a, high - 1], a])
         if lowest == highest:
             continue
-        desk.reach[ACTIVE, n_active] = a
+        reach[ACTIVE, n_active] = a
         n_active += 1
+        reach[PART_LOW, a] = lowest
+        reach[PART_HIGH, a] = highest
         distinct = np.int64(0)
-        if table.attribute[a, MEASURE] == SET:
+        if attributes[a, MEASURE] == SET:
             of_code = np.int64(-1)
             for at in range(low, high):
-                other = table.attribute[a, NODE] + codes[lists[a, at], a]
+                other = attributes[a, NODE] + codes[lists[a, at], a]
                 if other != of_code:
                     of_code = other
                     distinct += 1
-                    desk.tally[IN_PART, of_code] = 0
-                desk.tally[IN_PART, of_code] += 1
-            desk.reach[TOTAL, a] = distinct
-        desk.loss[a] = loss_of(table.attribute[a], table.node, table.value, lowest, highest, distinct)
-    weight = np.int64(0)
-    if n_active > 0:
-        desk.histogram[WHOLE] = 0
-        for at in range(low, high):
-            item = lists[desk.reach[ACTIVE, 0], at]
-            weight += table.weight[item]
-            if with_histogram:
-                for share in range(table.share_start[item], table.share_start[item + 1]):
-                    desk.histogram[WHOLE, table.shares[share, 0]] += table.shares[share, 1]
-    return n_active, weight
+                    tally[IN_PART, of_code] = 0
+                tally[IN_PART, of_code] += 1
+            reach[PART_VALUES, a] = distinct
+        loss[a] = loss_of(attributes[a], node, value, lowest, highest, distinct)
+    return n_active
 
 
 @kernel
-def list_values(table, lists, low, high, a, desk, n_active):
-    """Return how many values of attribute a occur; note where each begins, and how far the items from there on reach.
+def list_values(codes, attributes, members, low, high, a, middle, begin, around, reach, tally, clock, n_active):
+    """Return how many values of attribute a occur; note where each begins, and what the items from there on have.
 
     Where ties may be divided, the middle of the list counts as the beginning of a value.
     """
-    codes = table.codes
-    begin = desk.begin
-    middle = (low + high) // 2 if table.divide_ties else low
     values = np.int64(0)
     code = np.int64(-1)
     for at in range(low, high):
-        if codes[lists[a, at], a] != code or (at == middle and at > low):
-            code = np.int64(codes[lists[a, at], a])
+        if codes[members[at], a] != code or (at == middle and at > low):
+            code = np.int64(codes[members[at], a])
             begin[0, values] = at
             begin[1, values] = code
             values += 1
     begin[0, values] = high
     begin[1, values] = NEVER
     for i in range(n_active):
-        other = desk.reach[ACTIVE, i]
-        desk.around[0, 0, other] = NEVER
-        desk.around[1, 0, other] = -1
-        if table.attribute[other, MEASURE] != SET:
-            lowest = np.int64(NEVER)
-            highest = np.int64(-1)
-            for value in range(values - 1, 0, -1):
+        other = reach[ACTIVE, i]
+        around[0, 0, other] = NEVER
+        around[1, 0, other] = -1
+        lowest = np.int64(NEVER)
+        highest = np.int64(-1)
+        distinct = np.int64(0)
+        is_set = attributes[other, MEASURE] == SET
+        full = False  # nothing new can come
+        for value in range(values - 1, 0, -1):
+            if not full:
                 for at in range(begin[0, value], begin[0, value + 1]):
-                    code = np.int64(codes[lists[a, at], other])
-                    if code < lowest:
-                        lowest = code
-                    if code > highest:
-                        highest = code
-                desk.around[2, value, other] = lowest
-                desk.around[3, value, other] = highest
+                    code = np.int64(codes[members[at], other])
+                    if is_set:
+                        code += attributes[other, NODE]
+                        if tally[SEEN, code] != clock:
+                            tally[SEEN, code] = clock
+                            distinct += 1
+                    else:
+                        if code < lowest:
+                            lowest = code
+                        if code > highest:
+                            highest = code
+                if is_set:
+                    full = distinct == reach[PART_VALUES, other]
+                else:
+                    full = lowest == reach[PART_LOW, other] and highest == reach[PART_HIGH, other]
+            around[2, value, other] = lowest
+            around[3, value, other] = highest
+            around[4, value, other] = distinct
     return values
 
 
 @kernel
-def forget(desk, n_active):
+def forget(reach, n_active):
     """Begin to count anew."""
-    desk.histogram[LEFT] = 0
-    desk.clock[0] += 1
     for i in range(n_active):
-        other = desk.reach[ACTIVE, i]
-        desk.reach[LOW, other] = NEVER
-        desk.reach[HIGH, other] = -1
-        desk.reach[DISTINCT, other] = 0
-        desk.reach[ONLY_HERE, other] = 0
+        other = reach[ACTIVE, i]
+        reach[PENDING, i] = other
+        reach[LOW, other] = NEVER
+        reach[HIGH, other] = -1
+        reach[DISTINCT, other] = 0
+        reach[ONLY_HERE, other] = 0
 
 
 @kernel
-def count(table, lists, a, first, last, desk, n_active, with_histogram):
-    """Return the weight of the items at first..last - 1 of list a.
-
-    Count how far they reach, which values they have, and which of these occur nowhere else in the part.
-    """
-    codes, reach, tally = table.codes, desk.reach, desk.tally
-    clock = desk.clock[0]
+def weigh(weights, share_start, shares, members, first, last, histogram):
+    """Return the weight of the items at first..last - 1 of a list, and add them to a histogram."""
     weight = np.int64(0)
     for at in range(first, last):
-        item = lists[a, at]
-        weight += table.weight[item]
-        if with_histogram:
-            for share in range(table.share_start[item], table.share_start[item + 1]):
-                desk.histogram[LEFT, table.shares[share, 0]] += table.shares[share, 1]
-        for i in range(n_active):
-            other = reach[ACTIVE, i]
-            code = np.int64(codes[item, other])
-            if table.attribute[other, MEASURE] != SET:
-                if code < reach[LOW, other]:
-                    reach[LOW, other] = code
-                if code > reach[HIGH, other]:
-                    reach[HIGH, other] = code
-            else:
-                code += table.attribute[other, NODE]
-                if tally[SEEN, code] != clock:
-                    tally[SEEN, code] = clock
-                    tally[SO_FAR, code] = 0
-                    reach[DISTINCT, other] += 1
-                tally[SO_FAR, code] += 1
-                if tally[SO_FAR, code] == tally[IN_PART, code]:
-                    reach[ONLY_HERE, other] += 1
+        item = members[at]
+        weight += weights[item]
+        for share in range(share_start[item], share_start[item + 1]):
+            histogram[shares[share, 0]] += shares[share, 1]
     return weight
 
 
 @kernel
-def goodness(table, desk, n_active, first, last, left, weight):
+def count(codes, attributes, members, first, last, reach, tally, clock, n_pending, from_first):
+    """Return the weight of the items at first..last - 1 of list a, and on how many attributes there is more to count.
+
+    Count how far they reach, which values they have, and, unless they are the first of the list, which of these occur
+    nowhere else in the part. An attribute is done with when nothing new can come.
+    """
+    for at in range(first, last):
+        item = members[at]
+        kept = np.int64(0)
+        for i in range(n_pending):
+            other = reach[PENDING, i]
+            code = np.int64(codes[item, other])
+            full = False
+            if attributes[other, MEASURE] != SET:
+                if code < reach[LOW, other]:
+                    reach[LOW, other] = code
+                if code > reach[HIGH, other]:
+                    reach[HIGH, other] = code
+                full = reach[LOW, other] == reach[PART_LOW, other] and reach[HIGH, other] == reach[PART_HIGH, other]
+            else:
+                code += attributes[other, NODE]
+                if tally[SEEN, code] != clock:
+                    tally[SEEN, code] = clock
+                    tally[SO_FAR, code] = 0
+                    reach[DISTINCT, other] += 1
+                    full = from_first and reach[DISTINCT, other] == reach[PART_VALUES, other]
+                tally[SO_FAR, code] += 1
+                if tally[SO_FAR, code] == tally[IN_PART, code]:
+                    reach[ONLY_HERE, other] += 1
+            reach[PENDING, kept] = other
+            if not full:
+                kept += 1
+        n_pending = kept
+    return n_pending
+
+
+@kernel
+def goodness(attributes, node, value, reach, around, n_active, first, last, left, weight):
     """Return how good it is to cut off the items counted, which are the values first..last - 1 of a list."""
     left_loss = 0.0
     right_loss = 0.0
     for i in range(n_active):
-        a = desk.reach[ACTIVE, i]
-        low = desk.reach[LOW, a]
-        high = desk.reach[HIGH, a]
-        left_loss += loss_of(table.attribute[a], table.node, table.value, low, high, desk.reach[DISTINCT, a])
-        low = np.int64(min(desk.around[0, first, a], desk.around[2, last, a]))
-        high = np.int64(max(desk.around[1, first, a], desk.around[3, last, a]))
-        distinct = desk.reach[TOTAL, a] - desk.reach[ONLY_HERE, a]
-        right_loss += loss_of(table.attribute[a], table.node, table.value, low, high, distinct)
+        a = reach[ACTIVE, i]
+        low = reach[LOW, a]
+        high = reach[HIGH, a]
+        left_loss += loss_of(attributes[a], node, value, low, high, reach[DISTINCT, a])
+        low = np.int64(min(around[0, first, a], around[2, last, a]))
+        high = np.int64(max(around[1, first, a], around[3, last, a]))
+        distinct = np.int64(around[4, last, a]) if first == 0 else reach[PART_VALUES, a] - reach[ONLY_HERE, a]
+        right_loss += loss_of(attributes[a], node, value, low, high, distinct)
     return -(left * math.sqrt(left_loss) + (weight - left) * math.sqrt(right_loss))
 
 
@@ -245,50 +265,98 @@ def best_cuts(table, conditions, lists, low, high, chosen, rule, desk, scores, c
     """
     k = conditions.k
     with_histogram = conditions.table.size > 0
-    node, begin, histogram = table.node, desk.begin, desk.histogram
-    n_active, weight = survey(table, lists, low, high, desk, with_histogram)
+    codes, attributes, node = table.codes, table.attribute, table.node
+    begin, reach, histogram = desk.begin, desk.reach, desk.histogram
+    middle = (low + high) // 2 if table.divide_ties else low
+    n_active = survey(codes, attributes, node, table.value, lists, low, high, reach, desk.loss, desk.tally)
+    weight = np.int64(0)
+    if n_active > 0:
+        histogram[WHOLE] = 0
+        weight = weigh(
+            table.weight, table.share_start, table.shares, lists[reach[ACTIVE, 0]], low, high, histogram[WHOLE]
+        )
     loss = 0.0
     for i in range(n_active):
-        loss += desk.loss[desk.reach[ACTIVE, i]]
+        loss += desk.loss[reach[ACTIVE, i]]
     found = np.int64(0)
     if weight < 2 * k:
         return found, weight * loss
     counted = n_active if rule == BEST else np.int64(0)
     for number in range(n_active):
-        a = desk.reach[ACTIVE, number]
+        a = reach[ACTIVE, number]
         if chosen >= 0 and a != chosen:
             continue
         wider = 0
         if rule == WIDEST:
             for i in range(n_active):
-                other = desk.loss[desk.reach[ACTIVE, i]]
+                other = desk.loss[reach[ACTIVE, i]]
                 if other > desk.loss[a] or (other == desk.loss[a] and i < number):
                     wider += 1
-        values = list_values(table, lists, low, high, a, desk, counted)
+        desk.clock[0] += 1
+        values = list_values(
+            codes,
+            attributes,
+            lists[a],
+            low,
+            high,
+            a,
+            middle,
+            begin,
+            desk.around,
+            reach,
+            desk.tally,
+            desk.clock[0],
+            counted,
+        )
         # One side is a run of values. From the first value on, every run is tried; from another value on, those that
         # are all there is below a node, unless they reach the end: that leaves a run from the first value on.
-        for first in range(values - 1 if table.attribute[a, BY_NODE] == 1 else min(values - 1, 1)):
-            forget(desk, counted)
+        for first in range(values - 1 if attributes[a, BY_NODE] == 1 else min(values - 1, 1)):
+            forget(reach, counted)
+            histogram[LEFT] = 0
+            desk.clock[0] += 1
             left = np.int64(0)
-            above = table.attribute[a, NODE] + begin[1, first]
+            pending = counted
+            above = attributes[a, NODE] + begin[1, first]
             for last in range(first + 1, values):
                 if first > 0:
                     while above >= 0 and node[above, 1] < begin[1, last - 1]:
                         above = node[above, 2]
                     if above < 0 or node[above, 0] <= begin[1, first - 1]:
                         break
-                left += count(table, lists, a, begin[0, last - 1], begin[0, last], desk, counted, with_histogram)
+                left += weigh(
+                    table.weight,
+                    table.share_start,
+                    table.shares,
+                    lists[a],
+                    begin[0, last - 1],
+                    begin[0, last],
+                    histogram[LEFT],
+                )
+                pending = count(
+                    codes,
+                    attributes,
+                    lists[a],
+                    begin[0, last - 1],
+                    begin[0, last],
+                    reach,
+                    desk.tally,
+                    desk.clock[0],
+                    pending,
+                    first == 0,
+                )
                 if first == 0:
                     for i in range(counted):
-                        other = desk.reach[ACTIVE, i]
-                        desk.around[0, last, other] = desk.reach[LOW, other]
-                        desk.around[1, last, other] = desk.reach[HIGH, other]
+                        other = reach[ACTIVE, i]
+                        desk.around[0, last, other] = reach[LOW, other]
+                        desk.around[1, last, other] = reach[HIGH, other]
                 elif node[above, 1] >= begin[1, last]:
                     continue
                 if left < k or weight - left < k:
                     continue
                 if rule == BEST:
-                    score = goodness(table, desk, counted, first, last, left, weight)
+                    score = goodness(
+                        attributes, node, table.value, reach, desk.around, counted, first, last, left, weight
+                    )
                 else:
                     score = min(left, weight - left) / weight - wider
                 place = found
@@ -334,16 +402,16 @@ def divide_list(members, low, high, side, spare):
 
 
 @kernel
-def divide_part(table, lists, low, high, cut, side, spare):
+def divide_part(codes, lists, low, high, cut, side, spare):
     """Divide the lists of a part along a cut (3,); return where the second side begins.
 
     side (n,) and spare (high - low,) are space to work in.
     """
-    q = table.attribute.shape[0]
+    q = codes.shape[1]
     for at in range(low, high):
         side[lists[cut[0], at]] = cut[1] <= at < cut[2]
     for a in range(q):
-        if table.codes[lists[a, low], a] != table.codes[lists[a, high - 1], a]:
+        if codes[lists[a, low], a] != codes[lists[a, high - 1], a]:
             divide_list(lists[a], low, high, side, spare)
     return divide_list(lists[q], low, high, side, spare)
 
@@ -391,7 +459,7 @@ def propose(table, conditions, lists, parts, chosen, rule, follow, desk, scores,
                     outcome[i] += loss
                     open_parts -= 1
                     continue
-                middle = divide_part(table, desk.lists, begin, end, cut[0], desk.side, spare)
+                middle = divide_part(table.codes, desk.lists, begin, end, cut[0], desk.side, spare)
                 desk.stack[open_parts - 1, 1] = middle
                 desk.stack[open_parts, 0] = middle
                 desk.stack[open_parts, 1] = end
@@ -408,8 +476,8 @@ def propose(table, conditions, lists, parts, chosen, rule, follow, desk, scores,
 
 
 @kernel
-def divide(table, lists, parts, cuts, side, spare, middle, first, step):
+def divide(codes, lists, parts, cuts, side, spare, middle, first, step):
     """Divide every `step`-th part along its cut.  (p, 2), (p, 3) -> lists (q + 1, n) and middle (p,) in place."""
     for part in range(first, parts.shape[0], step):
         low, high = parts[part, 0], parts[part, 1]
-        middle[part] = divide_part(table, lists, low, high, cuts[part], side, spare[low:high])
+        middle[part] = divide_part(codes, lists, low, high, cuts[part], side, spare[low:high])

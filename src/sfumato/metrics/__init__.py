@@ -9,10 +9,14 @@ Every metric works from the original and the release alone; see `base` for the c
 
 from __future__ import annotations
 
-from sfumato.data.dataset import Dataset
+from collections.abc import Iterator
+
+from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.metrics.average_class_size import AverageClassSize
 from sfumato.metrics.base import Measurement, Metric
+from sfumato.metrics.belief import BeliefChange
 from sfumato.metrics.class_sizes import ClassSizes
 from sfumato.metrics.classification import Classification, default_target
 from sfumato.metrics.column_distributions import ColumnDistributions
@@ -23,6 +27,7 @@ from sfumato.metrics.ncp import Ncp
 from sfumato.metrics.query_error import QueryError
 from sfumato.metrics.risk import Risk
 from sfumato.metrics.suppression import Suppression
+from sfumato.models.linking import public_inputs
 from sfumato.progress import SILENT, Progress
 
 METRICS: dict[str, type[Metric]] = {
@@ -34,6 +39,7 @@ METRICS: dict[str, type[Metric]] = {
         AverageClassSize,
         ClassSizes,
         Risk,
+        BeliefChange,
         KlDivergence,
         ColumnDistributions,
         QueryError,
@@ -44,6 +50,7 @@ METRICS: dict[str, type[Metric]] = {
 __all__ = [
     "METRICS",
     "AverageClassSize",
+    "BeliefChange",
     "ClassSizes",
     "Classification",
     "ColumnDistributions",
@@ -69,10 +76,11 @@ def measure_all(
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> tuple[Measurement, ...]:
-    """Return all measurements of a release, in the order of `METRICS`; no prediction without a column to predict.
+    """Return all measurements of a release, in the order of `METRICS`.
 
-    `target` is the column to predict (else the first sensitive one), `population` the table that a journalist would
-    search (see `Risk`), `seed` fixes the random queries and folds.
+    `target` is the column to predict (else the first sensitive one; without one nothing is predicted), `population` the
+    table that a journalist would search (see `Risk`), `seed` fixes the random queries and folds. A change of belief is
+    measured when a knowledge table comes with the release.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -87,21 +95,35 @@ def measure_all(
     Discernibility: 8 (original: 4)
     """
     comparison = Comparison(dataset, release)
-    metrics: list[Metric] = []
-    for member in METRICS.values():
-        if member is Classification:
-            if target is not None or default_target(comparison) is not None:
-                metrics.append(Classification(target=target, seed=seed))
-        elif member is QueryError:
-            metrics.append(QueryError(seed=seed))
-        elif member is Risk:
-            metrics.append(Risk(population=population))
-        else:
-            metrics.append(member())
-    stage = progress.stage("Measuring what is left", len(metrics))
+    metrics = [
+        metric
+        for member in METRICS.values()
+        for metric in _applicable(member, comparison, target=target, population=population, seed=seed)
+    ]
+    stage = progress.stage("measure", len(metrics))
     found = []
     for metric in metrics:
         found.append(metric.of(comparison))
         stage.advance()
     stage.done()
     return tuple(found)
+
+
+def _applicable(
+    member: type[Metric], comparison: Comparison, *, target: str | None, population: Dataset | None, seed: int
+) -> Iterator[Metric]:
+    """Yield a metric as it applies to a release: once for each column that it is about, never when there is none."""
+    if member is Classification:
+        if target is not None or default_target(comparison) is not None:
+            yield Classification(target=target, seed=seed)
+    elif member is BeliefChange:
+        if public_inputs(comparison.release).knowledge is not None:
+            for column in comparison.dataset.with_role(Role.QUASI_SENSITIVE):
+                if all(isinstance(side.get(column.name), CodedSets) for side in comparison.sides):
+                    yield BeliefChange(column=column.name)
+    elif member is QueryError:
+        yield QueryError(seed=seed)
+    elif member is Risk:
+        yield Risk(population=population)
+    else:
+        yield member()

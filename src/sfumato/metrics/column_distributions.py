@@ -56,8 +56,8 @@ class ColumnDistributions(Metric):
     most_bins: int = 30
 
     def __post_init__(self) -> None:
-        if self.most_bins < 2:
-            raise PolicyError(f"Distributions were asked for in {self.most_bins} bin(s).\nGive most_bins >= 2.")
+        if self.most_bins < 3:  # below zero, from zero on, missing
+            raise PolicyError(f"Distributions were asked for in {self.most_bins} bin(s).\nGive most_bins >= 3.")
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, distinct_rows
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_numpy, distinct_rows
 from sfumato.data.encoding import encode_column, text_codes
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
@@ -53,6 +53,11 @@ class Comparison:
     _pairs: dict[str, Pair] = field(default_factory=dict, init=False, repr=False)
 
     @property
+    def sides(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The columns before and after, by name."""
+        return self.dataset.columns, self.release.columns
+
+    @property
     def n_rows(self) -> int:
         """Rows to account for: those of the original (of the release, should it have more)."""
         return max(self.dataset.n_rows, self.release.n_rows)
@@ -86,7 +91,8 @@ class Comparison:
         if name not in self._pairs:
             original = self._original(name)
             released = _occurring(self._released(original))
-            covered = cover(released, original, domain=self.domain(name))
+            markers = self.dataset.schema.missing
+            covered = cover(released, original, domain=self.domain(name), markers=markers)
             self._pairs[name] = _settled(released, original, covered)
         return self._pairs[name]
 
@@ -140,7 +146,7 @@ def _settled(released: ReleasedColumn, original: CodedColumn, covered: Cover) ->
     """Return the pair with labels in the order of what they cover; labels that cover the same by alphabet."""
     if not covered.n_codes or not covered.n_labels:
         return Pair(original, released, covered)
-    by_text = pc.sort_indices(pa.array(released.labels, pa.string())).to_numpy().astype(np.int64)
+    by_text = as_numpy(pc.sort_indices(pa.array(released.labels, pa.string()))).astype(np.int64)
     first, last = covered.first[covered.start[:-1]], covered.last[covered.start[1:] - 1]
     order = by_text[np.lexsort((last[by_text], first[by_text]))]
     if (order[1:] > order[:-1]).all():

@@ -145,11 +145,19 @@ def identity(column: CodedColumn) -> Cover:
     )
 
 
-def cover(released: ReleasedColumn, column: CodedColumn, *, domain: Sequence[str] = (), exact: bool = False) -> Cover:
+def cover(
+    released: ReleasedColumn,
+    column: CodedColumn,
+    *,
+    domain: Sequence[str] = (),
+    markers: Sequence[str] = ("",),
+    exact: bool = False,
+) -> Cover:
     """Return which values of the original column each label of the released column covers.
 
-    `domain` are the declared values, in order, occurring or not. A label may fit none of the values that occur: a
-    number then stands for the nearest one, anything else tells nothing and stands for all; under `exact` for none.
+    `domain` are the declared values, in order, occurring or not, and `markers` what stands for a missing value. A label
+    may fit none of the values that occur: a number then stands for the nearest one, anything else tells nothing and
+    stands for all; under `exact` for none.
     Raises when labels mean nothing for the column at all.
 
     >>> from sfumato.data.schema import Role
@@ -160,7 +168,7 @@ def cover(released: ReleasedColumn, column: CodedColumn, *, domain: Sequence[str
     >>> cover(shown, age).members(np.arange(4)).T.astype(int).tolist()
     [[0, 1, 0], [1, 1, 0], [1, 1, 1], [1, 0, 1]]
     """
-    reader = _Reader(column, domain)
+    reader = _Reader(column, domain, markers)
     shown_by = np.bincount(released.codes, minlength=len(released.labels))
     value_of = np.array([reader.code_of.get(label, -1) for label in released.labels], dtype=np.int32)
     starred = [label == ROOT for label in released.labels]
@@ -202,7 +210,7 @@ def cover(released: ReleasedColumn, column: CodedColumn, *, domain: Sequence[str
 class _Reader:
     """Reads labels against one column."""
 
-    def __init__(self, column: CodedColumn, domain: Sequence[str]) -> None:
+    def __init__(self, column: CodedColumn, domain: Sequence[str], markers: Sequence[str]) -> None:
         self.column = column
         self.code_of = {label: code for code, label in enumerate(column.labels)}
         self.everything: list[Piece] = [(0, len(column.labels) - 1)] if column.labels else []
@@ -217,6 +225,8 @@ class _Reader:
         # A plain list: labels are looked up one by one.
         self.numbers = column.values[~np.isnan(column.values)].tolist() if column.values is not None else None
         self.domain = set(domain)
+        self.markers = set(markers)
+        self.closed = bool(domain) or column.hierarchy is not None or column.values is not None
         self.order = self._order(domain) if column.kind is Kind.ORDERED else {}
 
     def _order(self, domain: Sequence[str]) -> dict[str, Piece]:
@@ -256,13 +266,18 @@ class _Reader:
         members = parse_set(label)
         if members is None:
             return None
-        union: list[Piece] = []
-        for member in members:
-            part = self.pieces(member)
-            if part is None:
-                return None
-            union += part
-        return _joined(union)
+        parts = [self._member(member) for member in members]
+        known = [part for part in parts if part is not None]
+        # Where nothing declares the values, a stranger beside a known value is a value that does not occur.
+        if not known or (len(known) < len(parts) and self.closed):
+            return None
+        return _joined([piece for part in known for piece in part])
+
+    def _member(self, label: str) -> list[Piece] | None:
+        found = self.pieces(label)
+        if found is None and label in self.markers:
+            return [(self.column.missing,) * 2] if self.column.missing >= 0 else []
+        return found
 
     def stand_in(self, label: str) -> list[Piece]:
         """Return what a label that fits no value stands for: the nearest number, else everything."""

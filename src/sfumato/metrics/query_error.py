@@ -209,9 +209,13 @@ def _draw(column: CodedColumn, share: float, n_queries: int, rng: np.random.Gene
 
 
 def _chosen(n_codes: int, share: float, n_queries: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return for each query a random choice of codes, all of the same size, shape (v, q)."""
     chosen = np.zeros((n_codes, n_queries), dtype=np.bool_)
-    for query in range(n_queries if n_codes else 0):
-        chosen[rng.choice(n_codes, _how_many(n_codes, share), replace=False, shuffle=False), query] = True
+    if n_codes:
+        n_chosen = _how_many(n_codes, share)
+        lots = rng.random((n_codes, n_queries), dtype=np.float32)
+        smallest = np.argpartition(lots, n_chosen - 1, axis=0)[:n_chosen]
+        np.put_along_axis(chosen, smallest, True, axis=0)
     return chosen
 
 

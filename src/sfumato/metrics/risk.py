@@ -107,7 +107,8 @@ class Risk(Metric):
                 )
             columns.append(self.population.column(name))
             domain = comparison.domain(name) or pair.original.labels
-            covers.append(cover(pair.released, columns[-1], domain=domain, exact=True))
+            markers = self.population.schema.missing
+            covers.append(cover(pair.released, columns[-1], domain=domain, markers=markers, exact=True))
         people = distinct_rows(columns, self.population.n_rows)
         smallest_first = np.argsort(cells.weight, kind="stable")
         fewest, checked, absent = int(np.iinfo(np.int64).max), 0, 0

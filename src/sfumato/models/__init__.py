@@ -3,8 +3,20 @@
 from sfumato.models.base import Policy, PrivacyModel, Verdict
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.l_diversity import LDiversity
+from sfumato.models.qs_closeness import QSCloseness
+from sfumato.models.qs_diversity import QSDiversity
 from sfumato.models.t_closeness import TCloseness
 
-PRIVACY_MODELS = {model.name: model for model in (KAnonymity, LDiversity, TCloseness)}
+PRIVACY_MODELS = {model.name: model for model in (KAnonymity, LDiversity, TCloseness, QSDiversity, QSCloseness)}
 
-__all__ = ["PRIVACY_MODELS", "KAnonymity", "LDiversity", "Policy", "PrivacyModel", "TCloseness", "Verdict"]
+__all__ = [
+    "PRIVACY_MODELS",
+    "KAnonymity",
+    "LDiversity",
+    "Policy",
+    "PrivacyModel",
+    "QSCloseness",
+    "QSDiversity",
+    "TCloseness",
+    "Verdict",
+]

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.errors import PolicyError, did_you_mean
 
 
@@ -106,6 +107,7 @@ class PrivacyModel(Protocol):
     """What a release must satisfy. Members are frozen dataclasses whose fields are the plan's keys."""
 
     name: ClassVar[str]
+    judged_role: ClassVar[Role]  # of the columns that it names
 
     @property
     def promise(self) -> str:

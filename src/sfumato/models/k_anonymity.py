@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.models.base import Verdict, whole_number
 from sfumato.models.classes import class_verdict, classes_of
 
@@ -32,6 +33,7 @@ class KAnonymity:
     """
 
     name: ClassVar[str] = "k-anonymity"
+    judged_role: ClassVar[Role] = Role.SENSITIVE
 
     k: int
 

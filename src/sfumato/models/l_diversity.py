@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
 from sfumato.models.base import Verdict, as_number, column_name, exact_fraction, one_of, plain_number, whole_number
 from sfumato.models.classes import (
@@ -67,6 +68,7 @@ class LDiversity:
     """
 
     name: ClassVar[str] = "l-diversity"
+    judged_role: ClassVar[Role] = Role.SENSITIVE
 
     sensitive: str
     l: int | float | str | Fraction  # a whole number stays one, anything else becomes an exact fraction

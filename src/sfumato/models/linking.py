@@ -10,11 +10,10 @@ memory follows the batch and not the release.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sfumato.data.dataset import CodedSets
-from sfumato.data.knowledge import NOTHING_PUBLIC, Knowledge, PublicInputs
+from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError
@@ -43,15 +42,12 @@ Floats = NDArray[np.float64]
 
 def public_inputs(release: Release) -> PublicInputs:
     """Return what everybody knows besides the release."""
-    public = getattr(release, "public", NOTHING_PUBLIC)
-    return public if isinstance(public, PublicInputs) else NOTHING_PUBLIC
+    return release.public
 
 
 def with_public(release: Release, public: PublicInputs) -> Release:
     """Return the release together with what everybody knows besides it."""
-    known = copy.copy(release)
-    object.__setattr__(known, "public", public)
-    return known
+    return replace(release, public=public)
 
 
 def public_knowledge(release: Release, model: PrivacyModel) -> Knowledge:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
 from sfumato.models.base import Verdict, column_name, exact_fraction, plain_number
 from sfumato.models.classes import classes_of
@@ -55,6 +56,7 @@ class QSCloseness:
     """
 
     name: ClassVar[str] = "qs-closeness"
+    judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
 
     column: str
     t: float | str | Fraction  # 0..sqrt(2); becomes an exact fraction

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.errors import PolicyError, Unsatisfiable
 from sfumato.models.base import Verdict, column_name, exact_fraction, plain_number, whole_number
 from sfumato.models.classes import NEAR, classes_of
@@ -67,6 +68,7 @@ class QSDiversity:
     """
 
     name: ClassVar[str] = "qs-diversity"
+    judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
 
     column: str
     c: float | str | Fraction  # becomes an exact fraction

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release, ReleasedColumn
-from sfumato.data.schema import Kind
+from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, PolicyError
 from sfumato.models.base import Verdict, as_number, column_name, exact_fraction, one_of, plain_number
 from sfumato.models.classes import (
@@ -69,6 +69,7 @@ class TCloseness:
     """
 
     name: ClassVar[str] = "t-closeness"
+    judged_role: ClassVar[Role] = Role.SENSITIVE
 
     sensitive: str
     t: float | str | Fraction  # 0..1; becomes an exact fraction

@@ -62,10 +62,10 @@ def test_every_release_passes_the_audits(unlinked, noise):
         [QSDiversity(column="symptoms", c=2, l=5), QSCloseness(column="symptoms", t=0.35)],
     ):
         recoding = TermSuppression().anonymize(
-            dataset, Policy(tuple(models)), Recoding(), Workplace(threads=2), knowledge=knowledge
+            dataset, Policy(tuple(models)), Recoding(), Workplace(threads=2, public=PublicInputs(knowledge))
         )
         assert all(verdict.satisfied for verdict in judged(dataset, recoding, knowledge, prior, models))
-        facts = recoding.facts["term-suppression"]["symptoms"]
+        facts = recoding.facts["symptoms"]
         assert facts["groups"] == 40
         assert 0 < facts["cost"] < 1
         assert facts["lower_bound"] <= facts["cost"]
@@ -104,7 +104,7 @@ def test_groups_that_cannot_reach_t_are_named_or_merged():
     dataset = encode(pa.table({"group": ["1", "2"], "symptoms": ["x", "y"]}), SCHEMA)
     policy = Policy((QSCloseness(column="symptoms", t=0.1),))
     with pytest.raises(Unsatisfiable, match="2 of 2 groups"):
-        TermSuppression().anonymize(dataset, policy, Recoding(), Workplace(), knowledge=knowledge)
+        TermSuppression().anonymize(dataset, policy, Recoding(), Workplace(public=PublicInputs(knowledge)))
     result = suppress_terms(
         dataset.columns["symptoms"],
         np.array([0, 1], np.int32),
@@ -122,7 +122,7 @@ def test_impossible_diversity_is_refused_before_any_search():
     dataset, knowledge = a_dataset()
     policy = Policy((QSDiversity(column="symptoms", c="1/1000", l=140),))
     with pytest.raises(Unsatisfiable, match="nearest that can be reached"):
-        TermSuppression().anonymize(dataset, policy, Recoding(), Workplace(), knowledge=knowledge)
+        TermSuppression().anonymize(dataset, policy, Recoding(), Workplace(public=PublicInputs(knowledge)))
 
 
 def test_published_searches_cost_no_less():
@@ -131,11 +131,11 @@ def test_published_searches_cost_no_less():
     cost = {}
     for search in ("exact", "adaptive", "dfs"):
         recoding = TermSuppression(search=search, time_limit=0.2).anonymize(
-            dataset, Policy(tuple(models)), Recoding(), Workplace(), knowledge=knowledge
+            dataset, Policy(tuple(models)), Recoding(), Workplace(public=PublicInputs(knowledge))
         )
         prior = estimated_prior(dataset.columns["symptoms"], knowledge)
         assert judged(dataset, recoding, knowledge, prior, models)[0].satisfied
-        cost[search] = recoding.facts["term-suppression"]["symptoms"]["cost"]
+        cost[search] = recoding.facts["symptoms"]["cost"]
     assert cost["exact"] <= min(cost.values())
 
 

@@ -28,7 +28,7 @@ from sfumato.kernels.conditions import (
     make_conditions,
 )
 
-HELPERS = ("_close", "holds_one", "first_failing")
+HELPERS = ("first_failing",)
 # Six values below three nodes below a root; the last value hangs directly below the root, as missing values do.
 PARENT = (6, 6, 7, 7, 7, 8, 8, 8, -1)
 LEVEL = (0, 0, 0, 0, 0, 0, 1, 2, 3)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.metrics.kl_divergence import KlDivergence, kl_divergence
+
+
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_it_is_the_divergence_from_evenly_spread_labels(tables, data):
+    example = data.draw(tables.examples())
+
+    measured = KlDivergence().measure(example.dataset, example.release)
+
+    by_column = []
+    for name in tables.QIS:
+        values, n_rows = example.values(name), len(example.before)
+        divergence = 0.0
+        for value in values:
+            read = example.n_dropped / len(values)
+            for row in example.after:
+                covered = example.covered(name, row[name])
+                read += (value in covered) / len(covered)
+            share = sum(row[name] == value for row in example.before) / n_rows
+            divergence += share * math.log(share / (read / n_rows))
+        by_column.append(divergence)
+    assert [column["divergence"] for column in measured.facts["columns"]] == pytest.approx(by_column, abs=1e-12)
+    assert measured.value == pytest.approx(sum(by_column) / 4, abs=1e-12)
+    assert all(column["values_unseen"] == 0 for column in measured.facts["columns"])
+
+
+def test_stars_make_everything_even(pair_of):
+    measured = KlDivergence().measure(*pair_of({"sex": ["f"] * 3 + ["m"]}, {"sex": ["*"] * 4}))
+
+    assert measured.value == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(0.5))
+
+
+def test_it_stays_finite_when_a_value_was_replaced_everywhere(pair_of):
+    measured = KlDivergence().measure(*pair_of({"sex": ["f", "m"]}, {"sex": ["f", "f"]}))
+
+    assert math.isfinite(measured.value)
+    assert measured.facts["columns"][0]["values_unseen"] == 1
+
+
+def test_no_rows_diverge_by_nothing():
+    assert kl_divergence(np.zeros(0, dtype=np.int64), np.zeros(0)) == (0.0, 0)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.metrics.ncp import Ncp
+
+
+def loss_of(example, name, label):
+    """(values covered - 1) / (values - 1), or the width left open over the width of all."""
+    covered, values = example.covered(name, label), example.values(name)
+    if name != "age":
+        return (len(covered) - 1) / max(len(values) - 1, 1)
+    if "" in covered and len(covered) > 1:
+        return 1.0
+    numbers = [float(value) for value in covered - {""}]
+    everything = [float(value) for value in values - {""}]
+    width = max(everything, default=0) - min(everything, default=0)
+    return (max(numbers, default=0) - min(numbers, default=0)) / (width or 1)
+
+
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_the_loss_is_the_mean_over_columns_and_records(tables, data):
+    example = data.draw(tables.examples())
+
+    measured = Ncp().measure(example.dataset, example.release)
+
+    by_column = []
+    for name in tables.QIS:
+        losses = [loss_of(example, name, row[name]) for row in example.after] + [1.0] * example.n_dropped
+        by_column.append(sum(losses) / max(len(losses), 1))
+    assert measured.value == pytest.approx(sum(by_column) / 4)
+    assert [column["loss"] for column in measured.facts["columns"]] == pytest.approx(by_column)
+    assert measured.facts["rows_dropped"] == example.n_dropped
+
+
+def test_an_unchanged_release_loses_nothing_and_a_starred_one_everything(pair_of):
+    columns = {"age": [20, 30, 45], "job": ["cook", "nurse", "cook"]}
+    starred = {"age": ["*"] * 3, "job": ["*"] * 3}
+
+    assert Ncp().measure(*pair_of(columns, columns)).value == 0.0
+    assert Ncp().measure(*pair_of(columns, starred)).value == 1.0
+
+
+def test_a_dropped_record_loses_everything(pair_of):
+    measured = Ncp().measure(*pair_of({"age": [20, 30, 45, 50]}, {"age": [20, 30, 45]}))
+
+    assert measured.value == 0.25
+    assert measured.facts["columns"][0]["loss_of_kept"] == 0.0
+
+
+def test_numbers_that_never_occurred_are_counted(pair_of):
+    measured = Ncp().measure(*pair_of({"age": [20, 30]}, {"age": ["25", "30"]}))
+
+    assert measured.facts["columns"][0]["labels_outside"] == 1
