@@ -150,14 +150,15 @@ def cover(
     column: CodedColumn,
     *,
     domain: Sequence[str] = (),
+    known: Sequence[str] = (),
     markers: Sequence[str] = ("",),
     exact: bool = False,
 ) -> Cover:
     """Return which values of the original column each label of the released column covers.
 
-    `domain` are the declared values, in order, occurring or not, and `markers` what stands for a missing value. A label
-    may fit none of the values that occur: a number then stands for the nearest one, anything else tells nothing and
-    stands for all; under `exact` for none.
+    `domain` are the declared values, in order, occurring or not, `known` are values that make sense besides, and
+    `markers` stand for a missing value. A label may fit none of the values that occur: a number then stands for the
+    nearest one, anything else tells nothing and stands for all; under `exact` for none.
     Raises when labels mean nothing for the column at all.
 
     >>> from sfumato.data.schema import Role
@@ -168,7 +169,7 @@ def cover(
     >>> cover(shown, age).members(np.arange(4)).T.astype(int).tolist()
     [[0, 1, 0], [1, 1, 0], [1, 1, 1], [1, 0, 1]]
     """
-    reader = _Reader(column, domain, markers)
+    reader = _Reader(column, domain, known, markers)
     shown_by = np.bincount(released.codes, minlength=len(released.labels))
     value_of = np.array([reader.code_of.get(label, -1) for label in released.labels], dtype=np.int32)
     starred = [label == ROOT for label in released.labels]
@@ -210,7 +211,9 @@ def cover(
 class _Reader:
     """Reads labels against one column."""
 
-    def __init__(self, column: CodedColumn, domain: Sequence[str], markers: Sequence[str]) -> None:
+    def __init__(
+        self, column: CodedColumn, domain: Sequence[str], known: Sequence[str], markers: Sequence[str]
+    ) -> None:
         self.column = column
         self.code_of = {label: code for code, label in enumerate(column.labels)}
         self.everything: list[Piece] = [(0, len(column.labels) - 1)] if column.labels else []
@@ -224,7 +227,7 @@ class _Reader:
         self.hierarchy_labels = column.hierarchy.node_of if column.hierarchy is not None else {}
         # A plain list: labels are looked up one by one.
         self.numbers = column.values[~np.isnan(column.values)].tolist() if column.values is not None else None
-        self.domain = set(domain)
+        self.known = {*domain, *known}
         self.markers = set(markers)
         self.closed = bool(domain) or column.hierarchy is not None or column.values is not None
         self.order = self._order(domain) if column.kind is Kind.ORDERED else {}
@@ -250,7 +253,7 @@ class _Reader:
             return [(self.code_of[label],) * 2]
         if label in self.inner:
             return [self.inner[label]]
-        if label in self.hierarchy_labels or label in self.domain:
+        if label in self.hierarchy_labels or label in self.known:
             return []
         if self.numbers is not None:
             bounds = self._bounds(label)

@@ -106,9 +106,16 @@ class Risk(Metric):
                     "Give a table with all quasi-identifiers of the release, in the same spelling."
                 )
             columns.append(self.population.column(name))
-            domain = comparison.domain(name) or pair.original.labels
-            markers = self.population.schema.missing
-            covers.append(cover(pair.released, columns[-1], domain=domain, markers=markers, exact=True))
+            covers.append(
+                cover(
+                    pair.released,
+                    columns[-1],
+                    domain=comparison.domain(name),
+                    known=pair.original.labels,
+                    markers=self.population.schema.missing,
+                    exact=True,
+                )
+            )
         people = distinct_rows(columns, self.population.n_rows)
         smallest_first = np.argsort(cells.weight, kind="stable")
         fewest, checked, absent = int(np.iinfo(np.int64).max), 0, 0

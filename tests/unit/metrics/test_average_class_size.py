@@ -11,7 +11,7 @@ from sfumato.metrics.average_class_size import AverageClassSize
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_it_is_rows_over_classes(tables, data):
     example = data.draw(tables.examples())
 

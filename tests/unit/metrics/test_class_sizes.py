@@ -9,7 +9,7 @@ from sfumato.metrics.class_sizes import ClassSizes
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_every_class_is_in_the_one_bin_that_its_size_belongs_to(tables, data):
     example = data.draw(tables.examples())
 

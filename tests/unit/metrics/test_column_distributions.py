@@ -18,7 +18,7 @@ def column_of(dataset, release, name, **options):
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_labels_are_spread_over_what_they_cover(tables, data):
     example = data.draw(tables.examples())
 
@@ -61,7 +61,7 @@ def test_numbers_fall_into_bins_of_round_width(pair_of):
     missing=st.booleans(),
     most=st.integers(3, 30),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_every_number_is_between_the_edges_of_its_bin(pair_of, values, missing, most):
     texts = [repr(value) for value in values] + [""] * missing
     spec = ColumnSpec(name="a", role=Role.QUASI_IDENTIFIER, kind=Kind.NUMBER)

@@ -15,7 +15,7 @@ from sfumato.metrics.comparison import Comparison
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_classes_are_the_rows_with_equal_labels(tables, data):
     example = data.draw(tables.examples())
     comparison = Comparison(example.dataset, example.release)
@@ -26,7 +26,7 @@ def test_classes_are_the_rows_with_equal_labels(tables, data):
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_order_of_rows_leaves_no_trace(tables, data):
     example = data.draw(tables.examples())
     mixed = tables.Example(example.before, data.draw(st.permutations(example.after)))
@@ -40,7 +40,7 @@ def test_the_order_of_rows_leaves_no_trace(tables, data):
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_an_unchanged_column_keeps_its_codes(tables, data):
     example = data.draw(tables.examples(changed=False))
 

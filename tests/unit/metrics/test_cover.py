@@ -174,7 +174,7 @@ def test_unknown_labels_that_no_row_shows_do_no_harm():
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_label_covers_what_it_means(tables, data):
     example = data.draw(tables.examples())
     comparison = Comparison(example.dataset, example.release)

@@ -7,7 +7,7 @@ from sfumato.metrics.discernibility import Discernibility
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_it_counts_pairs_that_cannot_be_told_apart(tables, data):
     example = data.draw(tables.examples())
 

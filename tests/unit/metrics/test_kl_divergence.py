@@ -11,7 +11,7 @@ from sfumato.metrics.kl_divergence import KlDivergence, kl_divergence
 
 
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_it_is_the_divergence_from_evenly_spread_labels(tables, data):
     example = data.draw(tables.examples())
 

@@ -31,7 +31,7 @@ def finite(data):
 
 
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_measurements_are_finite_plain_and_blind_to_the_order_of_rows(tables, data):
     example = data.draw(tables.examples())
     mixed = tables.Example(example.before, data.draw(st.permutations(example.after)))
@@ -45,7 +45,7 @@ def test_measurements_are_finite_plain_and_blind_to_the_order_of_rows(tables, da
 
 
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_an_unchanged_release_measures_as_the_original(tables, data):
     example = data.draw(tables.examples(changed=False))
     release = publish(example.dataset, Recoding(), [], np.random.default_rng(0))

@@ -21,7 +21,7 @@ def loss_of(example, name, label):
 
 
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_loss_is_the_mean_over_columns_and_records(tables, data):
     example = data.draw(tables.examples())
 

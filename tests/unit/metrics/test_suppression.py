@@ -12,7 +12,7 @@ from sfumato.metrics.suppression import Suppression
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_it_counts_what_is_no_longer_shown(tables, data):
     example = data.draw(tables.examples())
 
