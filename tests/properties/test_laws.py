@@ -1,4 +1,4 @@
-"""Laws that hold for every anonymizer, written once and run over the list."""
+"""Laws that hold for every anonymizer of quasi-identifiers, written once and run over the list."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from sfumato.data.encoding import encode
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
-from sfumato.data.schema import ColumnSpec, Role, Schema
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import Unsatisfiable
 from sfumato.metrics.cover import cover
 from sfumato.models import KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import Policy
 
+RECODERS = [name for name, anonymizer in ANONYMIZERS.items() if KAnonymity in anonymizer.aims_at]
 TREE = Hierarchy.from_nested({"north": {"coast": ["a", "b"], "hills": ["c"]}, "south": ["d", "e", "f"]})
 ILLS = Hierarchy.from_nested({"mild": ["cold", "flu"], "grave": ["stroke", "cancer"]})
 SCHEMA = Schema(
@@ -31,7 +32,7 @@ SCHEMA = Schema(
         "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER, hierarchy=Widths((5, 10, 20))),
         "sex": ColumnSpec(name="sex", role=Role.QUASI_IDENTIFIER, hierarchy=Given(Hierarchy.flat(["x", "y"]))),
         "ill": ColumnSpec(name="ill", role=Role.SENSITIVE, hierarchy=Given(ILLS)),
-        "pay": ColumnSpec(name="pay", role=Role.SENSITIVE),
+        "pay": ColumnSpec(name="pay", role=Role.SENSITIVE, kind=Kind.NUMBER),
     },
     missing=("?",),
 )
@@ -99,7 +100,7 @@ def judged_table(table, models):
     return [model.audit(Release.from_table(table, SCHEMA)) for model in models]
 
 
-@pytest.mark.parametrize("name", ANONYMIZERS)
+@pytest.mark.parametrize("name", RECODERS)
 @pytest.mark.parametrize("schema", [SCHEMA, WITHOUT_HIERARCHIES], ids=["hierarchies", "bare"])
 @quick
 @given(records=rows, models=policies)
@@ -116,7 +117,7 @@ def test_every_release_is_accepted_by_every_audit_it_aims_at(name, schema, recor
         assert verdict.satisfied, str(verdict)
 
 
-@pytest.mark.parametrize("name", ANONYMIZERS)
+@pytest.mark.parametrize("name", RECODERS)
 @quick
 @given(records=rows)
 def test_every_published_label_covers_the_original_value(name, records):
@@ -130,7 +131,7 @@ def test_every_published_label_covers_the_original_value(name, records):
         assert covered[column.codes, np.arange(dataset.n_rows)].all()
 
 
-@pytest.mark.parametrize("name", ANONYMIZERS)
+@pytest.mark.parametrize("name", RECODERS)
 @quick
 @given(records=rows, models=policies, data=st.data())
 def test_one_planted_violation_of_k_is_caught_and_counted(name, records, models, data):
@@ -152,7 +153,7 @@ def test_one_planted_violation_of_k_is_caught_and_counted(name, records, models,
     assert verdict.failing >= 1
 
 
-@pytest.mark.parametrize("name", ANONYMIZERS)
+@pytest.mark.parametrize("name", RECODERS)
 @quick
 @given(records=rows, models=policies)
 def test_threads_do_not_change_the_release(name, records, models):
@@ -176,6 +177,6 @@ def test_all_combinations_of_two_models_work_together():
         )
         for _ in range(300)
     ]
-    for name, first, second in product(ANONYMIZERS, MODELS, MODELS):
+    for name, first, second in product(RECODERS, MODELS, MODELS):
         _, release = released(name, records, (first, second))
         assert all(verdict.satisfied for verdict in judged(release, (first, second)))

@@ -24,7 +24,7 @@ from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, 
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.data.labels import range_label, set_label
-from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.recoding import Labelled, Recoding, SplitTree
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, PolicyError
 from sfumato.kernels.conditions import Conditions
@@ -96,7 +96,12 @@ class Mondrian:
             "rounds": groups.rounds,
             "cuts": groups.parent.size // 2,
         }
-        return before.with_columns(columns, class_of=class_of, facts=facts)
+        tree = SplitTree(
+            node_of=np.append(groups.node_of, -1)[groups.group_of],
+            parent=groups.parent,
+            publish=lambda node_of: publish(dataset, groups.merged(node_of), self),
+        )
+        return before.with_columns(columns, class_of=class_of, tree=tree, facts=facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +122,17 @@ class Groups:
     def n_groups(self) -> int:
         """How many groups there are."""
         return self.start.size - 1
+
+    def merged(self, node_of: Integers) -> Groups:
+        """Return coarser groups, given the node that each row shall end in, (n,): its own, or one above it."""
+        nodes, group_of = np.unique(
+            np.append(node_of, -1), return_inverse=True
+        )  # row -1 makes sure that node -1 is there
+        group_of = (group_of[:-1] - 1).astype(np.int32)
+        of_combination = group_of[self.some_row]
+        order = np.argsort(of_combination, kind="stable")
+        start = np.searchsorted(of_combination[order], np.arange(nodes.size))
+        return replace(self, group_of=group_of, some_row=self.some_row[order], start=start, node_of=nodes[1:])
 
 
 def split(
@@ -418,7 +434,9 @@ class _Growth:
         spare = np.empty(self.lists.shape[1], dtype=np.int32)
 
         def work(thread: int) -> None:
-            divide(self.table.codes, self.lists, parts, cuts, self.desks[thread].side, spare, middle, thread, self.threads)
+            divide(
+                self.table.codes, self.lists, parts, cuts, self.desks[thread].side, spare, middle, thread, self.threads
+            )
 
         self._each(work)
         return middle

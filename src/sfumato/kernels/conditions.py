@@ -40,6 +40,7 @@ DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EQUAL, ORDERED, HIERARCHICAL = range(7)
 
 MARGIN = 1e-9  # closer than this, floats do not decide; rounding errors stay far below it
 LARGEST = 2**53  # whole numbers up to here are exact in a float
+N_LOG_N = np.array([n * math.log(n) if n > 1 else 0.0 for n in range(1024)])  # most counts are small
 
 
 # Columns of `Conditions.table`.
@@ -199,8 +200,7 @@ def first_failing(conditions, low, high, histogram, size):
                 total = 0.0
                 for cell in range(first, last):
                     count = histogram[cell]
-                    if count > 1:
-                        total += count * math.log(count)
+                    total += N_LOG_N[count] if count < N_LOG_N.size else count * math.log(count)
                 if math.log(size) - total / size < a + MARGIN:
                     return i
         elif kind == FREQUENCY:

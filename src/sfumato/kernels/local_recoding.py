@@ -116,6 +116,7 @@ def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[n
     move(conditions, trees, units, store, copies, np.empty(0, dtype=np.int64), 0)
     if copies.any():
         _gather(conditions, units, trees, store, copies)
+    store.counter[VISITS] = 0
     for _ in range(effort.passes):
         before = store.group[:, ROWS] @ store.loss
         order = np.argsort(-store.loss, kind="stable")

@@ -454,20 +454,27 @@ def aim(conditions, i, histogram, rows, target):
             size -= step
             step *= 2
         return np.int64(0)
-    least = np.int64(1)
+    size = conditions.k  # the smallest that matters: a cap that leaves k rows, or k rows
     if kind > EQUAL:
         high = rows
-        least = conditions.k
     else:
+        distinct = 0
         for cell in range(first, last):
             high = max(high, histogram[cell])
-    while low + 1 < high and high > least:
-        size = (low + high) // 2
+            if histogram[cell] > 0:
+                distinct += 1
+        size = max(conditions.k // max(distinct, 1), 1)
+        while size < high and shape(conditions, i, histogram, size, target) < conditions.k:
+            size += 1
+    while low < size < high:
         reached = shape(conditions, i, histogram, size, target)
         if first_failing(conditions, i, i + 1, target, reached) < 0:
             low = size
+        elif kind < EQUAL and low == 0:
+            return np.int64(0)
         else:
             high = size
+        size = (low + high) // 2
     reached = shape(conditions, i, histogram, low, target)
     if kind < EQUAL and low > 0:
         tries = 0

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.kernels.conditions import holds
-from sfumato.kernels.jit import kernel
+from sfumato.kernels.jit import inline_kernel, kernel
 
 RANGE, SET, TREE = range(3)  # what a part publishes of an attribute, and so what it loses
 BEST, WIDEST, BALANCED = range(3)  # which cut comes first: least loss; widest attribute, then halves; halves
@@ -104,7 +104,7 @@ def loss_of(attribute, node, value, low, high, distinct):
 
 @kernel
 def survey(codes, attributes, node, value, lists, low, high, reach, loss, tally):
-    """Return on how many attributes a part differs, and its weight; note which, what is lost on each, its histogram."""
+    """Return on how many attributes a part differs; note which, their extent, and what is lost on each."""
     n_active = np.int64(0)
     for a in range(attributes.shape[0]):
         lowest = np.int64(codes[lists[a, low], a])
@@ -132,14 +132,14 @@ def survey(codes, attributes, node, value, lists, low, high, reach, loss, tally)
 
 @kernel
 def list_values(codes, attributes, members, low, high, a, middle, begin, around, reach, tally, clock, n_active):
-    """Return how many values of attribute a occur; note where each begins, and what the items from there on have.
+    """Return how many values of attribute a occur; note where each begins, and how far the items from there on reach.
 
-    Where ties may be divided, the middle of the list counts as the beginning of a value.
+    The middle of the list, where ties may be divided, counts as the beginning of a value; else middle is `low`.
     """
     values = np.int64(0)
     code = np.int64(-1)
     for at in range(low, high):
-        if codes[members[at], a] != code or (at == middle and at > low):
+        if codes[members[at], a] != code or (at == middle and at != low):
             code = np.int64(codes[members[at], a])
             begin[0, values] = at
             begin[1, values] = code
@@ -179,7 +179,7 @@ def list_values(codes, attributes, members, low, high, a, middle, begin, around,
     return values
 
 
-@kernel
+@inline_kernel
 def forget(reach, n_active):
     """Begin to count anew."""
     for i in range(n_active):
@@ -205,10 +205,10 @@ def weigh(weights, share_start, shares, members, first, last, histogram):
 
 @kernel
 def count(codes, attributes, members, first, last, reach, tally, clock, n_pending, from_first):
-    """Return the weight of the items at first..last - 1 of list a, and on how many attributes there is more to count.
+    """Count the items at first..last - 1 of a list: how far they reach, and which values they have.
 
-    Count how far they reach, which values they have, and, unless they are the first of the list, which of these occur
-    nowhere else in the part. An attribute is done with when nothing new can come.
+    Unless counting began with the first item (`from_first`), also note which values occur nowhere else in the part.
+    Return on how many attributes there is more to count: one is done with when nothing new can come.
     """
     for at in range(first, last):
         item = members[at]
@@ -240,9 +240,9 @@ def count(codes, attributes, members, first, last, reach, tally, clock, n_pendin
     return n_pending
 
 
-@kernel
+@inline_kernel
 def goodness(attributes, node, value, reach, around, n_active, first, last, left, weight):
-    """Return how good it is to cut off the items counted, which are the values first..last - 1 of a list."""
+    """Return how good it is to cut off the items counted, of weight `left`: values first..last - 1 of a list."""
     left_loss = 0.0
     right_loss = 0.0
     for i in range(n_active):
@@ -272,9 +272,8 @@ def best_cuts(table, conditions, lists, low, high, chosen, rule, desk, scores, c
     weight = np.int64(0)
     if n_active > 0:
         histogram[WHOLE] = 0
-        weight = weigh(
-            table.weight, table.share_start, table.shares, lists[reach[ACTIVE, 0]], low, high, histogram[WHOLE]
-        )
+        members = lists[reach[ACTIVE, 0]]
+        weight = weigh(table.weight, table.share_start, table.shares, members, low, high, histogram[WHOLE])
     loss = 0.0
     for i in range(n_active):
         loss += desk.loss[reach[ACTIVE, i]]
@@ -294,20 +293,9 @@ def best_cuts(table, conditions, lists, low, high, chosen, rule, desk, scores, c
                     wider += 1
         desk.clock[0] += 1
         values = list_values(
-            codes,
-            attributes,
-            lists[a],
-            low,
-            high,
-            a,
-            middle,
-            begin,
-            desk.around,
-            reach,
-            desk.tally,
-            desk.clock[0],
-            counted,
-        )
+            codes, attributes, lists[a], low, high, a, middle,
+            begin, desk.around, reach, desk.tally, desk.clock[0], counted,
+        )  # fmt: skip
         # One side is a run of values. From the first value on, every run is tried; from another value on, those that
         # are all there is below a node, unless they reach the end: that leaves a run from the first value on.
         for first in range(values - 1 if attributes[a, BY_NODE] == 1 else min(values - 1, 1)):
@@ -323,26 +311,10 @@ def best_cuts(table, conditions, lists, low, high, chosen, rule, desk, scores, c
                         above = node[above, 2]
                     if above < 0 or node[above, 0] <= begin[1, first - 1]:
                         break
-                left += weigh(
-                    table.weight,
-                    table.share_start,
-                    table.shares,
-                    lists[a],
-                    begin[0, last - 1],
-                    begin[0, last],
-                    histogram[LEFT],
-                )
+                begins, ends = begin[0, last - 1], begin[0, last]
+                left += weigh(table.weight, table.share_start, table.shares, lists[a], begins, ends, histogram[LEFT])
                 pending = count(
-                    codes,
-                    attributes,
-                    lists[a],
-                    begin[0, last - 1],
-                    begin[0, last],
-                    reach,
-                    desk.tally,
-                    desk.clock[0],
-                    pending,
-                    first == 0,
+                    codes, attributes, lists[a], begins, ends, reach, desk.tally, desk.clock[0], pending, first == 0
                 )
                 if first == 0:
                     for i in range(counted):
