@@ -125,10 +125,8 @@ class Groups:
 
     def merged(self, node_of: Integers) -> Groups:
         """Return coarser groups, given the node that each row shall end in, (n,): its own, or one above it."""
-        nodes, group_of = np.unique(
-            np.append(node_of, -1), return_inverse=True
-        )  # row -1 makes sure that node -1 is there
-        group_of = (group_of[:-1] - 1).astype(np.int32)
+        nodes, found = np.unique(np.append(node_of, -1), return_inverse=True)  # row -1 makes sure that node -1 is there
+        group_of: Codes = (found[:-1] - 1).astype(np.int32)
         of_combination = group_of[self.some_row]
         order = np.argsort(of_combination, kind="stable")
         start = np.searchsorted(of_combination[order], np.arange(nodes.size))
@@ -400,7 +398,7 @@ class _Growth:
         """Return the best cuts of each part, shape (p, most, 3), and how many there are."""
         q = self.table.attribute.shape[0]
         size = parts[:, 1] - parts[:, 0]
-        shared = (size > LARGE) & (self.threads > 1) & (q > 1)
+        shared = (size > max(LARGE, follow)) & (self.threads > 1) & (q > 1)  # what is followed is one thread's work
         pieces = np.where(shared, q, 1)
         start = np.concatenate([[0], np.cumsum(pieces)])
         part_of = np.repeat(np.arange(len(parts)), pieces)
@@ -413,7 +411,7 @@ class _Growth:
         def work(thread: int) -> None:
             desk = self.desks[thread]
             propose(
-                self.table, self.conditions, self.lists, looked_at, chosen, self.rule, follow, desk,
+                self.table, self.conditions, self.lists, looked_at, chosen, rule, follow, desk,
                 scores, cuts, found, thread, self.threads,
             )  # fmt: skip
 
