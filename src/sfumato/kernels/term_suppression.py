@@ -252,8 +252,10 @@ def solve_all(
     def work(piece: tuple[int, int]) -> None:
         room = rooms.get()
         budget = nodes if time.monotonic() < stop else 0
-        _solve_piece(piece, records, links, order, start, requirement, budget, room, found)
-        rooms.put(room)
+        try:
+            _solve_piece(piece, records, links, order, start, requirement, budget, room, found)
+        finally:
+            rooms.put(room)
         advance(piece[1] - piece[0])
 
     with ThreadPoolExecutor(threads) as crew:
@@ -330,7 +332,7 @@ def _solve_listed(
     found: Found,
 ) -> None:
     """Solve groups whose options are listed; `first` is the number of group 0 in the results."""
-    menu, slot = room.menu, room.pool.slot_of_set[set_at]
+    menu, slot = room.menu, np.maximum(room.pool.slot_of_set[set_at], 0)  # groups that are not listed get anything
     low, high = room.pool.slot[slot, 1], room.pool.slot[slot, 2]
     if requirement.unlinked == FORBID:
         low = low + (menu.table[low, SIZE] == 0)
