@@ -218,12 +218,16 @@ def anonymize(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where release/ and private/ go.", show_default=False)],
     seed: Seed = None,
     threads: Threads = None,
+    engine: Annotated[str, typer.Option(metavar="ENGINE", help="Where it runs: local, this machine.")] = "local",
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Make a release that satisfies the plan, audit it, measure it, and report."""
+    from sfumato.errors import PolicyError
     from sfumato.plan import Plan
 
+    if engine != "local":
+        raise PolicyError(f"The engine {engine!r} was asked for; this version has: local.\nLeave --engine away.")
     _anonymize(Plan.load(plan), out, seed=seed, threads=threads, overwrite=overwrite, as_json=as_json)
 
 
