@@ -66,9 +66,7 @@ class Mondrian:
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
 
     strict: bool = True  # rows with equal quasi-identifiers stay together; else ties at the median may be divided
-    categories: str = (
-        "hierarchy"  # cut anywhere in the order of values, and off a node of the hierarchy; "order": no nodes
-    )
+    categories: str = "hierarchy"  # cut between values, or off what lies below a node; "order": between values only
     value_sets: bool = False  # publish the set of values in the class where a hierarchy's label says less
     cut: str = "loss"  # what is lost afterwards decides; "width": halve the widest attribute, as in 2006
     lookahead: int = 8  # how many cuts of a small part are followed to the end before one is chosen; 1: none
@@ -494,9 +492,7 @@ def _label_groups(column: CodedColumn, groups: Groups, options: Mondrian) -> tup
         else _text(column, key // n_values, key % n_values)
         for key in found.tolist()
     ]
-    code_of = {
-        text: code for code, text in enumerate(dict.fromkeys(texts))
-    }  # a label is one class, however it came about
+    code_of = {text: code for code, text in enumerate(dict.fromkeys(texts))}  # whoever reads a label sees one class
     return np.array([code_of[text] for text in texts], dtype=np.int64)[extent_of], tuple(code_of)
 
 

@@ -442,6 +442,7 @@ def test_twelve_columns_with_many_values():
     assert recoding.facts["classes"] > 30
 
 
+@pytest.mark.filterwarnings("ignore:overflow")  # where numbers are coded
 def test_numbers_at_the_ends_of_the_scale():
     values = [-1.7e308, -1.6e308, 1.6e308, 1.7e308]
     dataset = encode(
