@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.data.encoding import infer_kind, text_codes
+from sfumato.data.encoding import infer_kind, is_list, text_codes
 from sfumato.data.reading import Source, sample
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 
@@ -51,6 +51,9 @@ def draft(source: Source, folder: Path) -> tuple[str, tuple[Guess, ...]]:
     guesses = []
     seen_missing: list[str] = []
     for name in table.column_names:
+        if is_list(table.column(name).type):
+            guesses.append(Guess(name=name, role=Role.OTHER, kind=Kind.SET, reason="its cells are lists"))
+            continue
         codes, labels, _ = text_codes(table.column(name), ())
         markers = [marker for marker in MISSING_MARKERS if marker in labels]
         seen_missing += [marker for marker in markers if marker not in seen_missing]

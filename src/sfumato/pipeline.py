@@ -116,7 +116,9 @@ def run_to_folder(
         with clock.time("write"):
             missing = plan.schema.missing[0] if plan.schema.missing else ""
             write_release(release, public, plan.release.format, missing=missing, progress=progress)
-            written = replace(read_release(public, plan.schema), public=release.public)
+            known_to_all = release.public
+            del release  # what counts from here on is what was written
+            written = replace(read_release(public, plan.schema), public=known_to_all)
         with clock.time("audit"):
             verdicts = judge(written, plan.policy, progress)
         _refuse_unless_all_hold(verdicts)

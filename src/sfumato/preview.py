@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.anonymizers.base import options_of
-from sfumato.data.encoding import check_columns, infer_kind, text_codes
+from sfumato.data.encoding import check_columns, infer_kind, is_list, text_codes
 from sfumato.data.reading import read_columns, sample
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import InputError, PlanError
@@ -83,6 +83,8 @@ def preview(plan: Plan) -> Preview:
         if spec is None:
             continue
         kind, levels = spec.kind, None
+        if table is not None and kind is None and is_list(table.column(name).type):
+            kind = Kind.SET
         if table is not None and spec.role not in (Role.IDENTIFIER, Role.OTHER) and kind is not Kind.SET:
             _, labels, _ = text_codes(table.column(name), plan.schema.missing)
             kind = kind or infer_kind(labels, table.column(name).type)

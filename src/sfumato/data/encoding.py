@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -365,7 +366,7 @@ def _hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy
         hierarchy = _by_number(hierarchy, labels, name, secret=spec.secret)
     elif kind is Kind.ORDERED and spec.domain is not None:
         place_of = {value: place for place, value in enumerate(spec.domain)}
-        hierarchy = _in_order(hierarchy, lambda leaf: place_of.get(leaf, len(place_of)), name, secret=spec.secret)
+        hierarchy = hierarchy.in_order(lambda leaf: place_of.get(leaf, len(place_of)))
     node_of = hierarchy.node_of
     absent = [label for label in labels if node_of.get(label, hierarchy.n_leaves) >= hierarchy.n_leaves]
     if absent:
@@ -379,20 +380,19 @@ def _hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy
 
 def _by_number(hierarchy: Hierarchy, labels: list[str], name: str, *, secret: bool) -> Hierarchy:
     """Return the hierarchy with leaves in rising order, spelled as in the data: 20 there is 20.0 here."""
-    if not set(labels) <= set(hierarchy.leaves) or any(math.isnan(_number(leaf)) for leaf in hierarchy.leaves):
+    if any(math.isnan(_number(leaf)) for leaf in hierarchy.leaves):
+        known = [path for path in hierarchy.paths() if not math.isnan(_number(path[0]))]
+        hierarchy = Hierarchy.from_paths(known, name, secret=secret)
+    if not set(labels) <= set(hierarchy.leaves):
         spelling = {Decimal(label.strip()): label for label in labels}
-        known = (path for path in hierarchy.paths() if not math.isnan(_number(path[0])))
-        paths = [(spelling.get(Decimal(path[0].strip()), path[0]), *path[1:]) for path in known]
-        hierarchy = Hierarchy.from_paths(paths, name, secret=secret)
-    return _in_order(hierarchy, lambda leaf: Decimal(leaf.strip()), name, secret=secret)
-
-
-def _in_order(hierarchy: Hierarchy, key: Callable[[str], Any], name: str, *, secret: bool) -> Hierarchy:
-    """Return the hierarchy with its leaves in order as far as its groups allow."""
-    keys = [key(leaf) for leaf in hierarchy.leaves]
-    if all(keys[position] <= keys[position + 1] for position in range(len(keys) - 1)):
-        return hierarchy
-    return Hierarchy.from_paths(sorted(hierarchy.paths(), key=lambda path: key(path[0])), name, secret=secret)
+        leaves = [spelling.get(Decimal(leaf.strip()), leaf) for leaf in hierarchy.leaves]
+        if len(set(leaves)) < len(leaves):
+            raise HierarchyError(
+                f"{name} lists {len(leaves) - len(set(leaves)):,} number(s) more than once, in other spellings.\n"
+                "Keep one line for each number."
+            )
+        hierarchy = replace(hierarchy, labels=(*leaves, *hierarchy.labels[hierarchy.n_leaves :]))
+    return hierarchy.in_order(lambda leaf: Decimal(leaf.strip()))
 
 
 def _order_of(

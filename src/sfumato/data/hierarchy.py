@@ -11,7 +11,7 @@ two are one node and the lower label stays; the root is always `*`. Missing valu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -68,6 +68,36 @@ class Hierarchy:
     def paths(self) -> list[tuple[str, ...]]:
         """Return one path from value to root for each leaf, the form `from_paths` takes."""
         return [self.ancestors(leaf) for leaf in self.leaves]
+
+    def in_order(self, key: Callable[[str], Any]) -> Hierarchy:
+        """Return the same tree with its leaves in rising order of a key, as far as its groups allow.
+
+        >>> tree = Hierarchy.from_paths([("9", "high"), ("8", "high"), ("1", "low"), ("2", "low")])
+        >>> tree.in_order(int).leaves
+        ('1', '2', '8', '9')
+        """
+        size = len(self.labels)
+        least: list[Any] = [key(leaf) for leaf in self.leaves] + [None] * (size - self.n_leaves)
+        below: list[list[int]] = [[] for _ in range(size)]
+        for node, above in enumerate(self.parent):  # children come before their parents
+            if above >= 0:
+                below[above].append(node)
+                least[above] = least[node] if least[above] is None else min(least[above], least[node])
+        leaves: list[int] = []
+        inner: list[int] = []
+        stack = [size - 1]
+        while stack:
+            node = stack.pop()
+            (inner if below[node] else leaves).append(node)
+            stack += sorted(below[node], key=least.__getitem__, reverse=True)
+        order = leaves + inner[::-1]
+        number = {node: place for place, node in enumerate(order)} | {-1: -1}
+        return Hierarchy(
+            labels=tuple(self.labels[node] for node in order),
+            parent=tuple(number[self.parent[node]] for node in order),
+            level=tuple(self.level[node] for node in order),
+            n_leaves=self.n_leaves,
+        )
 
     @classmethod
     def from_paths(

@@ -11,7 +11,8 @@ from typing import Any
 
 import numba
 
-# A division by zero gives inf as in NumPy, so a loop needs no hidden checks; no interpreter lock, so threads run side by side.
+# A division by zero gives inf as in NumPy, so loops need no hidden checks. Without the interpreter lock, threads run
+# side by side.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 

@@ -111,7 +111,8 @@ def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[n
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
     most = min(3 * conditions.k, conditions.rows)
     axis = np.argsort(trees.column[:, VALUES], kind="stable")
-    store = make_store(classes + 1, shares + most, conditions.cells, axis)
+    kinds = int(units.kind.max()) + 1 if conditions.table.size else 0
+    store = make_store(classes + 1, shares + most, conditions.cells, kinds, axis)
     load(trees, units, store, 0, classes, share, class_start)
     move(conditions, trees, units, store, copies, np.empty(0, dtype=np.int64), 0)
     if copies.any():

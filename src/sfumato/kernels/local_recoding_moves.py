@@ -16,6 +16,8 @@ from sfumato.kernels.conditions import first_failing
 from sfumato.kernels.jit import kernel
 from sfumato.kernels.local_recoding_units import HIGH, LEAF, LOW, PARENT
 
+MANY = 1024
+
 CLASSES, SHARES, FREE, NODES, VISITS = range(5)  # places in Store.counter
 ROWS, SHARE, IN_LEAF, NEXT = range(
     4
@@ -33,12 +35,13 @@ class Store(NamedTuple):
     group: NDArray[np.int64]  # (c, 4)
     loss: NDArray[np.float64]  # (c,) of its label, summed over quasi-identifiers
     histogram: NDArray[np.int32]  # (c, v), or (0, v): counted from the shares when needed
+    fits: NDArray[np.int32]  # (c, kinds of units), or (0, 0): how many more of the kind a class takes, -1: not known
     share: NDArray[np.int32]  # (s, 3)
     trie: NDArray[np.int32]  # (w, 6): the label that leads here, neighbours, classes below, fewest rows of any of them
     rest: NDArray[np.float64]  # (w,) no class below loses less on the steps that follow
 
 
-def make_store(classes: int, shares: int, cells: int, axis: NDArray[np.int64]) -> Store:
+def make_store(classes: int, shares: int, cells: int, kinds: int, axis: NDArray[np.int64]) -> Store:
     """Return an empty store with room for so many classes and shares."""
     q = axis.size
     nodes = 2 * (classes + 1) * q + 1024
@@ -53,6 +56,7 @@ def make_store(classes: int, shares: int, cells: int, axis: NDArray[np.int64]) -
         group=np.tile(np.array([0, -1, -1, -1], dtype=np.int64), (classes, 1)),
         loss=np.zeros(classes),
         histogram=np.zeros((classes if classes * cells <= 2**28 else 0, cells), dtype=np.int32),
+        fits=np.full((classes, kinds) if classes * kinds <= 2**26 else (0, 0), -1, dtype=np.int32),
         share=np.empty((shares, 3), dtype=np.int32),
         trie=trie,
         rest=np.zeros(nodes),
@@ -156,6 +160,9 @@ def add(units, store, c, unit, copies):
     if store.histogram.shape[0] > 0:
         for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
             store.histogram[c, units.cell[i, 0]] += copies * units.cell[i, 1]
+    if store.fits.shape[0] > 0:
+        for kind in range(store.fits.shape[1]):
+            store.fits[c, kind] = -1
 
 
 @kernel
@@ -174,6 +181,9 @@ def remove(units, store, c, before, place):
     if store.histogram.shape[0] > 0:
         for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
             store.histogram[c, units.cell[i, 0]] -= copies * units.cell[i, 1]
+    if store.fits.shape[0] > 0:
+        for kind in range(store.fits.shape[1]):
+            store.fits[c, kind] = -1
     node = store.group[c, IN_LEAF]
     while node > 0:
         store.trie[node, FEWEST] = min(store.trie[node, FEWEST], store.group[c, ROWS])
@@ -213,10 +223,10 @@ def widen(trees, units, store, c, unit, copies):
 
 
 @kernel
-def room(conditions, units, store, c, unit, copies, split, scratch):
-    """Return how many further copies of a unit a class can take: with `split` up to `copies`, else all or none.
+def room(conditions, units, store, c, unit, copies, scratch):
+    """Return how many further copies of a unit a class can take, up to `copies`.
 
-    Copies may be negative: then whether the class passes without them.
+    Copies may be negative: then 0 unless the class passes without them.
     """
     size = units.size[unit]
     rows = store.group[c, ROWS]
@@ -224,9 +234,16 @@ def room(conditions, units, store, c, unit, copies, split, scratch):
         return np.int64(0)
     if conditions.table.shape[0] == 0:
         return copies
+    kind = units.kind[unit]
+    known = kind >= 0 and copies > 0 and store.fits.shape[0] > 0
+    most = copies
+    if known:
+        # Looked up for as long as the class does not change; what is more than MANY may be more than was asked.
+        there = np.int64(store.fits[c, kind])
+        if there >= copies or 0 <= there < MANY:
+            return min(there, copies)
+        most = max(copies, MANY)
     cell = units.cell
-    low = units.cell_start[unit]
-    high = units.cell_start[unit + 1]
     if store.histogram.shape[0] > 0:
         for i in range(scratch.size):
             scratch[i] = store.histogram[c, i]
@@ -240,12 +257,12 @@ def room(conditions, units, store, c, unit, copies, split, scratch):
                 scratch[cell[i, 0]] += store.share[place, COPIES] * cell[i, 1]
             place = np.int64(store.share[place, FOLLOWING])
     passes = np.int64(0)  # so many copies pass
-    fails = copies + 1
-    there = np.int64(0)  # so many are in the histogram
-    tried = copies
+    fails = most + 1
+    tried = np.int64(min(most, 1))
     step = np.int64(1)
+    there = np.int64(0)  # so many are in the histogram
     while True:
-        for i in range(low, high):
+        for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
             scratch[cell[i, 0]] += (tried - there) * cell[i, 1]
         there = tried
         if first_failing(conditions, 0, conditions.table.shape[0], scratch, rows + there * size) < 0:
@@ -254,9 +271,12 @@ def room(conditions, units, store, c, unit, copies, split, scratch):
         else:
             fails = tried
             step = max(step // 4, 1)
-        if not split or passes == copies or passes + 1 >= fails:
-            return passes
+        if passes == most or passes + 1 >= fails:
+            break
         tried = min(passes + step, fails - 1)
+    if known:
+        store.fits[c, kind] = passes
+    return min(passes, copies) if copies > 0 else passes
 
 
 @kernel
@@ -306,8 +326,8 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split, p
                 while c >= 0:
                     rows = group[c, ROWS]
                     if c != but and ((rows + weight) * after - rows * before) * scale < limit:
-                        fits = room(conditions, units, store, c, unit, copies, split, scratch)
-                        if fits > 0:
+                        fits = room(conditions, units, store, c, unit, copies, scratch)
+                        if fits == copies or (fits > 0 and split):
                             cost = (rows + weight) * after - rows * before
                             if split:
                                 cost = rows * (after - before) / (fits * units.size[unit]) + after
@@ -409,7 +429,7 @@ def move(conditions, trees, units, store, copies, order, budget):
             unit = np.int64(share[place, UNIT])
             number = np.int64(share[place, COPIES])
             taken = np.int64(0)
-            if room(conditions, units, store, c, unit, -number, False, scratch) != 0:
+            if room(conditions, units, store, c, unit, -number, scratch) != 0:
                 stay = number * units.size[unit] * store.loss[c]
                 to, taken, cost = cheapest(
                     conditions, trees, units, store, unit, number, stay, c, False, path, way, scratch

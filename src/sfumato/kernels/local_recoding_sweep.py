@@ -11,12 +11,24 @@ regions are closed nearly in the order of what they cost. Children enter the que
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.conditions import EQUAL, FIRST, KIND, LAST, first_failing
+from sfumato.kernels.conditions import (
+    DISTINCT,
+    ENTROPY,
+    EQUAL,
+    FIRST,
+    FREQUENCY,
+    KIND,
+    LAST,
+    RECURSIVE,
+    WHOLE,
+    first_failing,
+)
 from sfumato.kernels.jit import kernel
 from sfumato.kernels.local_recoding_units import AT, AXIS, LEAF, LEVELS, VALUES, Trees, Units
 
@@ -211,6 +223,16 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
     classes = 0
     shares = 0
 
+    # Which kinds of units a region has, as bits, and one unit of each kind.
+    kinds = 0
+    for unit in range(n_units if asked else 0):
+        kinds = max(kinds, units.kind[unit] + 1)
+    with_kinds = 0 < kinds < 63
+    present = np.zeros(n_units if with_kinds else 0, dtype=np.int64)
+    example = np.zeros(kinds, dtype=np.int64)
+    for unit in range(n_units if with_kinds else 0):
+        example[units.kind[unit]] = unit
+
     while open_rows >= k and open_rows > 0 and queued > 0:
         if open_rows < REPRICE * priced_rows:
             priced_rows = open_rows
@@ -316,11 +338,15 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
                 slot_of[slot] = region
                 head[region] = -1
                 rows_of[region] = 0
+                if with_kinds:
+                    present[region] = 0
                 regions += 1
             next_of[i] = head[region]
             head[region] = i
             unit = pool[low + i]
             rows_of[region] += copies[unit] * size[unit]
+            if with_kinds:
+                present[region] |= 1 << units.kind[unit]
 
         cheapest_left = np.inf
         for region in range(regions):
@@ -335,6 +361,8 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
                 continue
             if loss > cost * reach + 1e-9:
                 cheapest_left = min(cheapest_left, loss)
+                continue
+            if with_kinds and hopeless(conditions, units, example, present[region], target):
                 continue
             found = 0
             i = head[region]
@@ -366,6 +394,39 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
             push(price, item, queued, least[node], node)
             queued += 1
     return classes
+
+
+@kernel
+def hopeless(conditions, units, example, present, target):
+    """Return whether these kinds of units cannot pass in any number: `present` has a bit for each kind."""
+    reference = conditions.reference
+    for i in range(target.size):
+        target[i] = 0
+    for kind in range(example.size):
+        if (present >> kind) & 1:
+            for c in range(units.cell_start[example[kind]], units.cell_start[example[kind] + 1]):
+                target[units.cell[c, 0]] = 1
+    for i in range(conditions.table.shape[0]):
+        distinct = 0
+        absent = np.int64(0)
+        for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+            distinct += target[cell]
+            absent += reference[cell] * (1 - target[cell])
+        kind = conditions.table[i, KIND]
+        a = conditions.bound[i, 0]
+        b = conditions.bound[i, 1]
+        if kind == EQUAL:
+            if b * absent > a * conditions.rows * 1.000001:  # the least distance there can be
+                return True
+        elif kind in (DISTINCT, RECURSIVE):
+            if distinct < conditions.table[i, WHOLE]:
+                return True
+        elif kind == ENTROPY:
+            if math.log(max(distinct, 1)) < a - 0.000001:
+                return True
+        elif kind == FREQUENCY and b * distinct < a * 0.999999:
+            return True
+    return False
 
 
 @kernel
@@ -454,19 +515,20 @@ def aim(conditions, i, histogram, rows, target):
             size -= step
             step *= 2
         return np.int64(0)
-    size = conditions.k  # the smallest that matters: a cap that leaves k rows, or k rows
     if kind > EQUAL:
         high = rows
+        size = rows // 2
     else:
         distinct = 0
         for cell in range(first, last):
             high = max(high, histogram[cell])
             if histogram[cell] > 0:
                 distinct += 1
+        # The smallest cap that leaves k rows comes first; it decides for most regions.
         size = max(conditions.k // max(distinct, 1), 1)
         while size < high and shape(conditions, i, histogram, size, target) < conditions.k:
             size += 1
-    while low < size < high:
+    while low < size < high and (kind < EQUAL or high > conditions.k):
         reached = shape(conditions, i, histogram, size, target)
         if first_failing(conditions, i, i + 1, target, reached) < 0:
             low = size

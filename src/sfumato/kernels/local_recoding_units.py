@@ -30,6 +30,7 @@ class Units(NamedTuple):
     size: NDArray[np.int64]  # (u,) rows in one copy
     cell_start: NDArray[np.int64]  # (u + 1,)
     cell: NDArray[np.int64]  # (x, 2): a copy of u adds count cell[i, 1] to cell[i, 0] for i in cell_start[u:u + 2]
+    kind: NDArray[np.int32]  # (u,) units of single rows with equal sensitive values are of one kind; else -1
 
 
 class Trees(NamedTuple):
@@ -204,10 +205,12 @@ def make_units(
         start = np.arange(some_row.size + 1, dtype=np.int64) * cell_of.shape[0]
         cell = np.ones((int(start[-1]), 2), dtype=np.int64)
         cell[:, 0] = cell_of[:, some_row].T.ravel()
-        return Units(code, one, start, cell), weight, unit_of
+        _, kind = combine(list(cell_of[:, some_row]), limits[len(codes) :], some_row.size)
+        return Units(code, one, start, cell, kind), weight, unit_of
     cells = int(cell_of.max(initial=-1)) + 1
     pairs = [unit_of.astype(np.int64) * cells + column for column in cell_of]
     distinct, number_of = distinct_keys(np.concatenate([np.zeros(0, dtype=np.int64), *pairs]))
     count = np.bincount(number_of, minlength=distinct.size)
     start = np.searchsorted(distinct, np.arange(some_row.size + 1, dtype=np.int64) * cells).astype(np.int64)
-    return Units(code, weight, start, np.stack([distinct % max(cells, 1), count], axis=1)), one, unit_of
+    cell = np.stack([distinct % max(cells, 1), count], axis=1)
+    return Units(code, weight, start, cell, np.full(some_row.size, -1, dtype=np.int32)), one, unit_of

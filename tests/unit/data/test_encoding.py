@@ -387,3 +387,17 @@ def test_sets_equal_plain_sets(rows, step):
     plain = [tuple(sorted(set(row or ()))) for row in rows]
     assert cells(listed) == plain
     assert cells(joined) == plain
+
+
+def test_sorting_the_numbers_of_a_hierarchy_keeps_its_levels():
+    given = Hierarchy.from_paths(
+        [("1", "a", "A", "*"), ("3", "b", "A", "*"), ("2", "a", "A", "*"), ("9", "z", "Z", "*"), ("8", "y", "Z", "*")]
+    )
+    spec = ColumnSpec(name="n", role=Role.QUASI_IDENTIFIER, hierarchy=Given(given))
+
+    found = encode(pa.table({"n": [1, 2, 3, 8, 9]}), Schema({"n": spec})).column("n").hierarchy
+
+    assert found is not None
+    assert found.leaves == ("1", "2", "3", "8", "9")
+    level_of = dict(zip(found.labels, found.level, strict=True))
+    assert level_of == dict(zip(given.labels, given.level, strict=True))
