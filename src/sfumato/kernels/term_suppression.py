@@ -21,7 +21,7 @@ from sfumato.kernels.term_suppression_closeness import search_closeness
 from sfumato.kernels.term_suppression_diversity import search_diversity
 from sfumato.kernels.term_suppression_frontier import NEVER
 from sfumato.kernels.term_suppression_greedy import first_closeness
-from sfumato.kernels.term_suppression_levels import first_levels
+from sfumato.kernels.term_suppression_levels import bound_by_sizes, first_levels
 from sfumato.kernels.term_suppression_measures import FORBID, LINKED, PRIMES, ZERO, Requirement, judge
 from sfumato.kernels.term_suppression_options import (
     AT,
@@ -357,6 +357,11 @@ def _solve_listed(
         if failed.size:
             repair_groups(failed, *where[1:], links.prior, requirement, menu, cost)
         search_diversity(*where, links.prior, requirement, menu, nodes, cost, bound, used, proven)
+        unbounded = groups[(bound[groups] == 0) & ~proven[groups] & (cost[groups] < NEVER)]
+        if unbounded.size and nodes:
+            bound_by_sizes(
+                unbounded, begin, low, high, cost, requirement, links.prior.size, menu, nodes // _NODES_OF_TREE, bound
+            )
     else:
         first_closeness(*where, links.prior, requirement, menu, cost, distance)
         search_closeness(

@@ -23,7 +23,8 @@ from sfumato.kernels.term_suppression_repair import CROWD
 
 VECTORS = 4096  # vectors of levels kept at a time
 PER_VECTOR = 20  # a vector gets the group's nodes divided by this
-TIE_NODES = 400  # nodes that a smaller excess at equal cost is worth
+TIE_NODES = 400  # vectors of equal cost that are looked at
+TIE_CHOICES = 100  # nodes of the search for a smaller excess at equal cost
 
 
 @kernel
@@ -147,6 +148,10 @@ def search_diversity(
     answer (a cost, or that there is none) is proven.
     """
     tally = make_tally(prior.size, requirement.l)
+    widest = np.int64(0)
+    for index in range(groups.size):
+        widest = max(widest, start[groups[index] + 1] - start[groups[index]])
+    vectors, keys = np.empty((VECTORS, min(widest, CROWD)), dtype=np.int32), np.empty((2, VECTORS))
     for index in range(groups.size):
         group = groups[index]
         begin, end = start[group], start[group + 1]
@@ -157,7 +162,6 @@ def search_diversity(
             continue
         levels = make_levels(low, high, menu)
         vector = np.empty(d, dtype=np.int64)
-        vectors, keys = np.empty((VECTORS, d), dtype=np.int32), np.empty((2, VECTORS))
         best, over, most = cost[group], np.inf, NEAR * d
         complete, lowest = True, best
         for ties in range(2):  # first what costs less, then what costs the same and has less excess
@@ -177,7 +181,7 @@ def search_diversity(
             used[group] += here
             if ties == 0 and not whole:
                 complete, lowest = False, np.int64(0)
-            left = nodes - here if ties == 0 else min(nodes, TIE_NODES)
+            left = nodes - here if ties == 0 else min(nodes, TIE_CHOICES)
             at = _next(keys[ties], found, -1)
             while at >= 0:
                 price = np.int64(keys[0, at])

@@ -204,6 +204,28 @@ def list_vectors(levels, budget, exact, most, requirement, n_labels, nodes, vect
 
 
 @kernel
+def bound_by_sizes(groups, start, low_at, high_at, cost, requirement, n_labels, menu, nodes, bound):
+    """Raise the lower bound of the cost of some groups, by what sizes exclude at a part of the known cost."""
+    vectors, keys = np.empty((1024, MOST), dtype=np.int32), np.empty((2, 1024))
+    for index in range(groups.size):
+        group = groups[index]
+        begin, end = start[group], start[group + 1]
+        if end - begin > MOST:
+            continue
+        levels = make_levels(low_at[begin:end], high_at[begin:end], menu)
+        for parts in range(15, 7, -1):
+            budget = cost[group] // 16 * parts
+            found, _used, whole = list_vectors(levels, budget, False, 1e-9, requirement, n_labels, nodes, vectors, keys)
+            if not whole:
+                continue
+            least = budget + 1
+            for i in range(found):
+                least = min(least, np.int64(keys[0, i]))
+            bound[group] = max(bound[group], least)
+            break
+
+
+@kernel
 def first_levels(groups, start, low_at, high_at, pick_at, requirement, n_labels, menu):
     """Pick for some groups the largest sets at levels that sizes alone allow; positions as in `first_closeness`."""
     for index in range(groups.size):

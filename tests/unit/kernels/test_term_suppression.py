@@ -345,3 +345,25 @@ def test_published_search_finishes_with_the_optimum_on_tiny_groups():
         assert (found.status[0] == kernels.UNREACHABLE) == (least is None), seed
         if least is not None:
             assert Fraction(int(found.cost[0]), table.unit) == least, seed
+
+
+@pytest.mark.parametrize("unlinked", ["linked", "zero"])
+def test_among_equal_costs_the_closest_choice_wins(unlinked):
+    for seed in range(1000, 1080):
+        groups, rows, n_labels, prior, t, _c, _l = random_case(seed)
+        if t is None:
+            continue
+        table, order, start, prior = coded(groups, rows, prior)
+        requirement = kernels.make_requirement(prior, unlinked, t=t)
+        found = kernels.solve_all(table, order, start, prior, requirement)
+        if found.status[0] != kernels.SOLVED:
+            continue
+        group, nearest = groups[0], np.inf
+        subsets = [[k for n in range(len(terms) + 1) for k in itertools.combinations(terms, n)] for terms in group]
+        for choice in itertools.product(*subsets):
+            price = sum(harmonic(len(a)) - harmonic(len(b)) for a, b in zip(group, choice, strict=True))
+            mass, linked = belief_of(choice, rows, n_labels)
+            if price * table.unit == int(found.cost[0]) and linked:
+                m = linked if unlinked == "linked" else len(group)
+                nearest = min(nearest, sum((float(p) / m - q) ** 2 for p, q in zip(mass, prior, strict=True)))
+        assert found.distance[0] == pytest.approx(nearest, abs=1e-10), seed
