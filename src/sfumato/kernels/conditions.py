@@ -151,7 +151,8 @@ def _edges(condition: Condition, values: int) -> tuple[int, list[tuple[int, int,
 @kernel
 def holds(conditions, histogram, size):
     """Return whether a group of `size` rows with this histogram passes.  (v,) -> bool."""
-    return size >= conditions.k and first_failing(conditions, 0, conditions.table.shape[0], histogram, size) < 0
+    everything = conditions.table.shape[0]
+    return size >= conditions.k and first_failing(conditions, np.int64(0), everything, histogram, size) < 0
 
 
 @kernel
@@ -190,7 +191,8 @@ def first_failing(conditions, low, high, histogram, size):
             count = histogram[cell]
             if count > 0:
                 even = even and (distinct == 0 or count == largest)
-                largest = max(largest, count)
+                if count > largest:
+                    largest = count
                 distinct += 1
         if kind == DISTINCT:
             if distinct < whole:
@@ -217,9 +219,9 @@ def first_failing(conditions, low, high, histogram, size):
                 for cell in range(first, last):
                     if histogram[cell] == count:
                         ties += 1
-                    elif histogram[cell] < count:
-                        below = max(below, histogram[cell])
-                tail -= count * min(ties, skip)
+                    elif below < histogram[cell] < count:
+                        below = histogram[cell]
+                tail -= count * (ties if ties < skip else skip)
                 skip -= ties
                 count = below
             if b * largest >= a * tail * (1.0 if exact else 1.0 - MARGIN):

@@ -33,11 +33,9 @@ from sfumato.kernels.local_recoding_moves import (
     move,
     price_joining,
 )
-from sfumato.kernels.local_recoding_sweep import make_keys, sweep
+from sfumato.kernels.local_recoding_sweep import make_desk, make_keys, sweep
 from sfumato.kernels.local_recoding_units import (
-    AXIS,
     LEAF,
-    LEVELS,
     VALUES,
     Trees,
     Units,
@@ -101,18 +99,14 @@ def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[n
     shares = int(copies.sum())
     share = np.empty((shares, 2), dtype=np.int32)
     class_start = np.zeros(conditions.rows // conditions.k + 2, dtype=np.int64)
-    _, first_of = np.unique(lattice.column[:, AXIS], return_index=True)
-    axis_levels = lattice.column[first_of, LEVELS]
-    lattice.column[:, AXIS] = np.unique(lattice.column[:, AXIS], return_inverse=True)[1]
-    classes = sweep(
-        conditions, units, lattice, make_keys(units, lattice), axis_levels, int(np.prod(axis_levels)),
-        effort.early, effort.reach, copies, share, class_start,
-    )  # fmt: skip
+    keys = make_keys(units, lattice)
+    desk = make_desk(conditions, units, lattice, keys, copies)
+    classes = sweep(conditions, units, lattice, keys, desk, effort.early, effort.reach, copies, share, class_start)
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
-    most = min(3 * conditions.k, conditions.rows)
+    moving = min(3 * conditions.k, units.size.size) + 1
     axis = np.argsort(trees.column[:, VALUES], kind="stable")
     kinds = int(units.kind.max()) + 1 if conditions.table.size else 0
-    store = make_store(classes + 1, shares + most, conditions.cells, kinds, axis)
+    store = make_store(classes + 1, shares, moving, conditions.cells, kinds, axis)
     load(trees, units, store, 0, classes, share, class_start)
     move(conditions, trees, units, store, copies, np.empty(0, dtype=np.int64), 0)
     if copies.any():
@@ -147,29 +141,31 @@ def _rows(store: Store, units: Units, trees: Trees, unit_of: NDArray[np.int32]) 
     new_class = np.full(store.loss.size, -1, dtype=np.int32)
     new_class[living] = number_of
     class_of = np.empty(unit_of.size, dtype=np.int32)
-    hand_out(store, units, unit_of, new_class, class_of)
+    u = units.size.size
+    start, cursor = np.zeros(u + 1, dtype=np.int64), np.zeros(u, dtype=np.int64)
+    part = np.empty((int(store.counter[SHARES]), 2), dtype=np.int64)
+    hand_out(store, units, unit_of, new_class, start, cursor, part, class_of)
     return Recoded(class_of, label[some_class].astype(np.int32))
 
 
 @kernel
-def hand_out(store, units, unit_of, new_class, class_of):
-    """Give each row a class: the rows of a unit go to its shares one after the other.  -> (n,) in place."""
+def hand_out(store, units, unit_of, new_class, start, cursor, part, class_of):
+    """Give each row a class: the rows of a unit go to its shares one after the other.  -> (n,) in place.
+
+    start (u + 1,) and cursor (u,) are zero, part (s, 2) is space for the class and rows of each share, unit by unit.
+    """
     share = store.share
-    n_units = units.size.size
-    start = np.zeros(n_units + 1, dtype=np.int64)
-    cursor = np.zeros(n_units, dtype=np.int64)
-    part = np.empty((store.counter[SHARES], 2), dtype=np.int64)  # class and rows of each share, unit by unit
     for filling in range(2):
         for c in range(store.counter[CLASSES]):
             place = store.group[c, SHARE]
             while place >= 0:
                 unit = share[place, UNIT]
-                if filling:
+                if filling == 1:
                     part[start[unit] + cursor[unit], 0] = new_class[c]
                     part[start[unit] + cursor[unit], 1] = share[place, COPIES] * units.size[unit]
                 cursor[unit] += 1
                 place = np.int64(share[place, FOLLOWING])
-        for unit in range(n_units):
+        for unit in range(cursor.size):
             start[unit + 1] = start[unit] + cursor[unit]
             cursor[unit] = 0
     for row in range(unit_of.size):

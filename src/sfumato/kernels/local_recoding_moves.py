@@ -39,10 +39,15 @@ class Store(NamedTuple):
     share: NDArray[np.int32]  # (s, 3)
     trie: NDArray[np.int32]  # (w, 6): the label that leads here, neighbours, classes below, fewest rows of any of them
     rest: NDArray[np.float64]  # (w,) no class below loses less on the steps that follow
+    taking: NDArray[np.int64]  # (w,) bit k is 0 when no class below takes a unit of kind k
+    path: NDArray[np.int64]  # (q + 1, 2) space for a walk: the nodes down, and whether any below takes the unit's kind
+    way: NDArray[np.float64]  # (q + 1, 2) losses up to there, with the unit and without
+    scratch: NDArray[np.int64]  # (v,) space for a histogram
+    joined: NDArray[np.int64]  # (j, q + 1) space for classes that units have joined, and their labels before
 
 
-def make_store(classes: int, shares: int, cells: int, kinds: int, axis: NDArray[np.int64]) -> Store:
-    """Return an empty store with room for so many classes and shares."""
+def make_store(classes: int, shares: int, moving: int, cells: int, kinds: int, axis: NDArray[np.int64]) -> Store:
+    """Return an empty store with room for so many classes and shares, `moving` shares more than there are copies."""
     q = axis.size
     nodes = 2 * (classes + 1) * q + 1024
     counter = np.zeros(5, dtype=np.int64)
@@ -57,9 +62,14 @@ def make_store(classes: int, shares: int, cells: int, kinds: int, axis: NDArray[
         loss=np.zeros(classes),
         histogram=np.zeros((classes if classes * cells <= 2**28 else 0, cells), dtype=np.int32),
         fits=np.full((classes, kinds) if classes * kinds <= 2**26 else (0, 0), -1, dtype=np.int32),
-        share=np.empty((shares, 3), dtype=np.int32),
+        share=np.empty((shares + moving, 3), dtype=np.int32),
         trie=trie,
         rest=np.zeros(nodes),
+        taking=np.full(nodes, -1, dtype=np.int64),
+        path=np.zeros((q + 1, 2), dtype=np.int64),
+        way=np.zeros((q + 1, 2)),
+        scratch=np.zeros(cells, dtype=np.int64),
+        joined=np.zeros((moving, q + 1), dtype=np.int64),
     )
 
 
@@ -115,6 +125,7 @@ def settle(trees, store, c):
             if trie[child, LIVING] == 0 or total < store.rest[child]:
                 store.rest[child] = total
             trie[child, LIVING] += 1
+            store.taking[child] = -1
             node = child
         store.group[other, IN_LEAF] = node
         store.group[other, NEXT] = trie[node, BELOW]
@@ -160,9 +171,20 @@ def add(units, store, c, unit, copies):
     if store.histogram.shape[0] > 0:
         for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
             store.histogram[c, units.cell[i, 0]] += copies * units.cell[i, 1]
-    if store.fits.shape[0] > 0:
-        for kind in range(store.fits.shape[1]):
-            store.fits[c, kind] = -1
+    forget(store, c)
+
+
+@kernel
+def forget(store, c):
+    """Say that a class has changed: it may take other kinds of units than before, and may have fewer rows."""
+    for kind in range(store.fits.shape[1]):
+        store.fits[c, kind] = -1
+    node = store.group[c, IN_LEAF]
+    while node > 0:
+        if store.group[c, ROWS] < store.trie[node, FEWEST]:
+            store.trie[node, FEWEST] = store.group[c, ROWS]
+        store.taking[node] = -1
+        node = np.int64(store.trie[node, ABOVE])
 
 
 @kernel
@@ -181,13 +203,7 @@ def remove(units, store, c, before, place):
     if store.histogram.shape[0] > 0:
         for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
             store.histogram[c, units.cell[i, 0]] -= copies * units.cell[i, 1]
-    if store.fits.shape[0] > 0:
-        for kind in range(store.fits.shape[1]):
-            store.fits[c, kind] = -1
-    node = store.group[c, IN_LEAF]
-    while node > 0:
-        store.trie[node, FEWEST] = min(store.trie[node, FEWEST], store.group[c, ROWS])
-        node = np.int64(store.trie[node, ABOVE])
+    forget(store, c)
 
 
 @kernel
@@ -198,8 +214,10 @@ def narrow(trees, units, store, c):
         low = high = units.code[store.share[place, UNIT], j]
         while place >= 0:
             code = units.code[store.share[place, UNIT], j]
-            low = min(low, code)
-            high = max(high, code)
+            if code < low:
+                low = code
+            if code > high:
+                high = code
             place = np.int64(store.share[place, FOLLOWING])
         store.label[c, j] = covering(trees, trees.column[j, LEAF] + low, low, high)
     settle(trees, store, c)
@@ -223,7 +241,7 @@ def widen(trees, units, store, c, unit, copies):
 
 
 @kernel
-def room(conditions, units, store, c, unit, copies, scratch):
+def room(conditions, units, store, c, unit, copies):
     """Return how many further copies of a unit a class can take, up to `copies`.
 
     Copies may be negative: then 0 unless the class passes without them.
@@ -241,9 +259,11 @@ def room(conditions, units, store, c, unit, copies, scratch):
         # Looked up for as long as the class does not change; what is more than MANY may be more than was asked.
         there = np.int64(store.fits[c, kind])
         if there >= copies or 0 <= there < MANY:
-            return min(there, copies)
-        most = max(copies, MANY)
+            return there if there < copies else copies
+        if most < MANY:
+            most = np.int64(MANY)
     cell = units.cell
+    scratch = store.scratch
     if store.histogram.shape[0] > 0:
         for i in range(scratch.size):
             scratch[i] = store.histogram[c, i]
@@ -258,42 +278,47 @@ def room(conditions, units, store, c, unit, copies, scratch):
             place = np.int64(store.share[place, FOLLOWING])
     passes = np.int64(0)  # so many copies pass
     fails = most + 1
-    tried = np.int64(min(most, 1))
+    tried = most if most < 1 else np.int64(1)
     step = np.int64(1)
     there = np.int64(0)  # so many are in the histogram
     while True:
         for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
             scratch[cell[i, 0]] += (tried - there) * cell[i, 1]
         there = tried
-        if first_failing(conditions, 0, conditions.table.shape[0], scratch, rows + there * size) < 0:
+        if first_failing(conditions, np.int64(0), conditions.table.shape[0], scratch, rows + there * size) < 0:
             passes = tried
             step *= 2
         else:
             fails = tried
-            step = max(step // 4, 1)
+            step = step // 4 if step > 4 else np.int64(1)
         if passes == most or passes + 1 >= fails:
             break
-        tried = min(passes + step, fails - 1)
+        tried = passes + step
+        if tried >= fails:
+            tried = fails - 1
     if known:
         store.fits[c, kind] = passes
-    return min(passes, copies) if copies > 0 else passes
+    return copies if 0 < copies < passes else passes
 
 
 @kernel
-def cheapest(conditions, trees, units, store, unit, copies, limit, but, split, path, way, scratch):
+def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
     """Return the class that copies of a unit join most cheaply below `limit`, how many it takes, and the cost.
 
-    No class takes any when there is none. `but` is left out. With `split` fewer copies may be taken, and the limit
-    and the cost are per row. path (q + 1,) and way (q + 1, 2) are scratch: the nodes on the way down, and the losses
-    up to there with the unit and without.
+    No class takes any when there is none. `but` is left out. With split = 1 fewer copies may be taken, and the limit
+    and the cost are per row.
     """
     trie = store.trie
     group = store.group
     axis = store.axis
     loss = trees.loss
+    path = store.path
+    way = store.way
     q = axis.size
     weight = copies * units.size[unit]
-    scale = 1.0 / weight if split else 1.0
+    scale = 1.0 / weight if split == 1 else 1.0
+    kind = units.kind[unit]
+    bit = np.int64(1) << kind if 0 <= kind < 63 and store.fits.shape[0] > 0 else np.int64(0)
     best = np.int64(-1)
     taken = np.int64(0)
     visited = 0
@@ -303,11 +328,16 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split, p
     node = np.int64(trie[0, BELOW])
     while True:
         while node < 0 and depth > 0:
-            node = np.int64(trie[path[depth], BESIDE])
+            # All nodes below were seen; when none of them takes this kind, nor does the one above.
+            node = path[depth, 0]
+            if path[depth, 1] == 0:
+                store.taking[node] &= ~bit
             depth -= 1
+            path[depth, 1] |= store.taking[node] & bit
+            node = np.int64(trie[node, BESIDE])
         if node < 0:
             break
-        if trie[node, LIVING] > 0:
+        if trie[node, LIVING] > 0 and (bit == 0 or store.taking[node] & bit != 0):
             visited += 1
             label = np.int64(trie[node, STEP])
             code = units.code[unit, axis[depth]]
@@ -317,25 +347,31 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split, p
             if ((fewest + weight) * after - fewest * before + weight * store.rest[node]) * scale < limit:
                 if depth + 1 < q:
                     depth += 1
-                    path[depth] = node
+                    path[depth, 0] = node
+                    path[depth, 1] = 0 if bit != 0 else 1
                     way[depth, 0] = after
                     way[depth, 1] = before
                     node = np.int64(trie[node, BELOW])
                     continue
                 c = np.int64(trie[node, BELOW])
+                takes = bit == 0
                 while c >= 0:
                     rows = group[c, ROWS]
                     if c != but and ((rows + weight) * after - rows * before) * scale < limit:
-                        fits = room(conditions, units, store, c, unit, copies, scratch)
-                        if fits == copies or (fits > 0 and split):
+                        fits = room(conditions, units, store, c, unit, copies)
+                        if fits == copies or (fits > 0 and split == 1):
                             cost = (rows + weight) * after - rows * before
-                            if split:
+                            if split == 1:
                                 cost = rows * (after - before) / (fits * units.size[unit]) + after
                             if cost < limit:
                                 best = c
                                 taken = fits
                                 limit = cost
+                    takes = takes or store.fits[c, kind] != 0
                     c = group[c, NEXT]
+                if not takes:
+                    store.taking[node] &= ~bit
+            path[depth, 1] |= store.taking[node] & bit
         node = np.int64(trie[node, BESIDE])
     store.counter[VISITS] += visited
     return best, taken, limit
@@ -362,16 +398,11 @@ def move(conditions, trees, units, store, copies, order, budget):
     group = store.group
     share = store.share
     q = store.axis.size
-    path = np.empty(q + 1, dtype=np.int64)
-    way = np.empty((q + 1, 2))
-    scratch = np.zeros(conditions.reference.size, dtype=np.int64)
-    most = min(3 * k, units.size.size) + 1
-    joined = np.empty(most, dtype=np.int64)
-    former = np.empty((most, q), dtype=np.int64)
+    joined = store.joined
     for unit in range(copies.size):
         while copies[unit] > 0:
             c, taken, _ = cheapest(
-                conditions, trees, units, store, unit, copies[unit], np.inf, -1, True, path, way, scratch
+                conditions, trees, units, store, unit, copies[unit], 1e300, np.int64(-1), np.int64(1)
             )
             if taken == 0:
                 break
@@ -393,25 +424,23 @@ def move(conditions, trees, units, store, copies, order, budget):
             while place >= 0 and left > 0:
                 unit = np.int64(share[place, UNIT])
                 number = np.int64(share[place, COPIES])
-                to, taken, cost = cheapest(
-                    conditions, trees, units, store, unit, number, left, c, False, path, way, scratch
-                )
+                to, taken, cost = cheapest(conditions, trees, units, store, unit, number, left, c, np.int64(0))
                 left = left - cost if taken > 0 else -1.0
                 if really == 1 and taken > 0:
-                    joined[moved] = to
+                    joined[moved, q] = to
                     for j in range(q):
-                        former[moved, j] = store.label[to, j]
+                        joined[moved, j] = store.label[to, j]
                     moved += 1
                     widen(trees, units, store, to, unit, taken)
                 place = np.int64(share[place, FOLLOWING])
             if left <= 0:
                 while moved > 0:
                     moved -= 1
-                    to = joined[moved]
+                    to = joined[moved, q]
                     unsettle(store, to)
                     remove(units, store, to, np.int64(-1), group[to, SHARE])
                     for j in range(q):
-                        store.label[to, j] = former[moved, j]
+                        store.label[to, j] = joined[moved, j]
                     settle(trees, store, to)
                 break
             if really == 1:
@@ -429,11 +458,9 @@ def move(conditions, trees, units, store, copies, order, budget):
             unit = np.int64(share[place, UNIT])
             number = np.int64(share[place, COPIES])
             taken = np.int64(0)
-            if room(conditions, units, store, c, unit, -number, scratch) != 0:
+            if room(conditions, units, store, c, unit, -number) != 0:
                 stay = number * units.size[unit] * store.loss[c]
-                to, taken, cost = cheapest(
-                    conditions, trees, units, store, unit, number, stay, c, False, path, way, scratch
-                )
+                to, taken, cost = cheapest(conditions, trees, units, store, unit, number, stay, c, np.int64(0))
                 if taken > 0:
                     changed = True
                     remove(units, store, c, before, place)
@@ -466,7 +493,9 @@ def gather(conditions, trees, units, store, c, order):
     Passing classes may always be joined; at worst everything ends in one class.
     """
     group = store.group
-    histogram = np.zeros(conditions.reference.size, dtype=np.int64)
+    histogram = store.scratch
+    for i in range(histogram.size):
+        histogram[i] = 0
     unsettle(store, c)
     position = -1  # class c itself comes first
     while position < order.size:
@@ -487,6 +516,9 @@ def gather(conditions, trees, units, store, c, order):
             else:
                 place = np.int64(store.share[place, FOLLOWING])
         rows = group[c, ROWS]
-        if rows >= conditions.k and first_failing(conditions, 0, conditions.table.shape[0], histogram, rows) < 0:
+        if (
+            rows >= conditions.k
+            and first_failing(conditions, np.int64(0), conditions.table.shape[0], histogram, rows) < 0
+        ):
             break
     narrow(trees, units, store, c)

@@ -12,7 +12,7 @@ regions are closed nearly in the order of what they cost. Children enter the que
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from sfumato.kernels.conditions import (
     LAST,
     RECURSIVE,
     WHOLE,
+    Conditions,
     first_failing,
 )
 from sfumato.kernels.jit import kernel
@@ -40,6 +41,7 @@ REPRICE = 0.9  # nodes are priced anew when the open rows fall below this share 
 GIVEN_BACK = 16  # rows that are tried one by one after a cap
 
 FROM, TO, WIDTH, TABLE = range(4)  # columns of Keys.group
+START, LENGTH, OPEN = range(3)  # columns of Desk.lists
 
 
 class Keys(NamedTuple):
@@ -90,6 +92,88 @@ def make_keys(units: Units, trees: Trees) -> Keys:
     return Keys(np.array(member, dtype=np.int64), group, np.concatenate(tables), part, projected, lists)
 
 
+class Desk(NamedTuple):
+    """Space to work in. Sizes: u units, q quasi-identifiers, a axes, v cells of a histogram."""
+
+    axis_levels: NDArray[np.int64]  # (a,) levels of each axis of the lattice; the sizes below are for nodes of it
+    level: NDArray[np.int8]  # (nodes, a)
+    raised: NDArray[np.int32]  # (nodes,) the last axis that was raised, or a when the node's children are queued
+    least: NDArray[np.float64]  # (nodes,) the price that a node waits for
+    tried: NDArray[np.float64]  # (nodes,) regions that cost no more were tried: what is open shrinks, they fail again
+    price: NDArray[np.float64]  # (nodes,) the queue, a heap
+    item: NDArray[np.int32]  # (nodes,)
+    mean: NDArray[np.float64]  # (q, levels) mean loss over the open rows
+    open_at: NDArray[np.int64]  # (m,) open rows per leaf of the trees
+    lists: NDArray[
+        np.int64
+    ]  # (lists, 3): where a list starts in the pool (-1: not yet), its length, and open units then
+    pool: NDArray[np.int32]
+    open_list: NDArray[np.int32]  # (u,)
+    key: NDArray[np.int64]  # (u,) the rest for the units of one node: keys, slots of keys, chains of regions
+    seen: NDArray[np.int32]  # (slots,)
+    slot: NDArray[np.int32]  # (slots,)
+    next: NDArray[np.int32]  # (u,)
+    head: NDArray[np.int32]  # (u,)
+    region: NDArray[np.int64]  # (u, 2): rows of a region, and the kinds of units in it as bits
+    members: NDArray[np.int32]  # (u,)
+    take: NDArray[np.int64]  # (u,)
+    base: NDArray[np.int64]  # (groups,)
+    histogram: NDArray[np.int64]  # (v,)
+    target: NDArray[np.int64]  # (v,)
+    example: NDArray[np.int64]  # (kinds,) one unit of each kind; empty when there are too many kinds for bits
+
+
+def make_desk(conditions: Conditions, units: Units, trees: Trees, keys: Keys, copies: NDArray[np.int64]) -> Desk:
+    """Return space to work in, with everything open."""
+    u = units.size.size
+    axes, first = np.unique(trees.column[:, AXIS], return_index=True)
+    levels = trees.column[first, LEVELS]
+    nodes = int(np.prod(levels))
+    slots = 64
+    while slots < 2 * u:
+        slots *= 2
+    lists = np.zeros((keys.lists, 3), dtype=np.int64)
+    lists[:, START] = -1
+    open_at = np.zeros(trees.loss.size, dtype=np.int64)
+    for j in range(trees.column.shape[0]):
+        leaf, v = trees.column[j, LEAF], trees.column[j, VALUES]
+        open_at[leaf : leaf + v] = np.bincount(units.code[:, j], weights=copies * units.size, minlength=v)
+    kinds = int(units.kind.max(initial=-1)) + 1 if conditions.table.size else 0
+    example = np.zeros(kinds if kinds < 63 else 0, dtype=np.int64)
+    if example.size:
+        example[units.kind] = np.arange(u)
+
+    def space(n: int, kind: type = np.int32) -> NDArray[Any]:
+        return np.empty(n, dtype=kind)
+
+    return Desk(
+        axis_levels=levels,
+        level=np.zeros((nodes, axes.size), dtype=np.int8),
+        raised=np.zeros(nodes, dtype=np.int32),
+        least=np.zeros(nodes),
+        tried=np.full(nodes, -1.0),
+        price=np.zeros(nodes),
+        item=np.zeros(nodes, dtype=np.int32),
+        mean=np.zeros((trees.column.shape[0], int(levels.max()))),
+        open_at=open_at,
+        lists=lists,
+        pool=space(min(keys.lists * u, LARGEST_POOL) + u),
+        open_list=np.arange(u, dtype=np.int32),
+        key=space(u, np.int64),
+        seen=space(slots),
+        slot=space(slots),
+        next=space(u),
+        head=space(u),
+        region=np.empty((u, 2), dtype=np.int64),
+        members=space(u),
+        take=space(u, np.int64),
+        base=space(len(keys.group), np.int64),
+        histogram=space(conditions.cells, np.int64),
+        target=space(conditions.cells, np.int64),
+        example=example,
+    )
+
+
 @kernel
 def push(price, item, length, new_price, new_item):
     """Add to a heap that has the cheapest item first; equal prices in order of items."""
@@ -138,150 +222,102 @@ def price_levels(trees, open_at, open_rows, mean):
             for code in range(v):
                 node = trees.at_level[trees.column[j, AT] + level * v + code]
                 total += open_at[trees.column[j, LEAF] + code] * trees.loss[node]
-            mean[j, level] = total / max(open_rows, 1)
+            mean[j, level] = total / open_rows
 
 
 @kernel
-def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copies, share, class_start):
+def sweep(conditions, units, trees, keys, desk, early, reach, copies, share, class_start):
     """Close regions from cheap to dear; return how many classes were made.
 
     Class c holds share[i, 1] copies of unit share[i, 0] for i from class_start[c] to class_start[c + 1].
-    `copies` (u,) starts as all copies and keeps what stays open. axis_levels (a,) are the levels of each axis,
-    `nodes` their product.
+    `copies` (u,) starts as all copies and keeps what stays open.
     """
     k = conditions.k
     asked = conditions.table.shape[0] > 0
     column = trees.column
     code = units.code
     size = units.size
-    member = keys.member
     group = keys.group
-    table = keys.table
-    part = keys.part
+    axis_levels = desk.axis_levels
+    level = desk.level
+    price = desk.price
+    item = desk.item
+    mean = desk.mean
+    lists = desk.lists
+    pool = desk.pool
+    key_of = desk.key
+    seen = desk.seen
+    slot_of = desk.slot
+    next_of = desk.next
+    head = desk.head
+    region_of = desk.region
+    members = desk.members
+    take = desk.take
     q = column.shape[0]
     axes = axis_levels.size
     groups = group.shape[0]
-    n_units = copies.size
-
-    # Open rows, in all and per leaf.
-    open_at = np.zeros(trees.loss.size, dtype=np.int64)
-    open_rows = np.int64(0)
-    for unit in range(n_units):
-        rows = copies[unit] * size[unit]
-        open_rows += rows
-        for j in range(q):
-            open_at[column[j, LEAF] + code[unit, j]] += rows
-    most_levels = np.int64(1)
-    for axis in range(axes):
-        most_levels = max(most_levels, axis_levels[axis])
-    mean = np.zeros((q, most_levels))
-    price_levels(trees, open_at, open_rows, mean)
-    priced_rows = open_rows
-
-    # Lists of units that have partners as far as the projected groups tell; each list only shrinks.
-    pool_room = min(keys.lists * n_units, LARGEST_POOL)
-    pool = np.empty(pool_room + n_units, dtype=np.int32)
+    with_kinds = desk.example.size > 0
+    open_units = copies.size
+    listed = copies.size
+    pool_room = pool.size - copies.size  # the end is for lists that are not kept
     pooled = np.int64(0)
-    list_start = np.empty(keys.lists, dtype=np.int64)
-    list_length = np.zeros(keys.lists, dtype=np.int64)
-    list_units = np.zeros(keys.lists, dtype=np.int64)
-    for which in range(keys.lists):
-        list_start[which] = -1
-    open_list = np.empty(n_units, dtype=np.int32)
-    for unit in range(n_units):
-        open_list[unit] = unit
-    listed = open_units = n_units
-
-    # The queue of nodes.
-    level = np.zeros((nodes, axes), dtype=np.int8)
-    raised = np.zeros(
-        nodes, dtype=np.int32
-    )  # the last axis that was raised, or `axes` when children are queued already
-    least = np.zeros(nodes)  # the price that the node waits for
-    tried = (
-        np.zeros(nodes) - 1.0
-    )  # regions that cost no more were tried: what is open shrinks, so they would fail again
-    price = np.zeros(nodes)
-    item = np.zeros(nodes, dtype=np.int32)
-    made = queued = 1
-
-    # Space for the units of one node.
-    mask = np.int64(63)
-    while mask < 2 * n_units:
-        mask = mask * 2 + 1
-    seen = np.zeros(mask + 1, dtype=np.int32)
-    slot_of = np.zeros(mask + 1, dtype=np.int32)
-    key_of = np.empty(n_units, dtype=np.int64)
-    next_of = np.empty(n_units, dtype=np.int32)
-    head = np.empty(n_units, dtype=np.int32)
-    rows_of = np.empty(n_units, dtype=np.int64)
-    members = np.empty(n_units, dtype=np.int32)
-    take = np.empty(n_units, dtype=np.int64)
-    base = np.zeros(groups, dtype=np.int64)
-    histogram = np.zeros(conditions.reference.size, dtype=np.int64)
-    target = np.zeros(conditions.reference.size, dtype=np.int64)
-    classes = 0
-    shares = 0
-
-    # Which kinds of units a region has, as bits, and one unit of each kind.
-    kinds = 0
-    for unit in range(n_units if asked else 0):
-        kinds = max(kinds, units.kind[unit] + 1)
-    with_kinds = 0 < kinds < 63
-    present = np.zeros(n_units if with_kinds else 0, dtype=np.int64)
-    example = np.zeros(kinds, dtype=np.int64)
-    for unit in range(n_units if with_kinds else 0):
-        example[units.kind[unit]] = unit
-
+    open_rows = conditions.rows
+    priced_rows = open_rows
+    price_levels(trees, desk.open_at, open_rows, mean)
+    none = np.int64(0)  # plain zeros would be types of their own to the compiler
+    made = np.int64(1)
+    queued = np.int64(1)
+    classes = np.int64(0)
+    shares = np.int64(0)
     while open_rows >= k and open_rows > 0 and queued > 0:
         if open_rows < REPRICE * priced_rows:
             priced_rows = open_rows
-            price_levels(trees, open_at, open_rows, mean)
+            price_levels(trees, desk.open_at, open_rows, mean)
             for i in range(queued):
                 total = 0.0
                 for j in range(q):
                     total += mean[j, level[item[i], column[j, AXIS]]]
-                price[i] = max(total * early, least[item[i]])
+                price[i] = total * early if total * early > desk.least[item[i]] else desk.least[item[i]]
             for i in range(queued // 2, -1, -1):
                 sink(price, item, queued, i)
-        node = item[0]
+        node = np.int64(item[0])
         cost = price[0]
         queued -= 1
         price[0] = price[queued]
         item[0] = item[queued]
         if queued > 0:
-            sink(price, item, queued, 0)
-        for axis in range(raised[node], axes):
+            sink(price, item, queued, none)
+        for axis in range(desk.raised[node], axes):
             # Only axes from the last raised one on: every node has one parent and is queued once.
             if level[node, axis] + 1 < axis_levels[axis]:
                 for other in range(axes):
                     level[made, other] = level[node, other]
                 level[made, axis] += 1
-                raised[made] = axis
+                desk.raised[made] = axis
                 total = 0.0
                 for j in range(q):
                     total += mean[j, level[made, column[j, AXIS]]]
                 push(price, item, queued, total * early, made)
                 made += 1
                 queued += 1
-        raised[node] = axes
+        desk.raised[node] = axes
 
         which = np.int64(0)
         for g in range(groups):
             row = np.int64(0)
             for position in range(group[g, FROM], group[g, TO]):
-                j = member[position]
+                j = keys.member[position]
                 row = row * column[j, LEVELS] + level[node, column[j, AXIS]]
                 if g < keys.projected:
                     which = which * column[j, LEVELS] + level[node, column[j, AXIS]]
-            base[g] = group[g, TABLE] + row * group[g, WIDTH]
+            desk.base[g] = group[g, TABLE] + row * group[g, WIDTH]
 
         # Two rounds over a list: in the first, which may be left out, the list is made or renewed from the projected
         # groups alone; in the second, all groups are looked at. A round counts rows by key, in slots that keys may
         # share, which only keeps a few units more.
-        low = list_start[which]
-        length = list_length[which]
-        for round_of in range(0 if low < 0 or open_units < STALE * list_units[which] else 1, 2):
+        low = lists[which, START]
+        length = lists[which, LENGTH]
+        for round_of in range(0 if low < 0 or open_units < STALE * lists[which, OPEN] else 1, 2):
             fresh = low < 0
             if fresh:
                 low = pooled if pooled + listed <= pool_room else pool_room
@@ -294,15 +330,15 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
                 seen[slot] = 0
             alive = 0
             for i in range(length):
-                unit = open_list[i] if fresh else pool[low + i]
+                unit = desk.open_list[i] if fresh else pool[low + i]
                 if copies[unit] > 0:
                     key = np.int64(0)
                     for g in range(used):
-                        key += table[base[g] + part[unit, g]]
+                        key += keys.table[desk.base[g] + keys.part[unit, g]]
                     key_of[alive] = key
                     pool[low + alive] = unit
                     if fresh:
-                        open_list[alive] = unit
+                        desk.open_list[alive] = unit
                     seen[key & mask] += copies[unit] * size[unit]
                     alive += 1
             if fresh:
@@ -315,10 +351,10 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
                         pool[low + length] = pool[low + i]
                         length += 1
                 if fresh and low < pool_room:
-                    list_start[which] = low
+                    lists[which, START] = low
                     pooled += length
-                list_units[which] = open_units
-            list_length[which] = length
+                lists[which, OPEN] = open_units
+            lists[which, LENGTH] = length
 
         # Chain the units of each region that may have k rows.
         regions = 0
@@ -337,32 +373,32 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
                 region = regions
                 slot_of[slot] = region
                 head[region] = -1
-                rows_of[region] = 0
-                if with_kinds:
-                    present[region] = 0
+                region_of[region, 0] = 0
+                region_of[region, 1] = 0
                 regions += 1
             next_of[i] = head[region]
             head[region] = i
             unit = pool[low + i]
-            rows_of[region] += copies[unit] * size[unit]
+            region_of[region, 0] += copies[unit] * size[unit]
             if with_kinds:
-                present[region] |= 1 << units.kind[unit]
+                region_of[region, 1] |= 1 << units.kind[unit]
 
-        cheapest_left = np.inf
+        cheapest_left = 1e300
         for region in range(regions):
-            if rows_of[region] < k:
+            if region_of[region, 0] < k:
                 continue
             loss = 0.0
             unit = pool[low + head[region]]
             for j in range(q):
                 at = column[j, AT] + level[node, column[j, AXIS]] * column[j, VALUES]
                 loss += trees.loss[trees.at_level[at + code[unit, j]]]
-            if loss <= tried[node]:
+            if loss <= desk.tried[node]:
                 continue
             if loss > cost * reach + 1e-9:
-                cheapest_left = min(cheapest_left, loss)
+                if loss < cheapest_left:
+                    cheapest_left = loss
                 continue
-            if with_kinds and hopeless(conditions, units, example, present[region], target):
+            if with_kinds and hopeless(conditions, units, desk.example, region_of[region, 1], desk.target):
                 continue
             found = 0
             i = head[region]
@@ -371,7 +407,7 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
                 take[found] = copies[members[found]]
                 found += 1
                 i = next_of[i]
-            if asked and not trim(conditions, units, members, take, found, histogram, target):
+            if asked and not trim(conditions, units, members, take, found, desk.histogram, desk.target):
                 continue
             for i in range(found):
                 if take[i] > 0:
@@ -385,13 +421,13 @@ def sweep(conditions, units, trees, keys, axis_levels, nodes, early, reach, copi
                     if copies[unit] == 0:
                         open_units -= 1
                     for j in range(q):
-                        open_at[column[j, LEAF] + code[unit, j]] -= rows
+                        desk.open_at[column[j, LEAF] + code[unit, j]] -= rows
             classes += 1
             class_start[classes] = shares
-        tried[node] = cost * reach + 1e-9
-        if cheapest_left < np.inf:
-            least[node] = cheapest_left / reach
-            push(price, item, queued, least[node], node)
+        desk.tried[node] = cost * reach + 1e-9
+        if cheapest_left < 1e300:
+            desk.least[node] = cheapest_left / reach
+            push(price, item, queued, desk.least[node], node)
             queued += 1
     return classes
 
@@ -422,7 +458,7 @@ def hopeless(conditions, units, example, present, target):
             if distinct < conditions.table[i, WHOLE]:
                 return True
         elif kind == ENTROPY:
-            if math.log(max(distinct, 1)) < a - 0.000001:
+            if distinct == 0 or math.log(distinct) < a - 0.000001:
                 return True
         elif kind == FREQUENCY and b * distinct < a * 0.999999:
             return True
@@ -450,7 +486,7 @@ def trim(conditions, units, members, take, found, histogram, target):
     cell = units.cell
     rows = tally(units, members, take, found, histogram)
     for _ in range(4):
-        failing = first_failing(conditions, 0, conditions.table.shape[0], histogram, rows)
+        failing = first_failing(conditions, np.int64(0), conditions.table.shape[0], histogram, rows)
         if failing < 0:
             return rows >= conditions.k
         if aim(conditions, failing, histogram, rows, target) < conditions.k:
@@ -464,10 +500,12 @@ def trim(conditions, units, members, take, found, histogram, target):
             balance = np.int64(0)
             for c in range(cell_start[unit], cell_start[unit + 1]):
                 if first <= cell[c, 0] < last:
-                    over = max(histogram[cell[c, 0]] - target[cell[c, 0]], 0)
-                    if units.size[unit] == 1:
-                        drop = min(drop, over)
-                    balance += 2 * min(over, cell[c, 1]) - cell[c, 1]
+                    over = histogram[cell[c, 0]] - target[cell[c, 0]]
+                    if over < 0:
+                        over = np.int64(0)
+                    if units.size[unit] == 1 and over < drop:
+                        drop = over
+                    balance += cell[c, 1] if over > cell[c, 1] else 2 * over - cell[c, 1]
             if balance > 0:
                 take[i] -= drop
                 rows -= drop * units.size[unit]
@@ -521,11 +559,14 @@ def aim(conditions, i, histogram, rows, target):
     else:
         distinct = 0
         for cell in range(first, last):
-            high = max(high, histogram[cell])
             if histogram[cell] > 0:
                 distinct += 1
+            if histogram[cell] > high:
+                high = histogram[cell]
         # The smallest cap that leaves k rows comes first; it decides for most regions.
-        size = max(conditions.k // max(distinct, 1), 1)
+        size = conditions.k // distinct
+        if size == 0:
+            size += 1
         while size < high and shape(conditions, i, histogram, size, target) < conditions.k:
             size += 1
     while low < size < high and (kind < EQUAL or high > conditions.k):
@@ -564,7 +605,7 @@ def shape(conditions, i, histogram, amount, target):
         most = amount
         if kind >= EQUAL:
             most = np.int64(reference[cell] * float(amount) / conditions.rows)
-        target[cell] = min(histogram[cell], most)
+        target[cell] = histogram[cell] if histogram[cell] < most else most
         reached += target[cell]
     if kind < EQUAL:
         return reached
@@ -585,10 +626,16 @@ def shape(conditions, i, histogram, amount, target):
             for position in range(last - first):
                 cell = last - 1 - position if back == 1 else first + position
                 lacking += reference[cell] * float(amount) / conditions.rows - target[cell]
-                more = min(min(histogram[cell] - target[cell], left), np.int64(max(lacking, 0.0)))
+                if lacking < 0.0:
+                    lacking = 0.0
+                more = np.int64(lacking)
+                if more > left:
+                    more = left
+                if more > histogram[cell] - target[cell]:
+                    more = histogram[cell] - target[cell]
                 target[cell] += more
                 left -= more
-                lacking = max(lacking - more, 0.0)
+                lacking -= more
     while left > 0:
         # Most of what is left over goes first, so that what stays open is less one-sided.
         most = np.int64(0)
@@ -599,6 +646,8 @@ def shape(conditions, i, histogram, amount, target):
                 where = cell
         if most == 0:
             break
-        target[where] += min(most, left)
-        left -= min(most, left)
+        if most > left:
+            most = left
+        target[where] += most
+        left -= most
     return amount - left

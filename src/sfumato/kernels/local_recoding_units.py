@@ -128,7 +128,7 @@ def thinned(trees: Trees, units: Units, copies: NDArray[np.int64], nodes: int) -
     if np.prod([float(len(mean)) for mean in means]) > nodes:
         for j in many[single:]:
             axis_of[j] = many[single]
-    return _with_ladders(trees, ladders, axis_of)
+    return _with_ladders(trees, ladders, np.unique(axis_of, return_inverse=True)[1].tolist())
 
 
 @kernel
