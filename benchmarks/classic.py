@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sfumato.anonymizers.local_recoding import LocalRecoding
-from sfumato.anonymizers.mondrian import Mondrian
 
 from sfumato.anonymizers.base import Anonymizer, Workplace
+from sfumato.anonymizers.local_recoding import LocalRecoding
+from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.data.builders import HierarchyFile, Widths
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode

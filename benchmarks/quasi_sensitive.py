@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.knowledge import Knowledge
-from sfumato.generators_quasi_sensitive import knowledge_table, term_records
+from sfumato.generators import knowledge_table, term_records
 from sfumato.kernels import term_suppression as kernels
 from sfumato.kernels.term_suppression_compared import solve_published
 

@@ -14,7 +14,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.generators_quasi_sensitive import knowledge_table, term_records
+from sfumato.generators import knowledge_table, term_records
 from sfumato.models.base import Policy, describe
 from sfumato.models.linking import estimated_prior, with_public
 from sfumato.models.qs_closeness import QSCloseness
