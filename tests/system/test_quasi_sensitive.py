@@ -1,0 +1,147 @@
+"""Symptoms that give a disease away: from plan and knowledge table to an audited release."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+
+import pytest
+
+from sfumato.errors import DataError, PlanError, Unsatisfiable
+from sfumato.pipeline import audit_path, run_to_folder
+from sfumato.plan import Plan
+
+DISEASES = {
+    "flu": ["fever", "cough", "ache", "chills"],
+    "cold": ["cough", "sneeze", "sore throat"],
+    "asthma": ["cough", "wheeze", "short breath"],
+    "angina": ["chest pain", "short breath", "ache"],
+    "migraine": ["headache", "nausea", "ache"],
+    "gastritis": ["nausea", "stomach pain", "chills"],
+}
+PLAN = """
+[source]
+path = "people.csv"
+[columns.age]
+role = "quasi-identifier"
+[columns.sex]
+role = "quasi-identifier"
+[columns.symptoms]
+role = "quasi-sensitive"
+kind = "set"
+[knowledge]
+path = "diseases.csv"
+label = "disease"
+terms = "symptoms"
+separator = "|"
+[[require]]
+model = "k-anonymity"
+k = 4
+[[require]]
+model = "qs-diversity"
+column = "symptoms"
+c = 1
+l = 2
+[[require]]
+model = "qs-closeness"
+column = "symptoms"
+t = 0.3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    chance = random.Random(5)
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["age", "sex", "symptoms"])
+        for _ in range(120):
+            disease = chance.choice(list(DISEASES))
+            terms = chance.sample(DISEASES[disease], chance.randint(1, 3))
+            rows.writerow([chance.randint(20, 80), chance.choice("mf"), "|".join(terms)])
+    with (tmp_path / "diseases.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["disease", "symptoms"])
+        rows.writerows([name, "|".join(terms)] for name, terms in DISEASES.items())
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def changed(folder, old, new):
+    text = (folder / "plan.toml").read_text()
+    assert old in text
+    (folder / "plan.toml").write_text(text.replace(old, new))
+    return Plan.load(folder / "plan.toml")
+
+
+def test_the_release_keeps_its_promises_and_only_loses_terms(folder):
+    plan = Plan.load(folder / "plan.toml")
+
+    outcome = run_to_folder(plan, folder / "out", lambda facts: "")
+
+    assert all(verdict.satisfied for verdict in outcome.verdicts)
+    assert [step["anonymizer"] for step in outcome.facts["steps"]] == ["mondrian", "term-suppression"]
+    facts = outcome.facts["steps"][1]["facts"]["symptoms"]
+    assert facts["lower_bound"] <= facts["cost"]
+    assert facts["groups_unreachable"] == 0
+    assert "belief-change" in {measurement["name"] for measurement in outcome.facts["measurements"]}
+    assert all(verdict.satisfied for verdict in audit_path(folder / "out", plan))
+    assert not any(verdict.satisfied for verdict in audit_path(folder / "people.csv", plan))
+    known = {term for terms in DISEASES.values() for term in terms}
+    with (folder / "out" / "release" / "data.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            assert set(filter(None, row["symptoms"].split("|"))) <= known
+
+
+def test_the_prior_is_published_only_when_the_plan_says_so(folder):
+    run_to_folder(Plan.load(folder / "plan.toml"), folder / "out", lambda facts: "")
+    assert "prior" not in json.loads((folder / "out" / "release" / "release.json").read_text())
+
+    plan = changed(folder, 'label = "disease"', 'label = "disease"\npublish_prior = true')
+    run_to_folder(plan, folder / "open", lambda facts: "")
+    prior = json.loads((folder / "open" / "release" / "release.json").read_text())["prior"]
+    assert set(prior) == set(DISEASES)
+    assert sum(prior.values()) == pytest.approx(1)
+
+
+def test_without_k_groups_are_equal_quasi_identifiers(folder):
+    plan = changed(folder, '[[require]]\nmodel = "k-anonymity"\nk = 4\n', "")
+
+    outcome = run_to_folder(plan, folder / "out", lambda facts: "")
+
+    assert [step["anonymizer"] for step in outcome.facts["steps"]] == ["term-suppression"]
+    assert all(verdict.satisfied for verdict in outcome.verdicts)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "expected"),
+    [
+        ('label = "disease"', 'label = "diseases"', DataError, "disease"),
+        ('path = "diseases.csv"', 'path = "nothing.csv"', DataError, "nothing.csv"),
+        ("l = 2", "l = 7", Unsatisfiable, "6"),
+    ],
+)
+def test_what_cannot_work_is_said_and_nothing_is_written(folder, old, new, error, expected):
+    plan = changed(folder, old, new)
+
+    with pytest.raises(error, match=expected):
+        run_to_folder(plan, folder / "out", lambda facts: "")
+
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("c = 1", "c = 0", "c"),
+        ("l = 2", "l = 0", "l"),
+        ("t = 0.3", "t = 1.5", "t"),
+        ('role = "quasi-sensitive"', 'role = "sensitive"', "quasi-sensitive"),
+        ('label = "disease"\n', "", "needs 'label'"),
+        ('separator = "|"\n[[', 'unlinked = "ignored"\n[[', "unlinked"),
+    ],
+)
+def test_a_wrong_plan_is_refused(folder, old, new, expected):
+    with pytest.raises(PlanError, match=expected):
+        changed(folder, old, new)
