@@ -1,0 +1,6 @@
+"""Made-up data for demonstrations, experiments and tests."""
+
+from sfumato.generators.patients import patients, write_demo
+from sfumato.generators.quasi_sensitive import TermRecords, knowledge_table, term_records
+
+__all__ = ["TermRecords", "knowledge_table", "patients", "term_records", "write_demo"]
