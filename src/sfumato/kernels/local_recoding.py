@@ -61,7 +61,7 @@ EFFORTS = {
     "std": Effort(early=0.7, reach=1.6, passes=8, visits=NEVER),
     "thorough": Effort(early=0.5, reach=1.2, passes=40, visits=NEVER),
 }
-LATTICE_WORK = 5 * 10**9  # units times nodes of the lattice: beyond, levels are left out
+LATTICE_WORK = 2 * 10**9  # units times nodes of the lattice: beyond, levels are left out
 LARGEST_LATTICE = 2**20
 
 
