@@ -74,10 +74,10 @@ def make_store(classes: int, shares: int, moving: int, cells: int, kinds: int, a
 
 
 @kernel
-def covering(trees, node, low, high):
+def covering(tree, node, low, high):
     """Return the lowest node above (or equal to) `node` that covers the codes low to high of the same column."""
-    while low < trees.node[node, LOW] or high > trees.node[node, HIGH]:
-        node = trees.node[node, PARENT]
+    while low < tree[node, LOW] or high > tree[node, HIGH]:
+        node = tree[node, PARENT]
     return node
 
 
@@ -133,10 +133,8 @@ def settle(trees, store, c):
 
 
 @kernel
-def unsettle(store, c):
+def unsettle(trie, group, c):
     """Take a class out of the trie."""
-    trie = store.trie
-    group = store.group
     node = group[c, IN_LEAF]
     if trie[node, BELOW] == c:
         trie[node, BELOW] = group[c, NEXT]
@@ -153,8 +151,26 @@ def unsettle(store, c):
 
 
 @kernel
+def count(units, store, c, unit, copies):
+    """Add copies of a unit to the class's rows and histogram, or take them away when negative."""
+    store.group[c, ROWS] += copies * units.size[unit]
+    if store.histogram.shape[0] > 0:
+        for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
+            store.histogram[c, units.cell[i, 0]] += copies * units.cell[i, 1]
+    # The class may now take other kinds of units than before, and may have the fewest rows of its branch.
+    for kind in range(store.fits.shape[1]):
+        store.fits[c, kind] = -1
+    node = store.group[c, IN_LEAF]
+    while node > 0:
+        store.taking[node] = -1
+        if store.group[c, ROWS] < store.trie[node, FEWEST]:
+            store.trie[node, FEWEST] = store.group[c, ROWS]
+        node = np.int64(store.trie[node, ABOVE])
+
+
+@kernel
 def add(units, store, c, unit, copies):
-    """Put copies of a unit first on the class's list, and count them."""
+    """Put copies of a unit first on the class's list."""
     counter = store.counter
     share = store.share
     place = counter[FREE]
@@ -167,43 +183,20 @@ def add(units, store, c, unit, copies):
     share[place, COPIES] = copies
     share[place, FOLLOWING] = store.group[c, SHARE]
     store.group[c, SHARE] = place
-    store.group[c, ROWS] += copies * units.size[unit]
-    if store.histogram.shape[0] > 0:
-        for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-            store.histogram[c, units.cell[i, 0]] += copies * units.cell[i, 1]
-    forget(store, c)
-
-
-@kernel
-def forget(store, c):
-    """Say that a class has changed: it may take other kinds of units than before, and may have fewer rows."""
-    for kind in range(store.fits.shape[1]):
-        store.fits[c, kind] = -1
-    node = store.group[c, IN_LEAF]
-    while node > 0:
-        if store.group[c, ROWS] < store.trie[node, FEWEST]:
-            store.trie[node, FEWEST] = store.group[c, ROWS]
-        store.taking[node] = -1
-        node = np.int64(store.trie[node, ABOVE])
+    count(units, store, c, unit, copies)
 
 
 @kernel
 def remove(units, store, c, before, place):
-    """Take a share off the class's list, where it follows the share `before` (-1: it is the first); uncount it."""
+    """Take a share off the class's list, where it follows the share `before` (-1: it is the first)."""
     share = store.share
-    unit = np.int64(share[place, UNIT])
-    copies = np.int64(share[place, COPIES])
     if before < 0:
         store.group[c, SHARE] = share[place, FOLLOWING]
     else:
         share[before, FOLLOWING] = share[place, FOLLOWING]
     share[place, FOLLOWING] = store.counter[FREE]
     store.counter[FREE] = place
-    store.group[c, ROWS] -= copies * units.size[unit]
-    if store.histogram.shape[0] > 0:
-        for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-            store.histogram[c, units.cell[i, 0]] -= copies * units.cell[i, 1]
-    forget(store, c)
+    count(units, store, c, np.int64(share[place, UNIT]), -np.int64(share[place, COPIES]))
 
 
 @kernel
@@ -219,7 +212,7 @@ def narrow(trees, units, store, c):
             if code > high:
                 high = code
             place = np.int64(store.share[place, FOLLOWING])
-        store.label[c, j] = covering(trees, trees.column[j, LEAF] + low, low, high)
+        store.label[c, j] = covering(trees.node, trees.column[j, LEAF] + low, low, high)
     settle(trees, store, c)
 
 
@@ -229,10 +222,10 @@ def widen(trees, units, store, c, unit, copies):
     wider = False
     for j in range(store.axis.size):
         code = units.code[unit, j]
-        label = covering(trees, store.label[c, j], code, code)
+        label = covering(trees.node, store.label[c, j], code, code)
         if label != store.label[c, j]:
             if not wider:
-                unsettle(store, c)
+                unsettle(store.trie, store.group, c)
                 wider = True
             store.label[c, j] = label
     add(units, store, c, unit, copies)
@@ -341,7 +334,7 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
             visited += 1
             label = np.int64(trie[node, STEP])
             code = units.code[unit, axis[depth]]
-            after = way[depth, 0] + loss[covering(trees, label, code, code)]
+            after = way[depth, 0] + loss[covering(trees.node, label, code, code)]
             before = way[depth, 1] + loss[label]
             fewest = trie[node, FEWEST]
             if ((fewest + weight) * after - fewest * before + weight * store.rest[node]) * scale < limit:
@@ -437,7 +430,7 @@ def move(conditions, trees, units, store, copies, order, budget):
                 while moved > 0:
                     moved -= 1
                     to = joined[moved, q]
-                    unsettle(store, to)
+                    unsettle(store.trie, store.group, to)
                     remove(units, store, to, np.int64(-1), group[to, SHARE])
                     for j in range(q):
                         store.label[to, j] = joined[moved, j]
@@ -445,7 +438,7 @@ def move(conditions, trees, units, store, copies, order, budget):
                 break
             if really == 1:
                 gone = True
-                unsettle(store, c)
+                unsettle(store.trie, store.group, c)
                 while group[c, SHARE] >= 0:
                     remove(units, store, c, np.int64(-1), group[c, SHARE])
         if gone:
@@ -469,7 +462,7 @@ def move(conditions, trees, units, store, copies, order, budget):
                 before = place
             place = following
         if changed:
-            unsettle(store, c)
+            unsettle(store.trie, store.group, c)
             narrow(trees, units, store, c)
 
 
@@ -480,7 +473,7 @@ def price_joining(trees, store, c, price):
         joint = 0.0
         for j in range(store.axis.size):
             node = store.label[other, j]
-            joint += trees.loss[covering(trees, store.label[c, j], trees.node[node, LOW], trees.node[node, HIGH])]
+            joint += trees.loss[covering(trees.node, store.label[c, j], trees.node[node, LOW], trees.node[node, HIGH])]
         price[other] = store.group[other, ROWS] * (joint - store.loss[other]) + store.group[c, ROWS] * (
             joint - store.loss[c]
         )
@@ -496,13 +489,13 @@ def gather(conditions, trees, units, store, c, order):
     histogram = store.scratch
     for i in range(histogram.size):
         histogram[i] = 0
-    unsettle(store, c)
+    unsettle(store.trie, store.group, c)
     position = -1  # class c itself comes first
     while position < order.size:
         other = order[position] if position >= 0 else c
         position += 1
         if other != c and group[other, ROWS] > 0:
-            unsettle(store, other)
+            unsettle(store.trie, store.group, other)
         place = group[other, SHARE]
         while place >= 0:
             unit = np.int64(store.share[place, UNIT])

@@ -213,19 +213,6 @@ def sink(price, item, length, position):
 
 
 @kernel
-def price_levels(trees, open_at, open_rows, mean):
-    """Set the mean loss of every level of every quasi-identifier over the open rows.  -> (q, levels) in place."""
-    for j in range(trees.column.shape[0]):
-        v = trees.column[j, VALUES]
-        for level in range(trees.column[j, LEVELS]):
-            total = 0.0
-            for code in range(v):
-                node = trees.at_level[trees.column[j, AT] + level * v + code]
-                total += open_at[trees.column[j, LEAF] + code] * trees.loss[node]
-            mean[j, level] = total / open_rows
-
-
-@kernel
 def sweep(conditions, units, trees, keys, desk, early, reach, copies, share, class_start):
     """Close regions from cheap to dear; return how many classes were made.
 
@@ -262,8 +249,7 @@ def sweep(conditions, units, trees, keys, desk, early, reach, copies, share, cla
     pool_room = pool.size - copies.size  # the end is for lists that are not kept
     pooled = np.int64(0)
     open_rows = conditions.rows
-    priced_rows = open_rows
-    price_levels(trees, desk.open_at, open_rows, mean)
+    priced_rows = 2 * open_rows
     none = np.int64(0)  # plain zeros would be types of their own to the compiler
     made = np.int64(1)
     queued = np.int64(1)
@@ -272,7 +258,14 @@ def sweep(conditions, units, trees, keys, desk, early, reach, copies, share, cla
     while open_rows >= k and open_rows > 0 and queued > 0:
         if open_rows < REPRICE * priced_rows:
             priced_rows = open_rows
-            price_levels(trees, desk.open_at, open_rows, mean)
+            for j in range(q):
+                v = column[j, VALUES]
+                for height in range(column[j, LEVELS]):
+                    total = 0.0
+                    for at in range(v):
+                        label = trees.at_level[column[j, AT] + height * v + at]
+                        total += desk.open_at[column[j, LEAF] + at] * trees.loss[label]
+                    mean[j, height] = total / open_rows
             for i in range(queued):
                 total = 0.0
                 for j in range(q):
@@ -466,25 +459,18 @@ def hopeless(conditions, units, example, present, target):
 
 
 @kernel
-def tally(units, members, take, found, histogram):
-    """Set the histogram of take[:found] copies of the members; return their rows.  -> (v,) in place."""
+def trim(conditions, units, members, take, found, histogram, target):
+    """Reduce take[:found] until what is taken passes; return whether it does."""
+    cell_start = units.cell_start
+    cell = units.cell
     rows = np.int64(0)
     for i in range(histogram.size):
         histogram[i] = 0
     for i in range(found):
         unit = members[i]
         rows += take[i] * units.size[unit]
-        for c in range(units.cell_start[unit], units.cell_start[unit + 1]):
-            histogram[units.cell[c, 0]] += take[i] * units.cell[c, 1]
-    return rows
-
-
-@kernel
-def trim(conditions, units, members, take, found, histogram, target):
-    """Reduce take[:found] until what is taken passes; return whether it does."""
-    cell_start = units.cell_start
-    cell = units.cell
-    rows = tally(units, members, take, found, histogram)
+        for c in range(cell_start[unit], cell_start[unit + 1]):
+            histogram[cell[c, 0]] += take[i] * cell[c, 1]
     for _ in range(4):
         failing = first_failing(conditions, np.int64(0), conditions.table.shape[0], histogram, rows)
         if failing < 0:

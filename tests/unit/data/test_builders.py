@@ -109,16 +109,6 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
         HierarchyFile(tmp_path).build([], NAME)
 
 
-def test_all_hierarchies_of_the_project_are_read():
-    files = sorted(Path("/work/shared/data/hierarchies").glob("*/*.csv"))
-    if not files:
-        pytest.skip("no shared data here")
-    for file in files:
-        hierarchy = HierarchyFile(file).build([], NAME)
-        values = {line.split(";")[0] for line in file.read_text().splitlines()}
-        assert set(hierarchy.leaves) == values
-
-
 # Widths.
 
 

@@ -458,16 +458,3 @@ def test_a_sample_of_a_large_file_is_cheap(tmp_path, monkeypatch):
     monkeypatch.setattr(reading._Bytes, "read", counting)
     assert sample(source, 10).num_rows == 10
     assert sum(opened) < source.path.stat().st_size
-
-
-def test_the_data_sets_of_the_project_are_read():
-    folder = Path("/work/shared/data")
-    if not folder.exists():
-        pytest.skip("no shared data here")
-    adult = read_table(Source(folder / "adult/adult_train.csv.gz"))
-    assert (adult.num_rows, adult.num_columns) == (32_561, 15)
-    fars = read_table(Source(folder / "tabular/fars_subset.csv.gz"))
-    assert (fars.num_rows, fars.num_columns) == (10_093, 8)
-    baskets = read_table(Source(folder / "transactions/bms_webview2.txt.gz")).column("items")
-    assert len(baskets) == 77_512
-    assert len(baskets.chunk(0).values) == 358_278
