@@ -140,14 +140,16 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the example goes.")] = Path("sfumato-demo"),
     rows: Annotated[int, typer.Option(help="How many made-up patients.", min=100)] = 5_000,
     overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Make an example, run it, print the verdicts and where the report is."""
     from sfumato.generators import write_demo
     from sfumato.plan import Plan
 
     plan = write_demo(out, rows, overwrite=overwrite)
-    _stdout().print(f"{rows:,} made-up patients and a plan are in {out}", highlight=False)
-    _anonymize(Plan.load(plan), out / "run", overwrite=True)
+    if not as_json:
+        _stdout().print(f"{rows:,} made-up patients and a plan are in {out}", highlight=False)
+    _anonymize(Plan.load(plan), out / "run", overwrite=True, as_json=as_json)
 
 
 @app.command()
@@ -156,6 +158,7 @@ def init(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the draft goes.")] = Path("plan.toml"),
     separator: Annotated[str | None, typer.Option(help="Between cells (csv) or items (transactions).")] = None,
     overwrite: Overwrite = False,
+    as_json: Json = False,
 ) -> None:
     """Draft a plan for a table: kinds, likely roles, hierarchies, each with a reason."""
     from sfumato.data.reading import Source
@@ -165,6 +168,10 @@ def init(
     text, guesses = draft(Source(path=data, separator=separator), out.parent)
     with atomic_file(out, overwrite=overwrite) as temporary:
         temporary.write_text(text, encoding="utf-8")
+    if as_json:
+        shown = [{"name": g.name, "role": g.role.value, "kind": g.kind.value, "reason": g.reason} for g in guesses]
+        _print_json({"plan": str(out), "guesses": shown})
+        return
     console = _stdout()
     table = Table("column", "role", "kind", "why (a guess)", box=None, pad_edge=False)
     for guess in guesses:
@@ -308,6 +315,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default: RUN/private/report.html.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Make the report page of a run again."""
     from sfumato.data.writing import atomic_file
@@ -318,7 +326,10 @@ def report(
     facts = read_facts(run)
     with atomic_file(page, overwrite=True) as temporary:
         temporary.write_text(render(facts), encoding="utf-8")
-    _stdout().print(f"Report: {page}", markup=False, highlight=False)
+    if as_json:
+        _print_json({"report": str(page)})
+    else:
+        _stdout().print(f"Report: {page}", markup=False, highlight=False)
 
 
 if __name__ == "__main__":

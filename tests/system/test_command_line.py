@@ -169,6 +169,22 @@ def test_json_is_the_only_thing_on_standard_output(example):
     assert all(verdict["satisfied"] for verdict in facts["verdicts"])
 
 
+def test_every_command_can_answer_in_json(example, demo, tmp_path):
+    drafted = sfumato("init", example / "patients.csv", "--out", example / "draft.toml", "--json")
+    assert {guess["name"] for guess in json.loads(drafted.stdout)["guesses"]} >= {"age", "disease"}
+    page = sfumato("report", demo[0] / "run", "--out", tmp_path / "page.html", "--json")
+    assert json.loads(page.stdout) == {"report": str(tmp_path / "page.html")}
+    shown = sfumato("demo", "--out", tmp_path / "demo", "--rows", 300, "--json")
+    assert json.loads(shown.stdout)["release"]["rows"] == 300
+
+
+def test_another_engine_than_this_machine_is_refused(example):
+    done = sfumato("anonymize", example / "plan.toml", "--out", example / "out", "--engine", "abacus")
+
+    assert done.returncode == 2
+    assert "local" in done.stderr
+
+
 def test_an_existing_folder_is_refused_unless_told_otherwise(example):
     out = example / "out"
     assert sfumato("anonymize", example / "plan.toml", "--out", out).returncode == 0
