@@ -1,0 +1,42 @@
+"""Made-up patients: the same for the same seed, and written where nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.errors import OutputError
+from sfumato.generators import patients, write_demo
+from sfumato.plan import Plan
+
+
+def test_the_same_seed_makes_the_same_people():
+    assert patients(50, seed=3).equals(patients(50, seed=3))
+    assert not patients(50, seed=3).equals(patients(50, seed=4))
+
+
+def test_some_jobs_are_missing_and_names_are_unique():
+    table = patients(2_000)
+
+    assert table.column("job").null_count > 0
+    assert len(set(table.column("name").to_pylist())) == 2_000
+
+
+def test_the_plan_of_the_demonstration_is_a_good_one(tmp_path):
+    plan = Plan.load(write_demo(tmp_path / "demo", 100))
+
+    assert len(plan.policy.requirements) == 3
+    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
+        "diseases.csv",
+        "jobs.csv",
+        "patients.csv",
+        "plan.toml",
+    ]
+
+
+def test_a_folder_in_use_is_refused(tmp_path):
+    (tmp_path / "mine.txt").write_text("")
+
+    with pytest.raises(OutputError, match="--overwrite"):
+        write_demo(tmp_path, 100)
+    with pytest.raises(OutputError, match="file"):
+        write_demo(tmp_path / "mine.txt", 100)

@@ -1,0 +1,50 @@
+"""What a plan will do, told before it is done."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.errors import DataError, PlanError
+from sfumato.plan import Plan
+from sfumato.preview import preview
+
+
+def a_plan(tmp_path, columns, data="age,job,ill,name\n31,cook,flu,Ann\n45,nurse,cold,Bob\n"):
+    (tmp_path / "people.csv").write_text(data)
+    document = {"source": {"path": "people.csv"}, "columns": columns, "require": [{"model": "k-anonymity", "k": 2}]}
+    return Plan.from_dict(document, base=tmp_path)
+
+
+COLUMNS = {
+    "age": {"role": "quasi-identifier"},
+    "job": {"role": "quasi-identifier", "hierarchy": {"flat": True}},
+    "ill": {"role": "sensitive"},
+    "name": {"role": "identifier"},
+}
+
+
+def test_kinds_are_inferred_and_fates_told(tmp_path):
+    found = {column["name"]: column for column in preview(a_plan(tmp_path, COLUMNS)).as_dict()["columns"]}
+
+    assert (found["age"]["kind"], found["age"]["kind_inferred"]) == ("number", True)
+    assert found["job"]["hierarchy_levels"] == 1
+    assert found["name"]["fate"] == "dropped"
+    assert "ranges" in found["age"]["fate"]
+    assert found["ill"]["fate"] == "published as it is"
+
+
+def test_columns_that_do_not_fit_are_found_without_reading_the_data(tmp_path):
+    with pytest.raises(DataError, match="'wage'"):
+        preview(a_plan(tmp_path, {**COLUMNS, "wage": {"role": "sensitive"}}))
+
+
+def test_a_broken_hierarchy_is_found_in_the_sample(tmp_path):
+    with pytest.raises(PlanError, match="'job'"):
+        preview(a_plan(tmp_path, {**COLUMNS, "job": {"role": "quasi-identifier", "hierarchy": "none.csv"}}))
+
+
+def test_a_plan_without_a_source_is_previewed_from_its_columns(tmp_path):
+    plan = Plan.from_dict({"columns": COLUMNS, "require": [{"model": "k-anonymity", "k": 2}]})
+
+    assert preview(plan).source is None
+    assert [column.name for column in preview(plan).columns] == list(COLUMNS)
