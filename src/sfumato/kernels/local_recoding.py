@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from sfumato.kernels.conditions import Conditions
 from sfumato.kernels.jit import kernel
-from sfumato.kernels.local_recoding_moves import (
+from sfumato.kernels.local_recoding_moves import gather, load, move, price_joining
+from sfumato.kernels.local_recoding_store import (
     CLASSES,
     COPIES,
     FOLLOWING,
@@ -27,11 +28,7 @@ from sfumato.kernels.local_recoding_moves import (
     UNIT,
     VISITS,
     Store,
-    gather,
-    load,
     make_store,
-    move,
-    price_joining,
 )
 from sfumato.kernels.local_recoding_sweep import make_desk, make_keys, sweep
 from sfumato.kernels.local_recoding_units import (
@@ -49,17 +46,18 @@ class Effort(NamedTuple):
     """How much work is put into a low loss."""
 
     early: float  # when nodes of the lattice are visited, as a share of their mean loss
-    reach: float  # what their regions may cost, as a multiple of the price then
+    reach: float  # what their regions may cost, as a multiple of the price then; dearer ones wait
+    reach_tested: float  # the same where regions must be tested for more than k: to come again costs more there
     passes: int  # rounds of moves
     visits: int  # nodes of the trie looked at in all rounds together, then moves end
 
 
 NEVER = 10**15
 EFFORTS = {
-    "fast": Effort(early=1.0, reach=1e18, passes=0, visits=0),
-    "capped": Effort(early=0.7, reach=1.6, passes=4, visits=6_000_000),
-    "std": Effort(early=0.7, reach=1.6, passes=8, visits=NEVER),
-    "thorough": Effort(early=0.5, reach=1.2, passes=40, visits=NEVER),
+    "fast": Effort(early=1.0, reach=1e18, reach_tested=1e18, passes=0, visits=0),
+    "capped": Effort(early=0.7, reach=1.2, reach_tested=1.6, passes=4, visits=3_000_000),
+    "std": Effort(early=0.7, reach=1.2, reach_tested=1.6, passes=8, visits=NEVER),
+    "thorough": Effort(early=0.5, reach=1.2, reach_tested=1.2, passes=40, visits=NEVER),
 }
 LATTICE_WORK = 2 * 10**9  # units times nodes of the lattice: beyond, levels are left out
 LARGEST_LATTICE = 2**20
@@ -87,26 +85,31 @@ def recode(
     """
     if not codes:
         return Recoded(np.zeros(cell_of.shape[1], dtype=np.int32), np.zeros((1, 0), dtype=np.int32))
+    # Columns with few values first: a step in the trie that splits little, but where going wrong costs most.
+    order = np.argsort(trees.column[:, VALUES], kind="stable")
+    trees = trees._replace(column=trees.column[order])
     values = trees.column[:, VALUES].tolist()
-    units, copies, unit_of = make_units(codes, values, cell_of, together=together or conditions.size_only)
+    together = together or conditions.size_only
+    units, copies, unit_of = make_units([codes[j] for j in order], values, cell_of, together=together)
     store = _solve(conditions, units, trees, copies, effort)
-    return _rows(store, units, trees, unit_of)
+    class_of, label = _rows(store, units, trees, unit_of)
+    return Recoded(class_of, np.ascontiguousarray(label[:, np.argsort(order)]))
 
 
 def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[np.int64], effort: Effort) -> Store:
     nodes = max(min(LATTICE_WORK // units.size.size, LARGEST_LATTICE), 2000)
     lattice = thinned(trees, units, copies, nodes)
     shares = int(copies.sum())
-    share = np.empty((shares, 2), dtype=np.int32)
+    share = np.empty((shares, 2), dtype=np.int64)
     class_start = np.zeros(conditions.rows // conditions.k + 2, dtype=np.int64)
     keys = make_keys(units, lattice)
     desk = make_desk(conditions, units, lattice, keys, copies)
-    classes = sweep(conditions, units, lattice, keys, desk, effort.early, effort.reach, copies, share, class_start)
+    reach = effort.reach if conditions.size_only else effort.reach_tested
+    classes = sweep(conditions, units, lattice, keys, desk, effort.early, reach, copies, share, class_start)
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
     moving = min(3 * conditions.k, units.size.size) + 1
-    axis = np.argsort(trees.column[:, VALUES], kind="stable")
     kinds = int(units.kind.max()) + 1 if conditions.table.size else 0
-    store = make_store(classes + 1, shares, moving, conditions.cells, kinds, axis)
+    store = make_store(classes + 1, shares, moving, conditions.cells, kinds, trees.column.shape[0])
     load(trees, units, store, 0, classes, share, class_start)
     move(conditions, trees, units, store, copies, np.empty(0, dtype=np.int64), 0)
     if copies.any():
@@ -125,7 +128,7 @@ def _gather(conditions: Conditions, units: Units, trees: Trees, store: Store, co
     """Make one class of what is still open, and join others to it until it passes."""
     c = int(store.counter[CLASSES])
     left = np.flatnonzero(copies)
-    share = np.stack([left, copies[left]], axis=1).astype(np.int32)
+    share = np.stack([left, copies[left]], axis=1)
     load(trees, units, store, c, c + 1, share, np.array([0, left.size], dtype=np.int64))
     price = np.empty(c)
     price_joining(trees, store, c, price)
@@ -135,9 +138,8 @@ def _gather(conditions: Conditions, units: Units, trees: Trees, store: Store, co
 def _rows(store: Store, units: Units, trees: Trees, unit_of: NDArray[np.int32]) -> Recoded:
     """Return the class of each row; classes with the same label are one."""
     living = np.flatnonzero(store.group[:, ROWS])
-    label = store.label[living] - trees.column[:, LEAF]
-    nodes = np.diff(trees.column[:, LEAF], append=trees.loss.size).tolist()
-    some_class, number_of = combine([column.astype(np.int32) for column in label.T], nodes, living.size)
+    label = (store.label[living] - trees.column[:, LEAF]).astype(np.int32)
+    some_class, number_of = combine(list(label.T), (label.max(axis=0) + 1).tolist(), living.size)
     new_class = np.full(store.loss.size, -1, dtype=np.int32)
     new_class[living] = number_of
     class_of = np.empty(unit_of.size, dtype=np.int32)
@@ -145,7 +147,7 @@ def _rows(store: Store, units: Units, trees: Trees, unit_of: NDArray[np.int32]) 
     start, cursor = np.zeros(u + 1, dtype=np.int64), np.zeros(u, dtype=np.int64)
     part = np.empty((int(store.counter[SHARES]), 2), dtype=np.int64)
     hand_out(store, units, unit_of, new_class, start, cursor, part, class_of)
-    return Recoded(class_of, label[some_class].astype(np.int32))
+    return Recoded(class_of, label[some_class])
 
 
 @kernel
@@ -164,7 +166,7 @@ def hand_out(store, units, unit_of, new_class, start, cursor, part, class_of):
                     part[start[unit] + cursor[unit], 0] = new_class[c]
                     part[start[unit] + cursor[unit], 1] = share[place, COPIES] * units.size[unit]
                 cursor[unit] += 1
-                place = np.int64(share[place, FOLLOWING])
+                place = share[place, FOLLOWING]
         for unit in range(cursor.size):
             start[unit + 1] = start[unit] + cursor[unit]
             cursor[unit] = 0

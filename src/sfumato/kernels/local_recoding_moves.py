@@ -1,236 +1,41 @@
 """The second half of local recoding: place what stayed open, then move units to where they cost less.
 
-Classes lie in a trie over their labels, one quasi-identifier a step, so that the search for the class that a unit
-joins most cheaply leaves out whole branches. Joining costs, summed over rows and quasi-identifiers, what the class's
-rows lose by the wider label plus what the unit's rows lose under it.
+Joining costs, summed over rows and quasi-identifiers, what the class's rows lose by the wider label plus what the
+unit's rows lose under it.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.kernels.conditions import first_failing
 from sfumato.kernels.jit import kernel
-from sfumato.kernels.local_recoding_units import HIGH, LEAF, LOW, PARENT
+from sfumato.kernels.local_recoding_store import (
+    BELOW,
+    BESIDE,
+    CLASSES,
+    COPIES,
+    FEWEST,
+    FOLLOWING,
+    LIVING,
+    NEXT,
+    ROWS,
+    SHARE,
+    STEP,
+    TAKING,
+    UNIT,
+    VISITS,
+    add,
+    covering,
+    narrow,
+    remove,
+    settle,
+    unsettle,
+    widen,
+)
+from sfumato.kernels.local_recoding_units import HIGH, LOW
 
-MANY = 1024
-
-CLASSES, SHARES, FREE, NODES, VISITS = range(5)  # places in Store.counter
-ROWS, SHARE, IN_LEAF, NEXT = range(
-    4
-)  # columns of Store.group: rows (0: the class is gone), first share, leaf, next class
-UNIT, COPIES, FOLLOWING = range(3)  # columns of Store.share
-STEP, ABOVE, BELOW, BESIDE, LIVING, FEWEST = range(6)  # columns of Store.trie; BELOW of a leaf is its first class
-
-
-class Store(NamedTuple):
-    """All classes. Sizes: c classes, q quasi-identifiers, s shares, w nodes of the trie, v cells of a histogram."""
-
-    counter: NDArray[np.int64]
-    axis: NDArray[np.int64]  # (q,) the quasi-identifier of each step of the trie
-    label: NDArray[np.int64]  # (c, q) nodes of the trees
-    group: NDArray[np.int64]  # (c, 4)
-    loss: NDArray[np.float64]  # (c,) of its label, summed over quasi-identifiers
-    histogram: NDArray[np.int32]  # (c, v), or (0, v): counted from the shares when needed
-    fits: NDArray[np.int32]  # (c, kinds of units), or (0, 0): how many more of the kind a class takes, -1: not known
-    share: NDArray[np.int32]  # (s, 3)
-    trie: NDArray[np.int32]  # (w, 6): the label that leads here, neighbours, classes below, fewest rows of any of them
-    rest: NDArray[np.float64]  # (w,) no class below loses less on the steps that follow
-    taking: NDArray[np.int64]  # (w,) bit k is 0 when no class below takes a unit of kind k
-    path: NDArray[np.int64]  # (q + 1, 2) space for a walk: the nodes down, and whether any below takes the unit's kind
-    way: NDArray[np.float64]  # (q + 1, 2) losses up to there, with the unit and without
-    scratch: NDArray[np.int64]  # (v,) space for a histogram
-    joined: NDArray[np.int64]  # (j, q + 1) space for classes that units have joined, and their labels before
-
-
-def make_store(classes: int, shares: int, moving: int, cells: int, kinds: int, axis: NDArray[np.int64]) -> Store:
-    """Return an empty store with room for so many classes and shares, `moving` shares more than there are copies."""
-    q = axis.size
-    nodes = 2 * (classes + 1) * q + 1024
-    counter = np.zeros(5, dtype=np.int64)
-    counter[FREE], counter[NODES] = -1, 1
-    trie = np.full((nodes, 6), -1, dtype=np.int32)
-    trie[0, LIVING] = 0
-    return Store(
-        counter=counter,
-        axis=axis,
-        label=np.zeros((classes, q), dtype=np.int64),
-        group=np.tile(np.array([0, -1, -1, -1], dtype=np.int64), (classes, 1)),
-        loss=np.zeros(classes),
-        histogram=np.zeros((classes if classes * cells <= 2**28 else 0, cells), dtype=np.int32),
-        fits=np.full((classes, kinds) if classes * kinds <= 2**26 else (0, 0), -1, dtype=np.int32),
-        share=np.empty((shares + moving, 3), dtype=np.int32),
-        trie=trie,
-        rest=np.zeros(nodes),
-        taking=np.full(nodes, -1, dtype=np.int64),
-        path=np.zeros((q + 1, 2), dtype=np.int64),
-        way=np.zeros((q + 1, 2)),
-        scratch=np.zeros(cells, dtype=np.int64),
-        joined=np.zeros((moving, q + 1), dtype=np.int64),
-    )
-
-
-@kernel
-def covering(tree, node, low, high):
-    """Return the lowest node above (or equal to) `node` that covers the codes low to high of the same column."""
-    while low < tree[node, LOW] or high > tree[node, HIGH]:
-        node = tree[node, PARENT]
-    return node
-
-
-@kernel
-def settle(trees, store, c):
-    """Put a class into the trie under its label; when the trie is full, put all classes in anew."""
-    trie = store.trie
-    counter = store.counter
-    axis = store.axis
-    first = c
-    last = c + 1
-    if counter[NODES] + axis.size >= trie.shape[0]:
-        counter[NODES] = 1
-        trie[0, BELOW] = -1
-        trie[0, LIVING] = 0
-        first = 0
-        last = counter[CLASSES]
-    for other in range(first, last):
-        if other != c and store.group[other, IN_LEAF] < 0:
-            continue
-        rows = store.group[other, ROWS]
-        total = 0.0
-        for j in range(axis.size):
-            total += trees.loss[store.label[other, j]]
-        store.loss[other] = total
-        node = np.int64(0)
-        trie[0, LIVING] += 1
-        for depth in range(axis.size):
-            label = store.label[other, axis[depth]]
-            child = np.int64(trie[node, BELOW])
-            while child >= 0 and trie[child, STEP] != label:
-                child = np.int64(trie[child, BESIDE])
-            total -= trees.loss[label]
-            if child < 0:
-                child = counter[NODES]
-                counter[NODES] += 1
-                trie[child, STEP] = label
-                trie[child, ABOVE] = node
-                trie[child, BESIDE] = trie[node, BELOW]
-                trie[child, BELOW] = -1
-                trie[child, LIVING] = 0
-                trie[node, BELOW] = child
-            if trie[child, LIVING] == 0 or rows < trie[child, FEWEST]:
-                trie[child, FEWEST] = rows
-            if trie[child, LIVING] == 0 or total < store.rest[child]:
-                store.rest[child] = total
-            trie[child, LIVING] += 1
-            store.taking[child] = -1
-            node = child
-        store.group[other, IN_LEAF] = node
-        store.group[other, NEXT] = trie[node, BELOW]
-        trie[node, BELOW] = other
-
-
-@kernel
-def unsettle(trie, group, c):
-    """Take a class out of the trie."""
-    node = group[c, IN_LEAF]
-    if trie[node, BELOW] == c:
-        trie[node, BELOW] = group[c, NEXT]
-    else:
-        other = np.int64(trie[node, BELOW])
-        while group[other, NEXT] != c:
-            other = group[other, NEXT]
-        group[other, NEXT] = group[c, NEXT]
-    group[c, IN_LEAF] = -1
-    while node > 0:
-        trie[node, LIVING] -= 1
-        node = np.int64(trie[node, ABOVE])
-    trie[0, LIVING] -= 1
-
-
-@kernel
-def count(units, store, c, unit, copies):
-    """Add copies of a unit to the class's rows and histogram, or take them away when negative."""
-    store.group[c, ROWS] += copies * units.size[unit]
-    if store.histogram.shape[0] > 0:
-        for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-            store.histogram[c, units.cell[i, 0]] += copies * units.cell[i, 1]
-    # The class may now take other kinds of units than before, and may have the fewest rows of its branch.
-    for kind in range(store.fits.shape[1]):
-        store.fits[c, kind] = -1
-    node = store.group[c, IN_LEAF]
-    while node > 0:
-        store.taking[node] = -1
-        if store.group[c, ROWS] < store.trie[node, FEWEST]:
-            store.trie[node, FEWEST] = store.group[c, ROWS]
-        node = np.int64(store.trie[node, ABOVE])
-
-
-@kernel
-def add(units, store, c, unit, copies):
-    """Put copies of a unit first on the class's list."""
-    counter = store.counter
-    share = store.share
-    place = counter[FREE]
-    if place >= 0:
-        counter[FREE] = share[place, FOLLOWING]
-    else:
-        place = counter[SHARES]
-        counter[SHARES] += 1
-    share[place, UNIT] = unit
-    share[place, COPIES] = copies
-    share[place, FOLLOWING] = store.group[c, SHARE]
-    store.group[c, SHARE] = place
-    count(units, store, c, unit, copies)
-
-
-@kernel
-def remove(units, store, c, before, place):
-    """Take a share off the class's list, where it follows the share `before` (-1: it is the first)."""
-    share = store.share
-    if before < 0:
-        store.group[c, SHARE] = share[place, FOLLOWING]
-    else:
-        share[before, FOLLOWING] = share[place, FOLLOWING]
-    share[place, FOLLOWING] = store.counter[FREE]
-    store.counter[FREE] = place
-    count(units, store, c, np.int64(share[place, UNIT]), -np.int64(share[place, COPIES]))
-
-
-@kernel
-def narrow(trees, units, store, c):
-    """Give a class that is not in the trie the smallest common label of its members, and put it in."""
-    for j in range(store.axis.size):
-        place = store.group[c, SHARE]
-        low = high = units.code[store.share[place, UNIT], j]
-        while place >= 0:
-            code = units.code[store.share[place, UNIT], j]
-            if code < low:
-                low = code
-            if code > high:
-                high = code
-            place = np.int64(store.share[place, FOLLOWING])
-        store.label[c, j] = covering(trees.node, trees.column[j, LEAF] + low, low, high)
-    settle(trees, store, c)
-
-
-@kernel
-def widen(trees, units, store, c, unit, copies):
-    """Add copies of a unit to a class, and widen its label."""
-    wider = False
-    for j in range(store.axis.size):
-        code = units.code[unit, j]
-        label = covering(trees.node, store.label[c, j], code, code)
-        if label != store.label[c, j]:
-            if not wider:
-                unsettle(store.trie, store.group, c)
-                wider = True
-            store.label[c, j] = label
-    add(units, store, c, unit, copies)
-    if wider:
-        settle(trees, store, c)
+MANY = 1024  # copies of a unit that a class is asked whether it takes, at least
 
 
 @kernel
@@ -268,7 +73,7 @@ def room(conditions, units, store, c, unit, copies):
             other = store.share[place, UNIT]
             for i in range(units.cell_start[other], units.cell_start[other + 1]):
                 scratch[cell[i, 0]] += store.share[place, COPIES] * cell[i, 1]
-            place = np.int64(store.share[place, FOLLOWING])
+            place = store.share[place, FOLLOWING]
     passes = np.int64(0)  # so many copies pass
     fails = most + 1
     tried = most if most < 1 else np.int64(1)
@@ -303,11 +108,10 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
     """
     trie = store.trie
     group = store.group
-    axis = store.axis
     loss = trees.loss
     path = store.path
     way = store.way
-    q = axis.size
+    q = store.label.shape[1]
     weight = copies * units.size[unit]
     scale = 1.0 / weight if split == 1 else 1.0
     kind = units.kind[unit]
@@ -318,22 +122,22 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
     depth = 0
     way[0, 0] = 0.0
     way[0, 1] = 0.0
-    node = np.int64(trie[0, BELOW])
+    node = trie[0, BELOW]
     while True:
         while node < 0 and depth > 0:
             # All nodes below were seen; when none of them takes this kind, nor does the one above.
             node = path[depth, 0]
             if path[depth, 1] == 0:
-                store.taking[node] &= ~bit
+                trie[node, TAKING] &= ~bit
             depth -= 1
-            path[depth, 1] |= store.taking[node] & bit
-            node = np.int64(trie[node, BESIDE])
+            path[depth, 1] |= trie[node, TAKING] & bit
+            node = trie[node, BESIDE]
         if node < 0:
             break
-        if trie[node, LIVING] > 0 and (bit == 0 or store.taking[node] & bit != 0):
+        if trie[node, LIVING] > 0 and (bit == 0 or trie[node, TAKING] & bit != 0):
             visited += 1
-            label = np.int64(trie[node, STEP])
-            code = units.code[unit, axis[depth]]
+            label = trie[node, STEP]
+            code = units.code[unit, depth]
             after = way[depth, 0] + loss[covering(trees.node, label, code, code)]
             before = way[depth, 1] + loss[label]
             fewest = trie[node, FEWEST]
@@ -344,9 +148,9 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
                     path[depth, 1] = 0 if bit != 0 else 1
                     way[depth, 0] = after
                     way[depth, 1] = before
-                    node = np.int64(trie[node, BELOW])
+                    node = trie[node, BELOW]
                     continue
-                c = np.int64(trie[node, BELOW])
+                c = trie[node, BELOW]
                 takes = bit == 0
                 while c >= 0:
                     rows = group[c, ROWS]
@@ -363,9 +167,9 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
                     takes = takes or store.fits[c, kind] != 0
                     c = group[c, NEXT]
                 if not takes:
-                    store.taking[node] &= ~bit
-            path[depth, 1] |= store.taking[node] & bit
-        node = np.int64(trie[node, BESIDE])
+                    trie[node, TAKING] &= ~bit
+            path[depth, 1] |= trie[node, TAKING] & bit
+        node = trie[node, BESIDE]
     store.counter[VISITS] += visited
     return best, taken, limit
 
@@ -376,7 +180,7 @@ def load(trees, units, store, first, last, share, class_start):
     store.counter[CLASSES] = last
     for c in range(first, last):
         for i in range(class_start[c - first], class_start[c - first + 1]):
-            add(units, store, c, np.int64(share[i, 0]), np.int64(share[i, 1]))
+            add(units, store, c, share[i, 0], share[i, 1])
         narrow(trees, units, store, c)
 
 
@@ -390,7 +194,7 @@ def move(conditions, trees, units, store, copies, order, budget):
     k = conditions.k
     group = store.group
     share = store.share
-    q = store.axis.size
+    q = store.label.shape[1]
     joined = store.joined
     for unit in range(copies.size):
         while copies[unit] > 0:
@@ -415,8 +219,8 @@ def move(conditions, trees, units, store, copies, order, budget):
             moved = 0
             place = group[c, SHARE]
             while place >= 0 and left > 0:
-                unit = np.int64(share[place, UNIT])
-                number = np.int64(share[place, COPIES])
+                unit = share[place, UNIT]
+                number = share[place, COPIES]
                 to, taken, cost = cheapest(conditions, trees, units, store, unit, number, left, c, np.int64(0))
                 left = left - cost if taken > 0 else -1.0
                 if really == 1 and taken > 0:
@@ -425,7 +229,7 @@ def move(conditions, trees, units, store, copies, order, budget):
                         joined[moved, j] = store.label[to, j]
                     moved += 1
                     widen(trees, units, store, to, unit, taken)
-                place = np.int64(share[place, FOLLOWING])
+                place = share[place, FOLLOWING]
             if left <= 0:
                 while moved > 0:
                     moved -= 1
@@ -447,9 +251,9 @@ def move(conditions, trees, units, store, copies, order, budget):
         before = np.int64(-1)
         place = group[c, SHARE]
         while place >= 0:
-            following = np.int64(share[place, FOLLOWING])
-            unit = np.int64(share[place, UNIT])
-            number = np.int64(share[place, COPIES])
+            following = share[place, FOLLOWING]
+            unit = share[place, UNIT]
+            number = share[place, COPIES]
             taken = np.int64(0)
             if room(conditions, units, store, c, unit, -number) != 0:
                 stay = number * units.size[unit] * store.loss[c]
@@ -471,7 +275,7 @@ def price_joining(trees, store, c, price):
     """Set what each class and class c would lose more as one class.  -> (c,) in place."""
     for other in range(c):
         joint = 0.0
-        for j in range(store.axis.size):
+        for j in range(store.label.shape[1]):
             node = store.label[other, j]
             joint += trees.loss[covering(trees.node, store.label[c, j], trees.node[node, LOW], trees.node[node, HIGH])]
         price[other] = store.group[other, ROWS] * (joint - store.loss[other]) + store.group[c, ROWS] * (
@@ -498,8 +302,8 @@ def gather(conditions, trees, units, store, c, order):
             unsettle(store.trie, store.group, other)
         place = group[other, SHARE]
         while place >= 0:
-            unit = np.int64(store.share[place, UNIT])
-            copies = np.int64(store.share[place, COPIES])
+            unit = store.share[place, UNIT]
+            copies = store.share[place, COPIES]
             for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
                 histogram[units.cell[i, 0]] += copies * units.cell[i, 1]
             if other != c:
@@ -507,7 +311,7 @@ def gather(conditions, trees, units, store, c, order):
                 add(units, store, c, unit, copies)
                 place = group[other, SHARE]
             else:
-                place = np.int64(store.share[place, FOLLOWING])
+                place = store.share[place, FOLLOWING]
         rows = group[c, ROWS]
         if (
             rows >= conditions.k
