@@ -107,7 +107,7 @@ def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[n
     reach = effort.reach if conditions.size_only else effort.reach_tested
     classes = sweep(conditions, units, lattice, keys, desk, effort.early, reach, copies, share, class_start)
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
-    moving = min(3 * conditions.k, units.size.size) + 1
+    moving = min(3 * conditions.k, shares) + 1
     kinds = int(units.kind.max()) + 1 if conditions.table.size else 0
     store = make_store(classes + 1, shares, moving, conditions.cells, kinds, trees.column.shape[0])
     load(trees, units, store, 0, classes, share, class_start)
