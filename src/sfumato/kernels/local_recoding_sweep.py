@@ -117,7 +117,7 @@ def make_desk(conditions: Conditions, units: Units, trees: Trees, keys: Keys, co
     levels = trees.column[first, LEVELS]
     nodes = int(np.prod(levels))
     slots = 64
-    while slots < 2 * u:
+    while slots <= 2 * u:
         slots *= 2
     lists = np.zeros((keys.lists, 3), dtype=np.int64)
     lists[:, START] = -1
