@@ -12,8 +12,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
-from sfumato.anonymizers import ANONYMIZERS, default_anonymizer
-from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers import ANONYMIZERS, aiming_at, default_of_classes
+from sfumato.anonymizers.base import Anonymizer, Stage
 from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.builders import hierarchy_source
 from sfumato.data.knowledge import UNLINKED
@@ -30,6 +30,14 @@ FORMATS = ("csv", "parquet")
 
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
 NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
+
+# Why a stage comes where it comes; that of the classes depends on what the columns offer.
+WHY = {
+    Stage.MASKS: "sensitive values are masked within classes of equal quasi-identifiers",
+    Stage.TERMS: "terms are removed within groups of equal quasi-identifiers",
+    Stage.ITEMS: "items are withheld record by record, whatever else is published",
+    Stage.CELLS: "each cell is randomized by itself, whatever else is published",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +73,7 @@ class Plan:
     source: Source | None = None
     knowledge: KnowledgeSource | None = None
     publish_prior: bool = False  # whether release.json shows a prior that was estimated from the data
-    anonymizer: str | None = None  # of quasi-identifiers; None: chosen by what the columns offer
+    chosen: Mapping[int, str] = field(default_factory=dict)  # requirement's position -> anonymizer that the plan names
     options: Mapping[str, Anonymizer] = field(default_factory=dict)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
     measure: MeasureOptions = field(default_factory=MeasureOptions)
@@ -107,18 +115,31 @@ class Plan:
         return _Parser(document, Path(base), "The plan").plan(None, None)
 
     def steps(self) -> tuple[Step, ...]:
-        """Return what will be done, in order: quasi-identifiers first, then terms within the groups that result."""
-        terms = self.policy.of(*TermSuppression.aims_at)
-        classes = Policy(tuple(model for model in self.policy if model not in terms))
+        """Return what will be done, in order of the stages: what a later one builds on is decided before it."""
+        members: dict[Stage, list[PrivacyModel]] = {}
+        named: dict[Stage, str] = {}
+        for position, model in enumerate(self.policy):
+            name = self.chosen.get(position) or aiming_at(model)[0]
+            members.setdefault(ANONYMIZERS[name].stage, []).append(model)
+            if position in self.chosen:
+                named[ANONYMIZERS[name].stage] = name
+        default = {stage: aiming_at(models[0])[0] for stage, models in members.items()}
+        classes = members.get(Stage.CLASSES, [])
+        if classes and Stage.CLASSES not in named:
+            for stage in sorted(members)[1:]:
+                able = ANONYMIZERS[named.get(stage, default[stage])].also_meets
+                if all(isinstance(model, able) for model in classes):
+                    members[stage] = [*members.pop(Stage.CLASSES), *members[stage]]
+                    break
         steps = []
-        if classes.requirements:
-            name, why = self.anonymizer, "chosen in the plan"
-            if name is None:
-                name, why = default_anonymizer(self.schema, with_terms=bool(terms))
-            steps.append(Step(anonymizer=self._with_options(name), policy=classes, why=why))
-        if terms:
-            why = "terms are removed within groups of equal quasi-identifiers"
-            steps.append(Step(anonymizer=self._with_options(TermSuppression.name), policy=Policy(terms), why=why))
+        for stage in sorted(members):
+            if stage in named:
+                name, why = named[stage], "chosen in the plan"
+            elif stage is Stage.CLASSES:
+                name, why = default_of_classes(self.schema, with_terms=Stage.TERMS in members)
+            else:
+                name, why = default[stage], WHY[stage]
+            steps.append(Step(anonymizer=self._with_options(name), policy=Policy(tuple(members[stage])), why=why))
         return tuple(steps)
 
     def _with_options(self, name: str) -> Anonymizer:
@@ -168,7 +189,7 @@ class _Parser:
             source=self._source(missing),
             knowledge=self._knowledge(),
             publish_prior=self._flag(self._table("knowledge"), "publish_prior", False, "[knowledge]"),
-            anonymizer=self._one_anonymizer(chosen),
+            chosen=chosen,
             options=self._options(),
             release=self._release(),
             measure=self._measure(schema),
@@ -302,13 +323,13 @@ class _Parser:
             sensitive_items=sensitive_items,
         )
 
-    def _requirements(self) -> tuple[list[PrivacyModel], list[str]]:
+    def _requirements(self) -> tuple[list[PrivacyModel], dict[int, str]]:
         given = self.document.get("require", [])
         if not isinstance(given, list | tuple) or not given:
             self.problems.append('it requires nothing. Say what must hold: [[require]] model = "k-anonymity", k = 5.')
-            return [], []
+            return [], {}
         requirements: list[PrivacyModel] = []
-        chosen: list[str] = []
+        chosen: dict[int, str] = {}
         for position, table in enumerate(given, start=1):
             if not isinstance(table, Mapping):
                 if isinstance(table, tuple(PRIVACY_MODELS.values())):
@@ -320,14 +341,24 @@ class _Parser:
             if "model" not in table:
                 self.problems.append(f"requirement {position} has no model. Known: {_names(PRIVACY_MODELS)}.")
             anonymizer = self._choice(table, "anonymizer", list(ANONYMIZERS), f"requirement {position}")
-            if anonymizer and anonymizer != TermSuppression.name:
-                chosen.append(anonymizer)
             if name:
                 model = self._build(
                     PRIVACY_MODELS[name], table, ("model", "anonymizer"), f"requirement {position} ({name})"
                 )
-                requirements += [model] if model is not None else []
+                if model is not None:
+                    if anonymizer:
+                        self._check_aim(model, anonymizer, f"requirement {position} ({name})")
+                        chosen[len(requirements)] = anonymizer
+                    requirements.append(model)
+        self._one_a_stage(chosen)
         return requirements, chosen
+
+    def _check_aim(self, model: PrivacyModel, anonymizer: str, where: str) -> None:
+        make = ANONYMIZERS[anonymizer]
+        if not isinstance(model, (*make.aims_at, *make.also_meets)):
+            self.problems.append(
+                f"{where} asks for {anonymizer}, which cannot meet it. Use {_names(aiming_at(model))}."
+            )
 
     def _build(self, make: type[Any], table: Mapping[str, Any], besides: Sequence[str], where: str) -> Any:
         """Make a model or an anonymizer from a table, or note what is wrong with it."""
@@ -347,13 +378,14 @@ class _Parser:
             self.problems.append(f"{where}: {_one_line(error)}")
             return None
 
-    def _one_anonymizer(self, chosen: list[str]) -> str | None:
-        if len(set(chosen)) > 1:
-            self.problems.append(
-                f"its requirements ask for different anonymizers ({_names(sorted(set(chosen)))}), but one recodes the "
-                "quasi-identifiers for all of them. Name one."
-            )
-        return chosen[0] if chosen else None
+    def _one_a_stage(self, chosen: Mapping[int, str]) -> None:
+        for stage in Stage:
+            names = sorted({name for name in chosen.values() if ANONYMIZERS[name].stage is stage})
+            if len(names) > 1:
+                self.problems.append(
+                    f"its requirements ask for different anonymizers ({_names(names)}), but one must meet all of them. "
+                    "Name one."
+                )
 
     def _options(self) -> dict[str, Anonymizer]:
         options: dict[str, Anonymizer] = {}
@@ -418,7 +450,8 @@ class _Parser:
 
     def _check_together(self, plan: Plan) -> None:
         schema = plan.schema
-        if not schema.named(Role.QUASI_IDENTIFIER) and schema.rest is not Role.QUASI_IDENTIFIER and schema.columns:
+        linkable = schema.named(Role.QUASI_IDENTIFIER) or schema.rest is Role.QUASI_IDENTIFIER
+        if schema.columns and not linkable and any(step.anonymizer.stage <= Stage.TERMS for step in plan.steps()):
             self.problems.append(
                 'no column has the role "quasi-identifier": there is nothing that people could be linked by.'
             )

@@ -177,6 +177,31 @@ def test_labels_are_the_default_where_every_quasi_identifier_has_a_hierarchy():
     assert "age" in step.why
 
 
+def test_a_requirement_goes_to_the_anonymizer_that_it_names():
+    columns = {"job": GOOD["columns"]["job"]}
+    require = [{"model": "k-anonymity", "k": 2, "anonymizer": "mondrian"}]
+
+    (step,) = Plan.from_dict({"columns": columns, "require": require}).steps()
+
+    assert (step.anonymizer.name, step.why) == ("mondrian", "chosen in the plan")
+
+
+def test_an_anonymizer_that_cannot_meet_a_requirement_is_refused_with_those_that_can():
+    require = [{"model": "k-anonymity", "k": 2, "anonymizer": "term-suppression"}]
+
+    with pytest.raises(PlanError, match=r"term-suppression, which cannot meet it. Use 'local-recoding', 'mondrian'"):
+        Plan.from_dict({"columns": {"job": GOOD["columns"]["job"]}, "require": require})
+
+
+def test_two_anonymizers_for_one_stage_are_refused():
+    require = [
+        {"model": "k-anonymity", "k": k, "anonymizer": name} for k, name in ((2, "mondrian"), (3, "local-recoding"))
+    ]
+
+    with pytest.raises(PlanError, match="different anonymizers"):
+        Plan.from_dict({"columns": {"job": GOOD["columns"]["job"]}, "require": require})
+
+
 def test_warnings_name_what_deserves_a_second_look():
     plan = Plan.from_dict(changed(require=[{"model": "k-anonymity", "k": 2}], anonymizers={"local-recoding": {}}))
     text = "\n".join(plan.warnings())

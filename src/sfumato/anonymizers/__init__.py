@@ -7,13 +7,20 @@ from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.schema import Role, Schema
+from sfumato.models.base import PrivacyModel
 
+# The first that aims at a model is the model's default.
 ANONYMIZERS: dict[str, type[Anonymizer]] = {
-    anonymizer.name: anonymizer for anonymizer in (LocalRecoding, Mondrian, TermSuppression)
+    anonymizer.name: anonymizer for anonymizer in (TermSuppression, LocalRecoding, Mondrian)
 }
 
 
-def default_anonymizer(schema: Schema, *, with_terms: bool = False) -> tuple[str, str]:
+def aiming_at(model: PrivacyModel) -> tuple[str, ...]:
+    """Return the anonymizers that can meet a requirement, the default first."""
+    return tuple(name for name, anonymizer in ANONYMIZERS.items() if isinstance(model, anonymizer.aims_at))
+
+
+def default_of_classes(schema: Schema, *, with_terms: bool = False) -> tuple[str, str]:
     """Return the anonymizer of quasi-identifiers, and why: labels of hierarchies where there are any, else ranges.
 
     Before terms are removed (`with_terms`) it is always the one whose groups can be merged again.

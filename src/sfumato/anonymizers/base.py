@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -24,11 +25,23 @@ class Workplace:
     public: PublicInputs = NOTHING_PUBLIC  # what everybody knows: knowledge table and prior
 
 
+class Stage(IntEnum):
+    """What an anonymizer decides. Later stages build on earlier ones, so the order is the order of work."""
+
+    CLASSES = 1  # which people share quasi-identifiers
+    MASKS = 2  # which sensitive values are shown as coarser ones
+    TERMS = 3  # which quasi-sensitive terms are withheld
+    ITEMS = 4  # which items are withheld
+    CELLS = 5  # which sets stand for single values
+
+
 class Anonymizer(Protocol):
     """How a release is made. Members are frozen dataclasses whose fields are the plan's options."""
 
     name: ClassVar[str]
+    stage: ClassVar[Stage]
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]]  # of an earlier stage, which it then needs no step for
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding that satisfies the policy, built on what earlier steps decided, or raise Unsatisfiable."""

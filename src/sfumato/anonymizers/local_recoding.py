@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.base import Stage, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
 from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.hierarchy import Tree
@@ -32,7 +32,9 @@ class LocalRecoding:
     """
 
     name: ClassVar[str] = "local-recoding"
+    stage: ClassVar[Stage] = Stage.CLASSES
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     mode: str = "capped"  # how much work goes into a low loss: fast, capped, std, thorough
     keep_equal_together: bool = False  # records with equal quasi-identifiers get one label

@@ -19,7 +19,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.base import Stage, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.hierarchy import ROOT, Tree
@@ -63,7 +63,9 @@ class Mondrian:
     """
 
     name: ClassVar[str] = "mondrian"
+    stage: ClassVar[Stage] = Stage.CLASSES
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     strict: bool = True  # rows with equal quasi-identifiers stay together; else ties at the median may be divided
     categories: str = "hierarchy"  # cut between values, or off what lies below a node; "order": between values only

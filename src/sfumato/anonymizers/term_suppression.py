@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.base import Stage, Workplace
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.recoding import Labelled, Recoding
@@ -36,7 +36,9 @@ class TermSuppression:
     """Remove terms at the least cost, group by group; a step before, or equal quasi-identifiers, make the groups."""
 
     name: ClassVar[str] = "term-suppression"
+    stage: ClassVar[Stage] = Stage.TERMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (QSDiversity, QSCloseness)
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     search: str = "exact"  # adaptive | dfs: the published searches, for comparison
     node_budget: int = kernels.NODES  # steps of the exact search in one group, after which the best safe answer stands
