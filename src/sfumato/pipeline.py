@@ -323,6 +323,7 @@ def _columns(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:
             "values": len(column.labels),
         }
         if isinstance(column, CodedColumn):
+            entry["kind"] = column.shown_kind.value
             entry["kind_inferred"] = column.kind_inferred
             entry["missing"] = int((column.codes == column.missing).sum()) if column.missing >= 0 else 0
             entry["levels"] = column.hierarchy.height if column.hierarchy is not None else None

@@ -5,7 +5,7 @@
 | `hierarchy = "zip.csv"` | `HierarchyFile`: one line a value, `value;level 1;...;*`; or a tree in a `.toml` file |
 | `hierarchy = { prefix = 5 }` | `Prefix`: codes lose their last characters, `12345`, `1234*`, `123**`, ... |
 | `hierarchy = { widths = [5, 10], origin = 0 }` | `Widths`: numbers fall into ranges |
-| `hierarchy = { dates = ["month", "year"] }` | `Dates`: days fall into months, years, ... |
+| `hierarchy = { dates = ["month", "year"] }` | `Dates`: dates fall into months, years, ... |
 | `hierarchy = { flat = true }` | `Flat`: the value or nothing |
 | `[columns.job.hierarchy]` and tables below it | `NestedHierarchy`: the tree itself |
 """
@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import math
 import re
@@ -27,6 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from sfumato.data.dates import Dates
 from sfumato.data.hierarchy import ROOT, Hierarchy, some
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 
@@ -34,11 +34,6 @@ Number: TypeAlias = int | float | Decimal | Fraction | str
 
 _SEPARATORS = (";", "\t", ",")
 _MOST_DECIMALS = 400  # further ones are below every float
-_DATE = re.compile(
-    r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
-    r"(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
-)
-DATE_LEVELS = ("week", "month", "quarter", "year", "decade")
 
 
 @runtime_checkable
@@ -324,92 +319,6 @@ def _decimal_text(number: Fraction) -> str:
     digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
     sign = "-" if number < 0 else ""
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
-
-
-@dataclass(frozen=True)
-class Dates:
-    """Days in weeks, months, quarters, years or decades: `2024-W05`, `2024-05`, `2024-Q2`, `2024`, `2020s`.
-
-    Dates and times are read as ISO 8601; the time of the day and the zone play no part. A week may lie in two months
-    and even in two years, so it does not go together with month or quarter, and years above weeks are those of the ISO
-    week calendar, which show as `2024-W**` and `202*-W**`.
-
-    >>> days = ["2024-05-03", "2024-05-04", "2024-07-01", "2025-07-01"]
-    >>> Dates(["month", "year"]).build(days, "The hierarchy").ancestors("2024-05-03")
-    ('2024-05-03', '2024-05', '2024', '*')
-    """
-
-    levels: Sequence[str]
-
-    def __post_init__(self) -> None:
-        levels = (self.levels,) if isinstance(self.levels, str) else self.levels
-        known = f"Choose from {', '.join(DATE_LEVELS)}, in this order."
-        if not isinstance(levels, Sequence) or not levels:
-            raise PolicyError(f"dates was given as {self.levels!r}.\n{known}")
-        for level in levels:
-            if level not in DATE_LEVELS:
-                raise PolicyError(f"dates knows no level {level!r}.{did_you_mean(str(level), DATE_LEVELS)}\n{known}")
-        places = [DATE_LEVELS.index(level) for level in levels]
-        if any(low >= high for low, high in pairwise(places)):
-            raise PolicyError(f"dates was given as {list(levels)!r}, which does not rise.\n{known}")
-        if "week" in levels and ("month" in levels or "quarter" in levels):
-            raise PolicyError(
-                f"dates was given as {list(levels)!r}, but a week may lie in two months.\n"
-                "Take weeks with years, or months with quarters and years."
-            )
-        object.__setattr__(self, "levels", tuple(levels))
-
-    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
-        """Return the hierarchy over these dates, in rising order."""
-        days: list[tuple[datetime.date, str]] = []
-        odd = []
-        for label in labels:
-            day = _day(label)
-            if day is None:
-                odd.append(label)
-            else:
-                days.append((day, label))
-        if odd:
-            raise HierarchyError(
-                f"{name} is one of dates, but {len(odd):,} of the {len(labels):,} values in the data are no ISO "
-                f"dates such as 2024-05-31{'' if secret else f': {some(odd)}'}.\n"
-                "List their spelling under missing = [...] if they stand for missing values, or give another hierarchy."
-            )
-        weekly = "week" in self.levels
-        return _derived(
-            (
-                (label, *(_date_label(day, level, weekly=weekly) for level in self.levels), ROOT)
-                for day, label in sorted(days)
-            ),
-            labels,
-            name,
-            secret=secret,
-        )
-
-
-def _day(label: str) -> datetime.date | None:
-    match = _DATE.fullmatch(label)
-    if match is None:
-        return None
-    try:
-        return datetime.date(int(match["year"]), int(match["month"]), int(match["day"]))
-    except ValueError:
-        return None
-
-
-def _date_label(day: datetime.date, level: str, *, weekly: bool) -> str:
-    iso_year, iso_week, _ = day.isocalendar()
-    match level:
-        case "week":
-            return f"{iso_year:04}-W{iso_week:02}"
-        case "month":
-            return f"{day.year:04}-{day.month:02}"
-        case "quarter":
-            return f"{day.year:04}-Q{(day.month + 2) // 3}"
-        case "year":
-            return f"{iso_year:04}-W**" if weekly else f"{day.year:04}"
-        case _:
-            return f"{iso_year // 10:03}*-W**" if weekly else f"{day.year // 10:03}0s"
 
 
 def hierarchy_source(value: Any, base: Path) -> HierarchySource:

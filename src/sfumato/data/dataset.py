@@ -62,6 +62,12 @@ class CodedColumn:
     hierarchy: Hierarchy | None = None
     type: pa.DataType = TEXT  # as found in the data, to publish unchanged values the same way
     kind_inferred: bool = False
+    dates: bool = False  # an ordered column whose order is that of time
+
+    @property
+    def shown_kind(self) -> Kind:
+        """The kind as the plan has it: dates are coded as ordered values."""
+        return Kind.DATE if self.dates else self.kind
 
     @cached_property
     def tree(self) -> Tree | None:

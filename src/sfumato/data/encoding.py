@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, as_arrow, as_numpy
+from sfumato.data.dates import Dates, day_of
 from sfumato.data.hierarchy import Hierarchy, some
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, HierarchyError, did_you_mean
@@ -276,10 +277,15 @@ def _encode_values(
     missing: tuple[str, ...],
 ) -> CodedColumn:
     """Return the column with codes in a meaningful order; `codes` is used up."""
+    inferred = spec.kind is None
     kind = spec.kind or infer_kind(labels, value_type(found_type))
-    values = None
+    if inferred and kind is Kind.DATE and not isinstance(spec.hierarchy, Dates | None):
+        kind = Kind.CATEGORY  # somebody has other groups in mind than periods
+    dates, values = kind is Kind.DATE, None
     if kind is Kind.NUMBER:
         labels, values = _merge_equal_numbers(codes, labels, spec)
+    elif dates:
+        kind, spec = Kind.ORDERED, _in_order_of_time(labels, spec)
     hierarchy = _hierarchy_for(spec, kind, labels)
     order = _order_of(kind, labels, values, hierarchy, spec)
     rank = np.empty(len(labels) + 1, dtype=np.int32)  # the last entry is the missing value, which stays last
@@ -308,16 +314,19 @@ def _encode_values(
         missing=len(labels) if has_missing else -1,
         hierarchy=hierarchy,
         type=value_type(found_type),
-        kind_inferred=spec.kind is None,
+        kind_inferred=inferred,
+        dates=dates,
     )
 
 
 def infer_kind(labels: Sequence[str], found_type: pa.DataType) -> Kind:
-    """Return `number` when every value is one; codes with leading zeros are categories."""
+    """Return `number` or `date` when every value is one; codes with leading zeros are categories."""
     if pa.types.is_boolean(found_type) or not labels:
         return Kind.CATEGORY
     numbers = all(_NUMBER.fullmatch(label) and math.isfinite(float(label)) for label in labels)
-    return Kind.NUMBER if numbers else Kind.CATEGORY
+    if numbers:
+        return Kind.NUMBER
+    return Kind.DATE if all(day_of(label) for label in labels) else Kind.CATEGORY
 
 
 def is_integer(label: str) -> bool:
@@ -354,6 +363,21 @@ def _merge_equal_numbers(codes: Codes, labels: list[str], spec: ColumnSpec) -> t
             kept[number] = label
     look_up(np.array([*of_label, len(kept)], dtype=np.int32), codes, codes)
     return kept, np.array([_number(label) for label in kept], dtype=np.float64)
+
+
+def _in_order_of_time(labels: list[str], spec: ColumnSpec) -> ColumnSpec:
+    """Return the column as an ordered one whose domain is the dates that occur; those of one day by their text."""
+    dated = [(day, label) for label in labels if (day := day_of(label)) is not None]
+    odd = len(labels) - len(dated)
+    if odd:
+        shown = "" if spec.secret else f": {some(label for label in labels if day_of(label) is None)}"
+        raise DataError(
+            f"Column {spec.name!r} shall hold ISO dates such as 2024-05-31, but {odd:,} of its {len(labels):,} "
+            f"distinct values are none{shown}.\n"
+            "Write all dates as year-month-day, list what stands for missing values under missing = [...], or declare "
+            "another kind."
+        )
+    return replace(spec, kind=Kind.ORDERED, domain=spec.domain or tuple(label for _, label in sorted(dated)))
 
 
 def _hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy | None:

@@ -198,7 +198,7 @@ def _published(
     return ReleasedColumn(
         name=column.name,
         role=column.role,
-        kind=column.kind,
+        kind=column.shown_kind,
         codes=codes,
         labels=kept,
         missing=int(used[:missing].sum()) if missing >= 0 and used[missing] else -1,

@@ -24,11 +24,12 @@ class Role(StrEnum):
 
 
 class Kind(StrEnum):
-    """What the cells of a column are."""
+    """What the cells of a column are. Coded columns have dates as ordered values."""
 
     NUMBER = "number"
     CATEGORY = "category"
     ORDERED = "ordered"
+    DATE = "date"
     SET = "set"
 
 

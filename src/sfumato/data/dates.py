@@ -1,0 +1,110 @@
+"""Dates: read from ISO text, put in the order of time, gathered into months, quarters, years."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sfumato.data.hierarchy import ROOT, Hierarchy, some
+from sfumato.errors import HierarchyError, PolicyError, did_you_mean
+
+_DATE = re.compile(
+    r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+DATE_LEVELS = ("day", "week", "month", "quarter", "year", "decade")
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Moments in days, weeks, months, quarters, years or decades.
+
+    They show as `2024-05-03`, `2024-W05`, `2024-05`, `2024-Q2`, `2024`, `2020s`.
+
+    Dates and times are read as ISO 8601; the time of the day and the zone play no part. A week may lie in two months
+    and even in two years, so it does not go together with month or quarter, and years above weeks are those of the ISO
+    week calendar, which show as `2024-W**` and `202*-W**`.
+
+    >>> days = ["2024-05-03", "2024-05-04", "2024-07-01", "2025-07-01"]
+    >>> Dates(["month", "year"]).build(days, "The hierarchy").ancestors("2024-05-03")
+    ('2024-05-03', '2024-05', '2024', '*')
+    """
+
+    levels: Sequence[str]
+
+    def __post_init__(self) -> None:
+        levels = (self.levels,) if isinstance(self.levels, str) else self.levels
+        known = f"Choose from {', '.join(DATE_LEVELS)}, in this order."
+        if not isinstance(levels, Sequence) or not levels:
+            raise PolicyError(f"dates was given as {self.levels!r}.\n{known}")
+        for level in levels:
+            if level not in DATE_LEVELS:
+                raise PolicyError(f"dates knows no level {level!r}.{did_you_mean(str(level), DATE_LEVELS)}\n{known}")
+        places = [DATE_LEVELS.index(level) for level in levels]
+        if any(low >= high for low, high in pairwise(places)):
+            raise PolicyError(f"dates was given as {list(levels)!r}, which does not rise.\n{known}")
+        if "week" in levels and ("month" in levels or "quarter" in levels):
+            raise PolicyError(
+                f"dates was given as {list(levels)!r}, but a week may lie in two months.\n"
+                "Take weeks with years, or months with quarters and years."
+            )
+        object.__setattr__(self, "levels", tuple(levels))
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy over these dates, in rising order."""
+        days: list[tuple[datetime.date, str]] = []
+        odd = []
+        for label in labels:
+            day = day_of(label)
+            if day is None:
+                odd.append(label)
+            else:
+                days.append((day, label))
+        if odd:
+            raise HierarchyError(
+                f"{name} is one of dates, but {len(odd):,} of the {len(labels):,} values in the data are no ISO "
+                f"dates such as 2024-05-31{'' if secret else f': {some(odd)}'}.\n"
+                "List their spelling under missing = [...] if they stand for missing values, or give another hierarchy."
+            )
+        weekly = "week" in self.levels
+        paths = (
+            (label, *(_date_label(day, level, weekly=weekly) for level in self.levels), ROOT)
+            for day, label in sorted(days)
+        )
+        return Hierarchy.from_paths(paths, name, secret=secret) if labels else Hierarchy.bare()
+
+
+def day_of(label: str) -> datetime.date | None:
+    """Return the day that a text means, or None when it is no ISO 8601 date, with or without a time.
+
+    >>> day_of("2024-05-31"), day_of("2024-05-31 23:59:00Z"), day_of("31.5.2024"), day_of("2024-02-30")
+    (datetime.date(2024, 5, 31), datetime.date(2024, 5, 31), None, None)
+    """
+    match = _DATE.fullmatch(label)
+    if match is None:
+        return None
+    try:
+        return datetime.date(int(match["year"]), int(match["month"]), int(match["day"]))
+    except ValueError:
+        return None
+
+
+def _date_label(day: datetime.date, level: str, *, weekly: bool) -> str:
+    iso_year, iso_week, _ = day.isocalendar()
+    match level:
+        case "day":
+            return day.isoformat()
+        case "week":
+            return f"{iso_year:04}-W{iso_week:02}"
+        case "month":
+            return f"{day.year:04}-{day.month:02}"
+        case "quarter":
+            return f"{day.year:04}-Q{(day.month + 2) // 3}"
+        case "year":
+            return f"{iso_year:04}-W**" if weekly else f"{day.year:04}"
+        case _:
+            return f"{iso_year // 10:03}*-W**" if weekly else f"{day.year // 10:03}0s"
