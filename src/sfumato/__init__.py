@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.api import Run as Run
     from sfumato.api import anonymize as anonymize
+    from sfumato.api import attack as attack
     from sfumato.api import audit as audit
     from sfumato.api import measure as measure
     from sfumato.api import run as run
@@ -33,6 +34,7 @@ _HOME = {
     "Run": "sfumato.api",
     "TCloseness": "sfumato.models",
     "anonymize": "sfumato.api",
+    "attack": "sfumato.api",
     "audit": "sfumato.api",
     "measure": "sfumato.api",
     "run": "sfumato.api",

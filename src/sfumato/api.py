@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.attacks import THRESHOLD, Exposure, attack_all
+from sfumato.attacks.base import as_if_published
 from sfumato.data.encoding import encode
 from sfumato.data.frames import like, to_arrow
 from sfumato.data.release import Release
@@ -18,7 +20,7 @@ from sfumato.data.writing import atomic_file
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
-from sfumato.pipeline import audit_path, judge, measure_path, run_in_memory, run_to_folder
+from sfumato.pipeline import attack_path, audit_path, judge, measure_path, run_in_memory, run_to_folder
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.report.page import render
@@ -40,6 +42,7 @@ class Run:
     release: Published
     verdicts: tuple[Verdict, ...]
     measurements: tuple[Measurement, ...]
+    exposures: tuple[Exposure, ...]  # what an intruder gets, before and after
     facts: Mapping[str, Any]  # everything as plain data, as in private/run.json
 
     def report(self, path: str | Path) -> Path:
@@ -80,6 +83,7 @@ def anonymize(
         release=Published(data=like(frame, outcome.release.table()), description=outcome.release.description),
         verdicts=outcome.verdicts,
         measurements=outcome.measurements,
+        exposures=outcome.exposures,
         facts=outcome.facts,
     )
 
@@ -99,6 +103,7 @@ def run(
         release=Published(data=outcome.release.table(), description=outcome.release.description),
         verdicts=outcome.verdicts,
         measurements=outcome.measurements,
+        exposures=outcome.exposures,
         facts=outcome.facts,
     )
 
@@ -119,3 +124,14 @@ def measure(
     dataset = encode(to_arrow(original), plan.schema)
     published = Release.from_table(to_arrow(release), plan.schema)
     return measure_all(dataset, published, target=target or plan.measure.target, progress=progress)
+
+
+def attack(
+    data: Any, plan: Plan, *, original: Any = None, threshold: float = THRESHOLD, progress: Progress = SILENT
+) -> tuple[Exposure, ...]:
+    """Return what an intruder gets out of a frame, release folder or file, and out of the original if at hand."""
+    if isinstance(data, str | Path):
+        return attack_path(Path(data), plan, threshold=threshold, progress=progress)
+    seen = Release.from_table(to_arrow(data), plan.schema)
+    before = as_if_published(encode(to_arrow(original), plan.schema)) if original is not None else None
+    return attack_all(seen, before, threshold=threshold, progress=progress)

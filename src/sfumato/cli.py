@@ -310,6 +310,31 @@ def measure(
 
 
 @app.command()
+def attack(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)
+    ],
+    plan: PlanOption,
+    threshold: Annotated[float, typer.Option(help="Whoever an intruder is surer of than this is exposed.")] = 0.5,
+    as_json: Json = False,
+) -> None:
+    """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
+    from sfumato.pipeline import attack_path
+    from sfumato.plan import Plan
+
+    with _watching() as progress:
+        exposures = attack_path(data, Plan.load(plan), threshold=threshold, progress=progress)
+    if as_json:
+        _print_json({"attacks": [exposure.as_dict() for exposure in exposures]})
+        return
+    console = _stdout()
+    for exposure in exposures:
+        console.print(str(exposure), markup=False, highlight=False)
+    if not exposures:
+        console.print("No attack of this version applies to the table.", highlight=False)
+
+
+@app.command()
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     out: Annotated[

@@ -21,6 +21,8 @@ import pyarrow as pa
 
 from sfumato import __version__
 from sfumato.anonymizers.base import Stage, Workplace, options_of
+from sfumato.attacks import THRESHOLD, Exposure, attack_all
+from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
@@ -67,6 +69,7 @@ class Outcome:
     release: Release
     verdicts: tuple[Verdict, ...]
     measurements: tuple[Measurement, ...]
+    exposures: tuple[Exposure, ...]
     facts: Mapping[str, Any]  # all of it as plain data: what run.json holds
 
 
@@ -87,8 +90,9 @@ def run_in_memory(
     _refuse_unless_all_hold(verdicts)
     with clock.time("measure"):
         measurements = measure_all(dataset, release, target=plan.measure.target, progress=progress)
-    facts = _facts(plan, dataset, release, steps, verdicts, measurements, clock, source=None)
-    return Outcome(plan=plan, release=release, verdicts=verdicts, measurements=measurements, facts=facts)
+    with clock.time("attack"):
+        exposures = _attacked(dataset, seen, progress)
+    return _outcome(plan, dataset, release, steps, verdicts, measurements, exposures, clock, source=None)
 
 
 def run_to_folder(
@@ -124,12 +128,15 @@ def run_to_folder(
         _refuse_unless_all_hold(verdicts)
         with clock.time("measure"):
             measurements = measure_all(dataset, written, target=plan.measure.target, progress=progress)
-        facts = _facts(plan, dataset, written, steps, verdicts, measurements, clock, source)
-        (private / "run.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        with clock.time("attack"):
+            exposures = _attacked(dataset, written, progress)
+        outcome = _outcome(plan, dataset, written, steps, verdicts, measurements, exposures, clock, source)
+        text = json.dumps(outcome.facts, indent=1, ensure_ascii=False)
+        (private / "run.json").write_text(text + "\n", encoding="utf-8")
         stage = progress.stage("report")
-        (private / "report.html").write_text(page(facts), encoding="utf-8")
+        (private / "report.html").write_text(page(outcome.facts), encoding="utf-8")
         stage.done()
-    return Outcome(plan=plan, release=written, verdicts=verdicts, measurements=measurements, facts=facts)
+    return outcome
 
 
 def audit_path(path: Path, plan: Plan, progress: Progress = SILENT) -> tuple[Verdict, ...]:
@@ -146,6 +153,28 @@ def measure_path(
     dataset = encode(table, plan.schema)
     release = replace(_read_any(path, plan), public=public_inputs_of(plan, dataset, progress))
     return measure_all(dataset, release, target=target or plan.measure.target, progress=progress)
+
+
+def attack_path(
+    path: Path, plan: Plan, *, threshold: float = THRESHOLD, progress: Progress = SILENT
+) -> tuple[Exposure, ...]:
+    """Attack a release folder, or a file of any tool, and the plan's source beside it where the plan names one."""
+    release = _read_any(path, plan)
+    if plan.source is None:
+        return attack_all(
+            replace(release, public=_known_to_all(plan, path, progress)), threshold=threshold, progress=progress
+        )
+    table, _ = _read_source(plan, progress, Clock())
+    dataset = encode(table, plan.schema)
+    seen = replace(release, public=public_inputs_of(plan, dataset, progress))
+    return _attacked(dataset, seen, progress, threshold)
+
+
+def _attacked(
+    dataset: Dataset, release: Release, progress: Progress, threshold: float = THRESHOLD
+) -> tuple[Exposure, ...]:
+    original = replace(as_if_published(dataset), public=release.public)
+    return attack_all(release, original, threshold=threshold, progress=progress)
 
 
 def _read_any(path: Path, plan: Plan) -> Release:
@@ -276,18 +305,19 @@ def _make_release(
     return dataset, replace(release, public=public, description=description), steps
 
 
-def _facts(
+def _outcome(
     plan: Plan,
     dataset: Dataset,
     release: Release,
     steps: list[dict[str, Any]],
     verdicts: tuple[Verdict, ...],
     measurements: tuple[Measurement, ...],
+    exposures: tuple[Exposure, ...],
     clock: Clock,
     source: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """Return everything that the report shows, as plain data."""
-    return {
+) -> Outcome:
+    """Return what came of a run, with everything that the report shows as plain data."""
+    facts = {
         "format": RUN_FORMAT,
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "plan": {"path": plan.path.name if plan.path else None, "sha256": plan.sha256},
@@ -300,11 +330,15 @@ def _facts(
             for verdict in verdicts
         ],
         "measurements": [measurement.as_dict() for measurement in measurements],
+        "attacks": [exposure.as_dict() for exposure in exposures],
         "prior": release.public.prior.tolist() if release.public.prior is not None else None,
         "timings": clock.steps,
         "warnings": list(plan.warnings()),
         "versions": versions(),
     }
+    return Outcome(
+        plan=plan, release=release, verdicts=verdicts, measurements=measurements, exposures=exposures, facts=facts
+    )
 
 
 def _columns(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:

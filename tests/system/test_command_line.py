@@ -125,6 +125,19 @@ def test_measure_prints_what_was_lost(demo):
     assert {"ncp", "discernibility", "query-error", "risk", "classification"} <= names
 
 
+def test_attack_shows_original_release_and_guessing(demo):
+    done = sfumato("attack", demo[0] / "run", "--plan", demo[0] / "plan.toml", "--json")
+    (linking,) = [found for found in json.loads(done.stdout)["attacks"] if found["attack"] == "linking"]
+
+    assert done.returncode == 0
+    assert linking["before"]["exposed"] > linking["after"]["exposed"] == 0
+    assert linking["control"]["worst"] == 1 / 800
+
+    strict = sfumato("attack", demo[0] / "run", "--plan", demo[0] / "plan.toml", "--threshold", "2")
+    assert strict.returncode == 2
+    assert "confidence" in strict.stderr
+
+
 def test_report_makes_the_page_again(demo, tmp_path):
     folder, _ = demo
 
@@ -302,7 +315,7 @@ def test_help_lists_the_commands():
     done = sfumato("--help")
 
     assert done.returncode == 0
-    for command in ("demo", "init", "explain", "anonymize", "audit", "measure", "report"):
+    for command in ("demo", "init", "explain", "anonymize", "audit", "measure", "attack", "report"):
         assert command in done.stdout
 
 

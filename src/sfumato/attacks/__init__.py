@@ -1,0 +1,31 @@
+"""What an intruder gets from the original, and from a release: the list of attacks."""
+
+from __future__ import annotations
+
+from sfumato.attacks.base import THRESHOLD, Attack, Exposure, Finding, checked_threshold, expose
+from sfumato.attacks.linking import Linking
+from sfumato.data.release import Release
+from sfumato.progress import SILENT, Progress
+
+ATTACKS: dict[str, type[Attack]] = {attack.name: attack for attack in (Linking,)}
+
+__all__ = ["ATTACKS", "THRESHOLD", "Attack", "Exposure", "Finding", "Linking", "attack_all", "expose"]
+
+
+def attack_all(
+    release: Release,
+    original: Release | None = None,
+    *,
+    threshold: float = THRESHOLD,
+    progress: Progress = SILENT,
+) -> tuple[Exposure, ...]:
+    """Run every attack that applies to a release, on it and on the original where that is at hand."""
+    checked_threshold(threshold)
+    attacks = [attack for member in ATTACKS.values() for attack in member.suited_to(release, threshold)]
+    stage = progress.stage("attack", len(attacks))
+    found = []
+    for attack in attacks:
+        found.append(expose(attack, release, original))
+        stage.advance()
+    stage.done()
+    return tuple(found)

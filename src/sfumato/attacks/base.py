@@ -1,0 +1,129 @@
+"""The contract of attacks: a table as an intruder sees it in, how many people it exposes out.
+
+An attack looks at labels and at what everybody knows, never at what only the holder has, so the same attack runs on the
+original (as if it had been published as it is), on a release, and on the table of another tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+from sfumato.data.dataset import Dataset
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release, publish
+from sfumato.errors import PolicyError
+
+THRESHOLD = 0.5  # whoever an intruder is surer of than this counts as exposed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What an attack gets out of one table."""
+
+    people: int  # records that the table is about
+    exposed: int  # of them: those of whom the intruder is surer than the threshold
+    worst: float  # the highest confidence that the intruder reaches, 0..1
+    mean: float | None = None  # over people, where that says something
+    facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data: counts, never values of secret columns
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as plain data."""
+        return {
+            "people": self.people,
+            "exposed": self.exposed,
+            "worst": self.worst,
+            "mean": self.mean,
+            "facts": dict(self.facts),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.exposed:,} of {self.people:,} exposed, confidence up to {100 * self.worst:.3g} %"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """An attack before and after, beside what a guess from public base rates would get."""
+
+    attack: str
+    title: str
+    intruder: str  # one sentence: what the intruder knows and does
+    threshold: float
+    after: Finding
+    before: Finding | None = None  # None: the original is not at hand
+    control: Finding | None = None  # None: there is nothing to guess from
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the exposure as plain data."""
+        return {
+            "attack": self.attack,
+            "title": self.title,
+            "intruder": self.intruder,
+            "threshold": self.threshold,
+            "before": self.before.as_dict() if self.before else None,
+            "after": self.after.as_dict(),
+            "control": self.control.as_dict() if self.control else None,
+        }
+
+    def __str__(self) -> str:
+        rows = [("original", self.before), ("release", self.after), ("guessing", self.control)]
+        return "\n".join([self.title, *(f"  {name:<9} {finding}" for name, finding in rows if finding is not None)])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+@runtime_checkable
+class Attack(Protocol):
+    """What an intruder does. Members are frozen dataclasses; their fields are what the intruder knows."""
+
+    name: ClassVar[str]
+
+    @property
+    def title(self) -> str:
+        """What is attacked, in a few words."""
+
+    @property
+    def intruder(self) -> str:
+        """One sentence: what the intruder knows and does."""
+
+    @property
+    def threshold(self) -> float:
+        """Confidence above which a person counts as exposed."""
+
+    @classmethod
+    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+        """Yield the attack as it applies to a table: once for each column that it is about, if any."""
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+
+    def guess(self, table: Release) -> Finding | None:
+        """Return what somebody would get who never saw the table but knows public base rates."""
+
+
+def expose(attack: Attack, release: Release, original: Release | None = None) -> Exposure:
+    """Run an attack on a release and, where it is at hand, on the original."""
+    return Exposure(
+        attack=attack.name,
+        title=attack.title,
+        intruder=attack.intruder,
+        threshold=attack.threshold,
+        before=attack.on(original) if original is not None else None,
+        after=attack.on(release),
+        control=attack.guess(original if original is not None else release),
+    )
+
+
+def as_if_published(dataset: Dataset) -> Release:
+    """Return the original as an intruder would see it if only identifiers were dropped."""
+    return publish(dataset, Recoding(), ())
+
+
+def checked_threshold(value: float) -> float:
+    """Return a threshold that is a probability, or raise."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise PolicyError(f"The threshold of attacks was given as {value!r}.\nGive a confidence from 0 to below 1.")
+    return float(value)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.data.release import Release
+from sfumato.models.classes import classes_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linking(Attack):
+    """Find a person's record by their quasi-identifiers.
+
+    The prosecutor knows that the person is in the table and picks among the records that show the same: 1 / class size.
+    The marketer wants as many hits as possible, and gets the mean of that over people. After El Emam and Dankar (2008).
+    The journalist, who knows only that the person is in a larger population, is measured by `metrics.Risk`.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
+    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
+    >>> print(Linking().on(Release.from_table(pa.table({"age": [20, 20, 25, 30]}), schema)))
+    2 of 4 exposed, confidence up to 100 %
+    """
+
+    name: ClassVar[str] = "linking"
+
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        checked_threshold(self.threshold)
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return "Finding a record by quasi-identifiers"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        return "Knows that a person is in the table, knows all their quasi-identifiers, and picks a record that fits."
+
+    @classmethod
+    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+        """Yield one attack where there are quasi-identifiers."""
+        if release.quasi_identifiers:
+            yield cls(threshold=threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        size = classes_of(table).size
+        people = int(size.sum())
+        return Finding(
+            people=people,
+            exposed=int(size[size * self.threshold < 1].sum()),
+            worst=1 / int(size.min()) if size.size else 0.0,
+            mean=size.size / people if people else None,
+            facts={"unique": int((size == 1).sum()), "classes": int(size.size), **self._columns(table)},
+        )
+
+    def guess(self, table: Release) -> Finding | None:
+        """Pick any record."""
+        people = table.n_rows
+        sure = 1 / people if people else 0.0
+        return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)
+
+    def _columns(self, table: Release) -> dict[str, Any]:
+        return {"columns": [column.name for column in table.quasi_identifiers]}
