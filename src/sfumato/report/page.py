@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sfumato.report import sections
+from sfumato.report import intruders, sections
 from sfumato.report.reading import Facts, mapping, text
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 PARTS: dict[str, tuple[str, Callable[[Facts], Any]]] = {
     "promises": ("What is promised", sections.promises),
     "risks": ("Who could still be found", sections.risks),
+    "attacks": ("What an intruder gets", intruders.attacks),
     "losses": ("What was lost", sections.losses),
     "pictures": ("Before and after", sections.pictures),
     "columns": ("The columns", sections.columns),

@@ -6,6 +6,8 @@ import random
 import pyarrow as pa
 import pytest
 
+from sfumato.attacks import attack_all
+from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import CodedColumn
 from sfumato.data.encoding import encode
 from sfumato.data.release import Release
@@ -13,7 +15,7 @@ from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.metrics import measure_all
 from sfumato.models import KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import describe
-from sfumato.report import sections
+from sfumato.report import intruders, sections
 from sfumato.report.page import PARTS, render
 from sfumato.report.text import summary
 
@@ -82,6 +84,7 @@ def real():
             for verdict in verdicts
         ],
         "measurements": [measurement.as_dict() for measurement in measure_all(dataset, release)],
+        "attacks": [exposure.as_dict() for exposure in attack_all(release, as_if_published(dataset))],
         "timings": [{"step": "read", "seconds": 0.01, "cpu_seconds": 0.01}],
         "warnings": ["Rows keep their order."],
         "versions": {"sfumato": "0.1.0", "python": "3.11"},
@@ -102,6 +105,16 @@ def test_every_part_is_there(real):
     for name in PARTS:
         assert f'<section id="{name}"' in page
     assert "could not be shown" not in page
+
+
+def test_every_attack_stands_beside_the_original_and_a_guess(real):
+    shown = intruders.attacks(real)
+
+    assert [card["title"] for card in shown["cards"]] == [entry["title"] for entry in real["attacks"]]
+    for card in shown["cards"]:
+        assert [line["side"] for line in card["lines"]] == ["Original", "Release", "A guess"]
+    (linking,) = [card for card in shown["cards"] if "quasi-identifiers" in card["title"]]
+    assert linking["lines"][0]["worst"] == "100%"
 
 
 def test_every_column_has_a_picture(real):

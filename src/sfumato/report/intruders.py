@@ -1,0 +1,82 @@
+"""What an intruder gets: every attack on the original, on the release, and beside a guess."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.report.plots import AFTER, BEFORE, Number, Picture, Table, bar_chart
+from sfumato.report.reading import Facts, mapping, mappings, number, text
+from sfumato.report.wording import UNKNOWN, count, plural, share
+
+SIDES = (("before", BEFORE, "original"), ("after", AFTER, "release"), ("control", "is-guess", "a guess"))
+
+
+def attacks(facts: Facts) -> dict[str, Any] | None:
+    """Return the attacks as two pictures (people, confidence) and a card each."""
+    found = mappings(facts.get("attacks"))
+    if not found:
+        return None
+    return {
+        "sentence": "What somebody gets who attacks the table, had it been published as it was, and as it is now. "
+        "The third bar is the control: what a guess from public base rates gets without any table.",
+        "pictures": [
+            _picture(
+                found, "People exposed", _exposed, "The share of people of whom an intruder is surer than stated."
+            ),
+            _picture(found, "Highest confidence", _worst, "How sure the intruder is of the person they are surest of."),
+        ],
+        "cards": [_card(entry) for entry in found],
+    }
+
+
+def _exposed(finding: Facts) -> Number:
+    exposed, people = number(finding.get("exposed")), number(finding.get("people"))
+    return exposed / people if exposed is not None and people else None
+
+
+def _worst(finding: Facts) -> Number:
+    return number(finding.get("worst"))
+
+
+def _picture(found: list[Facts], title: str, value: Any, note: str) -> Picture:
+    sides = [side for side in SIDES if any(mapping(entry.get(side[0])) for entry in found)]
+    rows = [(text(entry.get("title")), [value(mapping(entry.get(key))) for key, _, _ in sides]) for entry in found]
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{share(shown)} {word}" for shown, (_, _, word) in zip(values, sides, strict=True))
+        for name, values in rows
+    )
+    series = [(css, word) for _, css, word in sides]
+    return Picture(
+        title=title,
+        plot=bar_chart(rows, series, full=1.0, between=" · "),
+        alt=f"{title}. {said}.",
+        note=note,
+        legend=series,
+        table=Table(
+            head=["Attack", *(word.capitalize() for _, _, word in sides)],
+            rows=[[name, *(share(shown) for shown in values)] for name, values in rows],
+        ),
+    )
+
+
+def _card(entry: Facts) -> dict[str, Any]:
+    lines = []
+    for key, _, word in SIDES:
+        finding = mapping(entry.get(key))
+        if finding:
+            mean = number(finding.get("mean"))
+            people = plural(finding.get("people"), "person", "people")
+            lines.append(
+                {
+                    "side": word.capitalize(),
+                    "exposed": f"{count(finding.get('exposed'))} of {people}",
+                    "worst": share(finding.get("worst")),
+                    "mean": share(mean) if mean is not None else UNKNOWN,
+                }
+            )
+    return {
+        "title": text(entry.get("title")),
+        "intruder": text(entry.get("intruder")),
+        "threshold": share(entry.get("threshold")),
+        "lines": lines,
+    }
