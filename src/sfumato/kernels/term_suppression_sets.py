@@ -92,7 +92,8 @@ def link_sets(set_start, set_terms, unknown, links, size, at_of):
         length = links.term_start[rarest + 1] - links.term_start[rarest]
         if used + length > labels.size:
             grown = np.empty(2 * labels.size + length, dtype=np.int32)
-            grown[:used] = labels[:used]
+            for place in range(used):  # not as slices: numba would compile text formatting for its error messages
+                grown[place] = labels[place]
             labels = grown
         begin = used
         for place in range(links.term_start[rarest], links.term_start[rarest + 1]):
