@@ -23,13 +23,14 @@ from sfumato import __version__
 from sfumato.anonymizers.base import Stage, Workplace, options_of
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
-from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
+from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.encoding import check_columns, encode
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.reading import digest, read_columns, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import Role
+from sfumato.data.terms import TermColumns
 from sfumato.data.writing import atomic_folder, read_release, write_release
 from sfumato.engines.local import available_threads, use_threads
 from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
@@ -37,6 +38,8 @@ from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Policy, Verdict, describe
 from sfumato.models.linking import estimated_prior
+from sfumato.models.qs_closeness import QSCloseness
+from sfumato.models.qs_diversity import QSDiversity
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
@@ -188,8 +191,12 @@ def public_inputs_of(plan: Plan, dataset: Dataset, progress: Progress = SILENT) 
     knowledge = plan.knowledge.read(progress)
     if knowledge.weight is not None:
         return PublicInputs(knowledge)
-    terms = [column for column in dataset.with_role(Role.QUASI_SENSITIVE) if isinstance(column, CodedSets)]
-    return PublicInputs(knowledge, estimated_prior(terms[0], knowledge)) if terms else PublicInputs(knowledge)
+    judged = plan.policy.of(QSDiversity, QSCloseness)
+    if not judged:
+        return PublicInputs(knowledge)
+    # All of them are about the same columns: the plan sees to that.
+    terms = TermColumns.of_dataset(dataset, judged[0].judged_columns)
+    return PublicInputs(knowledge, None if terms.not_sets else estimated_prior(terms.sets, knowledge))
 
 
 def _known_to_all(plan: Plan, path: Path, progress: Progress) -> PublicInputs:

@@ -27,6 +27,7 @@ from sfumato.models.base import Policy, PrivacyModel
 
 REST = "*"
 FORMATS = ("csv", "parquet")
+COLUMN_KEYS = ("role", "kind", "hierarchy", "separator", "domain", "sensitive_items", "present", "term")
 
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
 NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
@@ -289,7 +290,7 @@ class _Parser:
 
     def _column(self, name: str, table: Mapping[str, Any]) -> ColumnSpec:
         where = f"[columns.{name}]"
-        known = ("role",) if name == REST else ("role", "kind", "hierarchy", "separator", "domain", "sensitive_items")
+        known = COLUMN_KEYS[:1] if name == REST else COLUMN_KEYS
         self._known_keys(table, known, where)
         if "role" not in table:
             self.problems.append(f"{where} has no role. Known: {_names(list(Role))}.")
@@ -321,7 +322,26 @@ class _Parser:
             separator=self._text(table, "separator", where) or "|",
             domain=domain,
             sensitive_items=sensitive_items,
+            present=self._present(table, role, kind, where),
+            term=self._text(table, "term", where),
         )
+
+    def _present(
+        self, table: Mapping[str, Any], role: str | None, kind: str | None, where: str
+    ) -> tuple[str, ...] | None:
+        """Return the values of a binary column that count as a term."""
+        given = table.get("present")
+        if given is None:
+            if "term" in table:
+                self.problems.append(f'{where} has a term, but not the value that says it: present = "yes".')
+            return None
+        if role != Role.QUASI_SENSITIVE or kind == Kind.SET:
+            self.problems.append(f"{where} present is for quasi-sensitive columns of single values.")
+        values = given if isinstance(given, list | tuple) else [given]
+        if not values or not all(isinstance(value, str | int) for value in values):
+            self.problems.append(f"{where} present must be a value or a list of values, not {_kind_of(given)}.")
+            return None
+        return tuple(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
 
     def _requirements(self) -> tuple[list[PrivacyModel], dict[int, str]]:
         given = self.document.get("require", [])
@@ -412,9 +432,14 @@ class _Parser:
         self._known_keys(
             table, ("path", "label", "terms", "separator", "prior", "unlinked", "publish_prior"), "[knowledge]"
         )
-        path, label, terms, separator, prior = (
-            self._text(table, key, "[knowledge]") for key in ("path", "label", "terms", "separator", "prior")
+        path, label, separator, prior = (
+            self._text(table, key, "[knowledge]") for key in ("path", "label", "separator", "prior")
         )
+        terms: str | tuple[str, ...] | None = None
+        if isinstance(table.get("terms"), list) and table["terms"]:
+            terms = tuple(str(name) for name in table["terms"])
+        else:
+            terms = self._text(table, "terms", "[knowledge]")
         needed = [key for key in ("path", "label", "terms") if key not in table]
         if needed:
             self.problems.append(f"[knowledge] needs {_names(needed)}.")
@@ -476,6 +501,7 @@ class _Parser:
             self.problems.append(
                 "it judges quasi-sensitive columns, which needs public knowledge: [knowledge] path, label, terms."
             )
+        self._check_terms(plan)
         judged = {name for model in plan.policy for name in model.judged_columns}
         for role in NEED_A_REQUIREMENT:
             for name in schema.named(role):
@@ -483,6 +509,24 @@ class _Parser:
                     self.problems.append(
                         f"column {name!r} has the role {role.value}, but no requirement protects it. "
                         f"Models in this version: {_names(PRIVACY_MODELS)}."
+                    )
+
+    def _check_terms(self, plan: Plan) -> None:
+        """Note what is wrong with quasi-sensitive columns that are read together."""
+        asked = {frozenset(model.judged_columns) for model in plan.policy.of(*TermSuppression.aims_at)}
+        if len(asked) > 1:
+            together = sorted(frozenset().union(*asked))
+            self.problems.append(
+                "its requirements judge quasi-sensitive columns apart, but whoever has the knowledge table reads them "
+                f"together. Name all of them in each: column = [{_names(together)}]."
+            )
+        for names in asked:
+            for name in sorted(names) if len(names) > 1 else ():
+                spec = plan.schema.spec(name)
+                if spec is not None and spec.kind is None and spec.present is None:
+                    self.problems.append(
+                        f"[columns.{name}] is read together with other columns, but nothing says what its terms are. "
+                        'Write kind = "set", kind = "category" (one term a cell) or present = "yes" (binary).'
                     )
 
 

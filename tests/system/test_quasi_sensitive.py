@@ -145,3 +145,96 @@ def test_what_cannot_work_is_said_and_nothing_is_written(folder, old, new, error
 def test_a_wrong_plan_is_refused(folder, old, new, expected):
     with pytest.raises(PlanError, match=expected):
         changed(folder, old, new)
+
+
+SEVERAL = """
+[source]
+path = "several.csv"
+[columns.age]
+role = "quasi-identifier"
+[columns.symptoms]
+role = "quasi-sensitive"
+kind = "set"
+[columns.blood]
+role = "quasi-sensitive"
+kind = "category"
+[columns.smoker]
+role = "quasi-sensitive"
+present = "yes"
+[knowledge]
+path = "known.csv"
+label = "disease"
+terms = "clues"
+separator = "|"
+[[require]]
+model = "k-anonymity"
+k = 3
+[[require]]
+model = "qs-diversity"
+column = ["symptoms", "blood", "smoker"]
+c = 1
+l = 3
+"""
+
+
+@pytest.fixture
+def several(tmp_path):
+    chance = random.Random(3)
+    known = {
+        disease: [f"symptoms={term}" for term in terms] + [f"blood={chance.choice('AB0')}", "smoker"][: i % 3]
+        for i, (disease, terms) in enumerate(DISEASES.items())
+    }
+    with (tmp_path / "known.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["disease", "clues"])
+        rows.writerows([name, "|".join(terms)] for name, terms in known.items())
+    with (tmp_path / "several.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["age", "symptoms", "blood", "smoker"])
+        for _ in range(60):
+            clues = chance.choice(list(known.values()))
+            symptoms = chance.sample([clue[9:] for clue in clues if clue.startswith("symptoms=")], 2)
+            blood = next((clue[6:] for clue in clues if clue.startswith("blood=")), "")
+            rows.writerow([chance.randint(20, 80), "|".join(symptoms), blood, "yes" if "smoker" in clues else "no"])
+    (tmp_path / "plan.toml").write_text(SEVERAL)
+    return tmp_path
+
+
+def test_several_columns_are_protected_together(several):
+    plan = Plan.load(several / "plan.toml")
+
+    outcome = run_to_folder(plan, several / "out", lambda facts: "")
+
+    assert all(verdict.satisfied for verdict in outcome.verdicts)
+    assert outcome.facts["steps"][1]["facts"]["symptoms + blood + smoker"]["terms_removed"] > 0
+    measured = {measurement["name"]: measurement for measurement in outcome.facts["measurements"]}
+    assert measured["term-loss"]["value"] == pytest.approx(
+        outcome.facts["steps"][1]["facts"]["symptoms + blood + smoker"]["cost"]
+    )
+    assert measured["query-error"]["facts"]["terms"] == "symptoms + blood + smoker"
+    assert all(verdict.satisfied for verdict in audit_path(several / "out", plan))
+    assert not all(verdict.satisfied for verdict in audit_path(several / "several.csv", plan))
+    with (several / "out" / "release" / "data.csv").open(newline="") as file:
+        assert {row["smoker"] for row in csv.DictReader(file)} <= {"yes", ""}
+
+
+def test_quasi_sensitive_columns_are_not_judged_apart(several):
+    apart = '[[require]]\nmodel = "qs-closeness"\ncolumn = "symptoms"\nt = 0.5\n'
+    with pytest.raises(PlanError, match="together"):
+        changed(several, '[[require]]\nmodel = "k-anonymity"', apart + '[[require]]\nmodel = "k-anonymity"')
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('present = "yes"\n', "", "what its terms are"),
+        ('present = "yes"\n', 'term = "smoking"\n', "present"),
+        ('present = "yes"\n', "present = []\n", "present must be"),
+        ('kind = "set"\n', 'kind = "set"\npresent = "yes"\n', "single values"),
+        ('"blood", "smoker"]', '"blood", "blood"]', "twice"),
+        ('"blood", "smoker"]', '"blood"]', "no requirement protects it"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(several, old, new, expected):
+    with pytest.raises(PlanError, match=expected):
+        changed(several, old, new)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Stage, Workplace
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.knowledge import Knowledge
-from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.recoding import Recoding
+from sfumato.data.terms import TermColumns, without
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.kernels import term_suppression as kernels
 from sfumato.kernels.term_suppression_compared import solve_published
@@ -71,33 +72,28 @@ class TermSuppression:
         for model in policy.of(QSDiversity):
             model.check_reachable(knowledge)
         recoding = replace(before, facts={})
-        for name in dict.fromkeys(model.column for model in asked):
-            its_own = [model for model in asked if model.column == name]
-            recoding = self._suppress(name, its_own, dataset, recoding, workplace)
+        for names in dict.fromkeys(model.judged_columns for model in asked):
+            its_own = [model for model in asked if model.judged_columns == names]
+            recoding = self._suppress(names, its_own, dataset, recoding, workplace)
         return recoding
 
     def _suppress(
         self,
-        name: str,
+        names: tuple[str, ...],
         requirements: list[QSDiversity | QSCloseness],
         dataset: Dataset,
         before: Recoding,
         workplace: Workplace,
     ) -> Recoding:
-        """Return a recoding with one column of terms made safe."""
-        sets = before.columns.get(name, dataset.columns.get(name))
-        if not isinstance(sets, CodedSets):
-            raise DataError(
-                f"Terms were to be removed from column {name!r}, but it is no column of sets.\n"
-                'Say kind = "set" in the plan, and how its members are separated.'
-            )
+        """Return a recoding with the terms of one column, or of several together, made safe."""
+        terms = terms_to_remove(dataset, names)
         tree = before.tree if self.search == "exact" else None
         class_of = tree.node_of if tree is not None else before.class_of
         if class_of is None:
             class_of = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
         assert workplace.public.knowledge is not None
         result = suppress_terms(
-            sets,
+            terms.sets,
             class_of,
             workplace.public.knowledge,
             workplace.public.belief,
@@ -110,14 +106,27 @@ class TermSuppression:
             workplace=workplace,
         )
         result.require_safe(requirements)
-        columns: dict[str, Labelled | CodedSets] = {name: result.sets}
+        missing = dataset.schema.missing
+        columns = terms.split(result.sets, missing[0] if missing else "")
         classes = result.class_of
         if tree is not None and result.node_of is not None:
             labels, classes = tree.publish(result.node_of)
             columns |= labels
             tree = replace(tree, node_of=result.node_of)
-        facts = {**before.facts, name: result.facts}
+        facts = {**before.facts, terms.sets.name: result.facts}
         return before.with_columns(columns, facts=facts, class_of=classes, tree=tree)
+
+
+def terms_to_remove(dataset: Dataset, names: Sequence[str]) -> TermColumns:
+    """Return the columns that terms are to be removed from, or raise when they hold none."""
+    absent = [name for name in names if name not in dataset.columns]
+    terms = TermColumns.of_dataset(dataset, [name for name in names if name in dataset.columns])
+    for name in (*absent, *terms.not_sets):
+        raise DataError(
+            f"Terms were to be removed from column {name!r}, but it is no column of sets.\n"
+            'Say kind = "set" in the plan, and how its members are separated; or present = "yes" if it is binary.'
+        )
+    return terms
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -228,7 +237,7 @@ def suppress_terms(
     new_class = np.full(class_of.size, -1, dtype=np.int32)
     new_class[rows] = group_of
     return Suppressed(
-        sets=_without(sets, keep),
+        sets=without(sets, keep),
         class_of=new_class,
         node_of=node_of,
         found=found,
@@ -251,22 +260,6 @@ def _parameters(
     closeness = [float(model.exact_t) for model in requirements if isinstance(model, QSCloseness)]
     c, l = (diversity[0].exact_c, diversity[0].l) if diversity else (None, 0)
     return c, l, min(closeness, default=None)
-
-
-def _without(sets: CodedSets, keep: NDArray[np.bool_]) -> CodedSets:
-    """Return a column of sets with only some of its items."""
-    row_of = np.repeat(np.arange(sets.start.size - 1), np.diff(sets.start))
-    left = np.bincount(row_of[keep], minlength=sets.start.size - 1)
-    return CodedSets(
-        name=sets.name,
-        role=sets.role,
-        items=sets.items[keep],
-        start=np.concatenate([[0], np.cumsum(left)]).astype(np.int64),
-        labels=sets.labels,
-        separator=sets.separator,
-        sensitive=sets.sensitive,
-        kind=sets.kind,
-    )
 
 
 def _facts(

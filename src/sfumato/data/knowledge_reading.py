@@ -36,7 +36,7 @@ class KnowledgeSource:
 
     path: Path
     label: str  # the column of labels
-    terms: str  # the column of terms
+    terms: str | tuple[str, ...]  # the column of terms; several are joined as column=value
     separator: str | None = None  # between the terms of a cell
     prior: str = FROM_DATA  # a column of weights, or "data"
     unlinked: str = "linked"
@@ -58,7 +58,7 @@ def read_knowledge(
     source: Source | Path | str,
     *,
     label: str,
-    terms: str,
+    terms: str | Sequence[str],
     separator: str | None = None,
     prior: str = FROM_DATA,
     unlinked: str = "linked",
@@ -76,7 +76,7 @@ def read_knowledge(
     """
     if not isinstance(source, Source):
         source = Source(path=Path(source))
-    wanted = {"label": label, "terms": terms} | ({} if prior == FROM_DATA else {"prior": prior})
+    wanted = _wanted(label, terms, prior)
     found = read_columns(source)
     _check_columns(wanted, found, source.path)
     unused = frozenset(found) - frozenset(wanted.values())
@@ -97,7 +97,7 @@ def knowledge_from_table(
     table: pa.Table,
     *,
     label: str,
-    terms: str,
+    terms: str | Sequence[str],
     separator: str | None = None,
     prior: str = FROM_DATA,
     unlinked: str = "linked",
@@ -105,14 +105,22 @@ def knowledge_from_table(
     name: str = "The knowledge table",
 ) -> Knowledge:
     """Take an Arrow table as knowledge; the columns mean what they mean to `read_knowledge`."""
-    wanted = {"label": label, "terms": terms} | ({} if prior == FROM_DATA else {"prior": prior})
+    wanted = _wanted(label, terms, prior)
     _check_columns(wanted, table.column_names, name)
     if not table.num_rows:
         raise DataError(
             f"{name} was to hold public knowledge, but has no rows.\nIt needs rows of a label and its terms."
         )
     label_of = _labels(table.column(label), label, missing, name)
-    cells, single = _cells(table.column(terms), terms, separator, missing, label_of, name)
+    if isinstance(terms, str):
+        cells, single = _cells(table.column(terms), terms, separator, missing, label_of, name)
+    else:
+        parts = [_cells(table.column(column), column, separator, missing, label_of, name) for column in terms]
+        single = all(single for _, single in parts)
+        cells = [
+            [f"{column}={term}" for column, of_column in zip(terms, row, strict=True) for term in of_column]
+            for row in zip(*(found for found, _ in parts), strict=True)
+        ]
     weight = None if prior == FROM_DATA else _weights(table.column(prior), prior, label_of, name)
     if single:
         joined: dict[str, list[str]] = {of: [] for of in label_of}
@@ -120,6 +128,12 @@ def knowledge_from_table(
             joined[of].extend(cell)
         return Knowledge.from_rows(joined.items(), weight=weight, unlinked=unlinked)
     return Knowledge.from_rows(zip(label_of, cells, strict=True), weight=weight, unlinked=unlinked)
+
+
+def _wanted(label: str, terms: str | Sequence[str], prior: str) -> dict[str, str]:
+    """Return the columns that are needed, by what they are needed for."""
+    columns = {"terms": terms} if isinstance(terms, str) else {f"terms {i}": name for i, name in enumerate(terms, 1)}
+    return {"label": label, **columns, **({} if prior == FROM_DATA else {"prior": prior})}
 
 
 def _check_columns(wanted: dict[str, str], found: Sequence[str], where: Path | str) -> None:

@@ -50,6 +50,8 @@ class ColumnSpec:
     separator: str = "|"  # between the members of a set cell
     domain: tuple[str, ...] | None = None  # declared values, in order
     sensitive_items: tuple[str, ...] | None = None
+    present: tuple[str, ...] | None = None  # of a binary quasi-sensitive column: the values that say yes
+    term: str | None = None  # what a binary column says; its name, if nothing else
 
     @property
     def secret(self) -> bool:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sfumato.data.dataset import CodedSets, Dataset
+from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
 from sfumato.metrics.average_class_size import AverageClassSize
 from sfumato.metrics.base import Measurement, Metric
 from sfumato.metrics.belief import BeliefChange
@@ -27,6 +26,7 @@ from sfumato.metrics.ncp import Ncp
 from sfumato.metrics.query_error import QueryError
 from sfumato.metrics.risk import Risk
 from sfumato.metrics.suppression import Suppression
+from sfumato.metrics.term_loss import TermLoss
 from sfumato.models.linking import public_inputs
 from sfumato.progress import SILENT, Progress
 
@@ -40,6 +40,7 @@ METRICS: dict[str, type[Metric]] = {
         ClassSizes,
         Risk,
         BeliefChange,
+        TermLoss,
         KlDivergence,
         ColumnDistributions,
         QueryError,
@@ -63,6 +64,7 @@ __all__ = [
     "QueryError",
     "Risk",
     "Suppression",
+    "TermLoss",
     "measure_all",
 ]
 
@@ -117,10 +119,11 @@ def _applicable(
         if target is not None or default_target(comparison) is not None:
             yield Classification(target=target, seed=seed)
     elif member is BeliefChange:
-        if public_inputs(comparison.release).knowledge is not None:
-            for column in comparison.dataset.with_role(Role.QUASI_SENSITIVE):
-                if all(isinstance(side.get(column.name), CodedSets) for side in comparison.sides):
-                    yield BeliefChange(column=column.name)
+        if public_inputs(comparison.release).knowledge is not None and comparison.terms is not None:
+            yield BeliefChange()
+    elif member is TermLoss:
+        if comparison.terms is not None:
+            yield TermLoss()
     elif member is QueryError:
         yield QueryError(seed=seed)
     elif member is Risk:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
-from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.base import Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
@@ -60,7 +59,7 @@ class BeliefChange(Metric):
 
     name: ClassVar[str] = "belief-change"
 
-    column: str | None = None  # None: the only quasi-sensitive column of sets
+    column: str | None = None  # None: all quasi-sensitive columns, read together
     c: float | str | Fraction = 1  # of the diversity l' that is reported, the largest l with p1 <= c (pl + ...)
 
     def __post_init__(self) -> None:
@@ -73,8 +72,7 @@ class BeliefChange(Metric):
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        original = self._original(comparison)
-        released = comparison.release.sets(original.name)
+        original, released = self._terms(comparison)
         public = public_inputs(comparison.release)
         if public.knowledge is None:
             raise DataError(
@@ -114,15 +112,15 @@ class BeliefChange(Metric):
             },
         )
 
-    def _original(self, comparison: Comparison) -> CodedSets:
+    def _terms(self, comparison: Comparison) -> tuple[CodedSets, CodedSets]:
+        """Return the terms before and after."""
         columns = {
             column.name: column for column in comparison.dataset.columns.values() if isinstance(column, CodedSets)
         }
-        quasi_sensitive = [name for name, column in columns.items() if column.role is Role.QUASI_SENSITIVE]
-        if self.column is None and len(quasi_sensitive) == 1:
-            return columns[quasi_sensitive[0]]
+        if self.column is None and comparison.terms is not None:
+            return comparison.terms
         if self.column in columns:
-            return columns[self.column]
+            return columns[self.column], comparison.release.sets(self.column)
         asked = "without a column" if self.column is None else f"of column {self.column!r}"
         raise DataError(
             f"The change of belief was asked for {asked}.\n"

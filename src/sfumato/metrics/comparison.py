@@ -17,6 +17,7 @@ from sfumato.data.encoding import encode_column, text_codes
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role
+from sfumato.data.terms import TermColumns
 from sfumato.errors import DataError
 from sfumato.metrics.cover import Cover, cover
 
@@ -82,6 +83,15 @@ class Comparison:
         """The classes of the release: rows with equal labels of all quasi-identifiers."""
         released = [pair.released for pair in self.quasi_identifiers]
         return distinct_rows(cast("Sequence[CodedColumn]", released), self.release.n_rows)
+
+    @cached_property
+    def terms(self) -> tuple[CodedSets, CodedSets] | None:
+        """The terms of all quasi-sensitive columns, read together, before and after; None when there are none."""
+        names = [column.name for column in self.dataset.with_role(Role.QUASI_SENSITIVE)]
+        if not names or any(name not in self.release.columns for name in names):
+            return None
+        sides = TermColumns.of_dataset(self.dataset, names), TermColumns.of_release(self.release, names)
+        return None if any(side.not_sets for side in sides) else (sides[0].sets, sides[1].sets)
 
     def pair(self, name: str) -> Pair:
         """Return a column of single values beside what is published of it, one label a row.

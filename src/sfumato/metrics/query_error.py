@@ -262,8 +262,10 @@ class _Terms:
 
 
 def _set_column(comparison: Comparison) -> tuple[CodedSets, CodedSets] | None:
-    """Return the first column of sets that queries can ask about, before and after."""
-    for column in comparison.dataset.with_role(Role.QUASI_SENSITIVE, Role.ITEMS):
+    """Return the sets that queries can ask about, before and after: terms, or the first column of items."""
+    if comparison.terms is not None:
+        return comparison.terms
+    for column in comparison.dataset.with_role(Role.ITEMS):
         published = comparison.release.columns.get(column.name)
         if isinstance(column, CodedSets) and isinstance(published, CodedSets):
             return column, published

@@ -219,6 +219,23 @@ def one_of(value: object, what: str, known: Iterable[str]) -> str:
     )
 
 
+def column_names(value: object, what: str) -> str | tuple[str, ...]:
+    """Return a parameter that must name one column, or several in a list, or raise.
+
+    >>> column_names(["a", "b"], "column"), column_names(["a"], "column")
+    (('a', 'b'), 'a')
+    """
+    if isinstance(value, list | tuple) and value and all(isinstance(name, str) and name for name in value):
+        if len(set(value)) < len(value):
+            raise PolicyError(f"{what} names the same column twice: {list(value)!r}.\nName each once.")
+        return tuple(value) if len(value) > 1 else str(value[0])
+    if isinstance(value, str) and value:
+        return value
+    raise PolicyError(
+        f"{what} must be the name of a column, or a list of names, but was given as {value!r}.\nWrite names in quotes."
+    )
+
+
 def column_name(value: object, what: str) -> str:
     """Return a parameter that must name one column, or raise."""
     if isinstance(value, str) and value:

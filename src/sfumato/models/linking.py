@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -27,6 +27,7 @@ from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
+from sfumato.data.terms import TermColumns
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel, Verdict
 from sfumato.models.classes import Classes, Integers
@@ -61,8 +62,30 @@ def public_knowledge(release: Release, model: PrivacyModel) -> Knowledge:
     return knowledge
 
 
-def term_column(release: Release, name: str, model: PrivacyModel) -> CodedSets:
-    """Return the column of terms that a model is about, or raise when it cannot be judged."""
+def quoted(names: Sequence[str]) -> str:
+    """Return names of columns for people.
+
+    >>> print(quoted(("fever", "cough")))
+    'fever', 'cough'
+    """
+    return ", ".join(repr(name) for name in names)
+
+
+def term_column(release: Release, model: PrivacyModel) -> CodedSets:
+    """Return the terms that a model is about, of one column or of several, or raise when they cannot be judged."""
+    for name in model.judged_columns:
+        _check_column(release, name, model)
+    terms = TermColumns.of_release(release, model.judged_columns)
+    for name in terms.not_sets:
+        raise DataError(
+            f"{model.name} is asked of column {name!r}, which holds single values, not sets of terms.\n"
+            'Declare kind = "set" and the separator between terms, or present = "yes" if it is binary, or ask it of '
+            "another column."
+        )
+    return terms.sets
+
+
+def _check_column(release: Release, name: str, model: PrivacyModel) -> None:
     column = release.columns.get(name)
     asked = f"{model.name} is asked of column {name!r}"
     if column is None:
@@ -72,18 +95,13 @@ def term_column(release: Release, name: str, model: PrivacyModel) -> CodedSets:
             f"{asked}, {found}.\nIts judged columns are: {', '.join(release.columns) or 'none'}.\n"
             "Correct the name in the requirement, or give the column the role 'quasi-sensitive'."
         )
-    if not isinstance(column, CodedSets):
-        raise DataError(
-            f"{asked}, which holds single values, not sets of terms.\n"
-            'Declare kind = "set" and the separator between terms, or ask it of another column.'
-        )
     if column.role is Role.QUASI_IDENTIFIER:
         raise DataError(
             f"{asked}, which is a quasi-identifier: all rows of a group have the same terms in it.\n"
             "Give it the role 'quasi-sensitive', or ask it of another column."
         )
-    _check_sets(column, release.n_rows)
-    return column
+    if isinstance(column, CodedSets):
+        _check_sets(column, release.n_rows)
 
 
 def _check_sets(column: CodedSets, n_rows: int) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, column_name, exact_fraction, plain_number
+from sfumato.models.base import Verdict, column_names, exact_fraction, plain_number
 from sfumato.models.classes import classes_of
 from sfumato.models.linking import (
     Index,
@@ -18,6 +18,7 @@ from sfumato.models.linking import (
     distances,
     public_inputs,
     public_knowledge,
+    quoted,
     term_column,
 )
 
@@ -58,11 +59,11 @@ class QSCloseness:
     name: ClassVar[str] = "qs-closeness"
     judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
 
-    column: str
+    column: str | tuple[str, ...]  # several are read together
     t: float | str | Fraction  # 0..sqrt(2); becomes an exact fraction
 
     def __post_init__(self) -> None:
-        column_name(self.column, "column of qs-closeness")
+        object.__setattr__(self, "column", column_names(self.column, "column of qs-closeness"))
         t = exact_fraction(self.t, "t of qs-closeness")
         if t < 0 or t * t > 2:
             raise PolicyError(
@@ -80,8 +81,8 @@ class QSCloseness:
     def promise(self) -> str:
         """What holds when the audit passes."""
         return (
-            f"Whoever looks up {self.column!r} in the knowledge table changes their belief about any person and any "
-            f"label by at most {plain_number(self.exact_t)}."
+            f"Whoever looks up {quoted(self.judged_columns)} in the knowledge table changes their belief about "
+            f"any person and any label by at most {plain_number(self.exact_t)}."
         )
 
     @property
@@ -94,17 +95,18 @@ class QSCloseness:
 
     @property
     def judged_columns(self) -> tuple[str, ...]:
-        """The column of terms."""
-        return (self.column,)
+        """The columns of terms."""
+        return (self.column,) if isinstance(self.column, str) else self.column
 
     def audit(self, release: Release) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""
-        column = term_column(release, self.column, self)
+        column = term_column(release, self)
         knowledge = public_knowledge(release, self)
         prior = public_inputs(release).belief
         if prior is None:
             raise DataError(
-                f"qs-closeness is asked of column {self.column!r}, but nothing says what was believed before.\n"
+                f"qs-closeness is asked of column {quoted(self.judged_columns)}, but nothing says what was believed "
+                "before.\n"
                 "Give the knowledge table a column of weights, or estimate the prior from the original."
             )
         t = float(self.exact_t)

@@ -15,7 +15,7 @@ from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError, Unsatisfiable
-from sfumato.models.base import Verdict, column_name, exact_fraction, plain_number, whole_number
+from sfumato.models.base import Verdict, column_names, exact_fraction, plain_number, whole_number
 from sfumato.models.classes import NEAR, classes_of
 from sfumato.models.linking import (
     Beliefs,
@@ -27,6 +27,7 @@ from sfumato.models.linking import (
     exact_diversity,
     largest_and_rest,
     public_knowledge,
+    quoted,
     term_column,
     weights_of,
 )
@@ -70,12 +71,12 @@ class QSDiversity:
     name: ClassVar[str] = "qs-diversity"
     judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
 
-    column: str
+    column: str | tuple[str, ...]  # several are read together
     c: float | str | Fraction  # becomes an exact fraction
     l: int
 
     def __post_init__(self) -> None:
-        column_name(self.column, "column of qs-diversity")
+        object.__setattr__(self, "column", column_names(self.column, "column of qs-diversity"))
         c = exact_fraction(self.c, "c of qs-diversity")
         if not 0 < c <= LARGEST_C:
             raise PolicyError(
@@ -99,8 +100,8 @@ class QSDiversity:
             share = float(self.exact_c / (self.exact_c + 1))
             sure = f", so nobody is surer of a label than {100 * share:.3g} %"
         return (
-            f"In every group, the label that {self.column!r} makes most likely is at most {plain_number(self.exact_c)} "
-            f"times as likely as {rest} together{sure}."
+            f"In every group, the label that {quoted(self.judged_columns)} makes most likely is at most "
+            f"{plain_number(self.exact_c)} times as likely as {rest} together{sure}."
         )
 
     @property
@@ -113,12 +114,12 @@ class QSDiversity:
 
     @property
     def judged_columns(self) -> tuple[str, ...]:
-        """The column of terms."""
-        return (self.column,)
+        """The columns of terms."""
+        return (self.column,) if isinstance(self.column, str) else self.column
 
     def audit(self, release: Release) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""
-        column = term_column(release, self.column, self)
+        column = term_column(release, self)
         knowledge = public_knowledge(release, self)
         classes = classes_of(release)
         judgement = Judgement(classes, knowledge.unlinked)
@@ -176,9 +177,10 @@ class QSDiversity:
         if reach.nearest_c is not None:
             nearest.append(f"c = {plain_number(reach.nearest_c)} with this l")
         raise Unsatisfiable(
-            f"qs-diversity of {self.column!r} is asked for with c = {plain_number(self.exact_c)} and l = {self.l:,}, "
-            f"but the knowledge table has {knowledge.n_labels:,} labels: with all terms removed, each is equally "
-            f"likely, and even that does not reach it.\nThe nearest that can be reached: {', or '.join(nearest)}."
+            f"qs-diversity of {quoted(self.judged_columns)} is asked for with c = {plain_number(self.exact_c)} and "
+            f"l = {self.l:,}, but the knowledge table has {knowledge.n_labels:,} labels: with all terms removed, each "
+            f"is equally likely, and even that does not reach it.\n"
+            f"The nearest that can be reached: {', or '.join(nearest)}."
         )
 
 

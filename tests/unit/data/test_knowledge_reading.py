@@ -141,3 +141,12 @@ def test_a_policy_that_is_not_known_is_refused(written):
 def test_a_missing_file_is_a_data_error(tmp_path):
     with pytest.raises(DataError):
         read_knowledge(tmp_path / "nothing.csv", **NAMES)
+
+
+def test_terms_in_several_columns_are_joined_as_column_and_value():
+    table = pa.table({"disease": ["flu", "cold"], "symptoms": ["fever|cough", "cough"], "season": ["winter", None]})
+
+    knowledge = knowledge_from_table(table, label="disease", terms=["symptoms", "season"], separator="|")
+
+    assert knowledge.terms == ("season=winter", "symptoms=cough", "symptoms=fever")
+    assert knowledge.items.tolist() == [1, 0, 1, 2]

@@ -418,9 +418,9 @@ def test_the_largest_t_is_below_the_square_root_of_two():
 
 @pytest.mark.parametrize("column", ["", None, 3])
 def test_the_column_must_be_a_name(column):
-    with pytest.raises(PolicyError, match="the name of one column"):
+    with pytest.raises(PolicyError, match="the name of a column"):
         QSDiversity(column=column, c=1, l=2)
-    with pytest.raises(PolicyError, match="the name of one column"):
+    with pytest.raises(PolicyError, match="the name of a column"):
         QSCloseness(column=column, t=0.2)
 
 
@@ -450,9 +450,13 @@ def test_what_cannot_be_judged_is_refused(model):
     wrong = type(model)(**{**vars(model), "column": "term"})
     with pytest.raises(DataError, match="which the release does not have"):
         wrong.audit(released(rows, knowledge))
-    single = type(model)(**{**vars(model), "column": "group"})
+    of_class = type(model)(**{**vars(model), "column": "group"})
+    with pytest.raises(DataError, match="which is a quasi-identifier"):
+        of_class.audit(released(rows, knowledge))
+    single = {"terms": ColumnSpec(name="terms", role=Role.QUASI_SENSITIVE, kind=Kind.CATEGORY)}
+    release = Release.from_table(pa.table({"group": ["g"], "terms": ["a"]}), Schema({**SCHEMA.columns, **single}))
     with pytest.raises(DataError, match='kind = "set"'):
-        single.audit(released(rows, knowledge))
+        model.audit(with_public(release, PublicInputs(knowledge)))
 
 
 def test_closeness_needs_a_prior():

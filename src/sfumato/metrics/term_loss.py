@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedSets
+from sfumato.errors import DataError
+from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.comparison import Comparison
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermLoss(Metric):
+    """What the removal of quasi-sensitive terms costs: the share of the terms' worth that is gone.
+
+    A record with w terms is worth 1 + 1/2 + ... + 1/w, so that the last term to go costs most: the inverse weighted
+    cost T of Shi, Xiong and Fung (2010), over the whole table. Rows that are not published count as rows without terms.
+    Limit: all terms are taken for equally useful.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.encoding import encode
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> schema = Schema({
+    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
+    ... })
+    >>> original = encode(pa.table({"age": [20, 20], "symptoms": ["fever|cough", "fever"]}), schema)
+    >>> release = Release.from_table(pa.table({"age": ["20", "20"], "symptoms": ["fever", "fever"]}), schema)
+    >>> print(TermLoss().measure(original, release))  # 1/2 of 1 + 1/2 + 1
+    Terms lost: 20 % (original: 0 %)
+    """
+
+    name: ClassVar[str] = "term-loss"
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison."""
+        if comparison.terms is None:
+            raise DataError(
+                "The loss of terms was asked for, but original and release have no quasi-sensitive column of terms in "
+                'common.\nGive a column the role "quasi-sensitive" and kind = "set".'
+            )
+        before, after = comparison.terms
+        worth = _worth(before)
+        value = ratio(worth - _worth(after), worth) if worth else 0.0
+        n_before, n_after = before.items.size, after.items.size
+        return Measurement(
+            name=self.name,
+            title="Terms lost",
+            value=value,
+            before=0.0,
+            unit="share",
+            better="lower",
+            explanation=f"{n_before - n_after:,} of {n_before:,} terms in {before.name!r} are not published. Weighted "
+            f"so that a record's last term counts most, that is {amount(value, 'share')} of what they were worth.",
+            facts={
+                "column": before.name,
+                "terms_before": n_before,
+                "terms_after": n_after,
+                "mean_before": ratio(n_before, before.start.size - 1),
+                "mean_after": ratio(n_after, after.start.size - 1),
+                "records_without_terms_before": int((np.diff(before.start) == 0).sum()),
+                "records_without_terms_after": int((np.diff(after.start) == 0).sum()),
+            },
+        )
+
+
+def _worth(sets: CodedSets) -> float:
+    size: NDArray[np.int64] = np.diff(sets.start)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int(size.max(initial=0)) + 1))])
+    return float(harmonic[size].sum())
