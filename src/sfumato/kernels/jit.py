@@ -1,12 +1,14 @@
 """Compiler options, in one place.
 
 Kernels are compiled once and kept on disk, beside the source where that can be written, else in the user's cache.
-Where neither can be written they are compiled anew in every process and work all the same.
+Where neither can be written, or what is there is damaged, they are compiled anew in every process and work all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
@@ -18,9 +20,19 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
     try:
-        return numba.njit(cache=True, **_OPTIONS, **options)(function)
+        compiled = numba.njit(cache=True, **_OPTIONS, **options)(function)
     except RuntimeError:  # numba found no folder that it can write compiled code to
         return numba.njit(**_OPTIONS, **options)(function)
+    # The store is a convenience: a full disk or a damaged file there must not end a run. Numba forgives such errors on
+    # Windows only, in this method.
+    compiled._cache._guard_against_spurious_io_errors = _forgiving
+    return compiled
+
+
+@contextmanager
+def _forgiving() -> Iterator[None]:
+    with suppress(OSError, EOFError, pickle.UnpicklingError):
+        yield
 
 
 def kernel(function: Callable[..., Any]) -> Any:
