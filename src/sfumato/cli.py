@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from sfumato import __version__
@@ -165,20 +166,28 @@ def init(
     from sfumato.data.writing import atomic_file
     from sfumato.drafting import draft
 
-    text, guesses = draft(Source(path=data, separator=separator), out.parent)
-    with atomic_file(out, overwrite=overwrite) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    with atomic_file(out, overwrite=overwrite) as temporary, _watching() as progress:
+        drafted = draft(Source(path=data, separator=separator), out.parent, progress)
+        temporary.write_text(drafted.text, encoding="utf-8")
     if as_json:
-        shown = [{"name": g.name, "role": g.role.value, "kind": g.kind.value, "reason": g.reason} for g in guesses]
-        _print_json({"plan": str(out), "guesses": shown})
+        shown = [
+            {"name": g.name, "role": g.role.value, "kind": g.kind.value, "reason": g.reason, "warning": g.warning}
+            for g in drafted.guesses
+        ]
+        _print_json({"plan": str(out), "guesses": shown, "warnings": list(drafted.warnings)})
         return
     console = _stdout()
     table = Table("column", "role", "kind", "why (a guess)", box=None, pad_edge=False)
-    for guess in guesses:
-        table.add_row(guess.name, guess.role.value, guess.kind.value, guess.reason)
+    for guess in drafted.guesses:
+        table.add_row(*map(escape, (guess.name, guess.role.value, guess.kind.value, guess.reason)))
     console.print(table)
+    for warning in drafted.warnings:
+        console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     console.print(
-        f"\nWrote {out}. Every role is a guess: read each line, then `sfumato explain {out}`.", highlight=False
+        f"\nWrote {out}. Every role is a guess: read each line and what it costs if it is wrong, then "
+        f"`sfumato explain {out}`.",
+        highlight=False,
+        markup=False,
     )
 
 

@@ -1,7 +1,7 @@
 """Compiler options, in one place.
 
 Kernels are compiled once and kept on disk, beside the source where that can be written, else in the user's cache.
-Where neither can be written, or what is there is damaged, they are compiled anew in every process and work all the same.
+Where neither can be written, or what is there is damaged, they are compiled anew in every process and work as well.
 """
 
 from __future__ import annotations

@@ -1,0 +1,163 @@
+"""What the cells of a column look like, before anybody has said what they are."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.dates import day_of
+from sfumato.data.encoding import infer_kind, is_integer, is_text, value_type
+from sfumato.data.schema import Kind
+
+# Cells that mean "missing" wherever they stand, and those that do so among numbers or dates only.
+MARKERS = ("", "?", "*", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
+MARKERS_AMONG_NUMBERS = (
+    *("-", "--", ".", "..", "x", "X", "n/a", "na", "none", "None", "NONE", "nil", "missing", "Missing", "MISSING"),
+    *("unknown", "Unknown", "UNKNOWN", "not known", "not available", "n.a.", "k.A.", "NaT", "<NA>", "inf", "-inf"),
+)
+_SET_SEPARATORS = ("|", ";", ",", " ")
+_CODE = re.compile(r"[A-Za-z]{0,4}\d[\w.]*", re.ASCII)
+_ODD_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})", re.ASCII)
+_DECIMALS = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
+_MOST_CELLS = 5_000  # distinct cells looked at closely
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a column looks like."""
+
+    name: str
+    kind: Kind
+    rows: int
+    labels: Sequence[str] = ()  # its values, without the markers of missing ones
+    n_known: int = 0  # how many these are
+    largest: float = 0.0  # share of the most frequent value
+    separator: str | None = None  # between the members of set cells, where they are text
+    odd_dates: bool = False  # dates, but not as ISO writes them
+    compact_dates: bool = False  # dates as numbers, 20240531
+    free_text: bool = False
+    numbered: bool = False  # whole numbers, all different, without large gaps
+
+    @property
+    def unique(self) -> float:
+        """Distinct values over rows."""
+        return self.n_known / max(self.rows, 1)
+
+    @property
+    def numbers_people(self) -> bool:
+        """Whether it looks like the number of a person, which may be on several rows."""
+        return not self.free_text and (mentions(self.name, "id") or self.name.lower().endswith("id"))
+
+    @classmethod
+    def of_lists(cls, name: str, rows: int) -> Look:
+        """Return what a column of lists looks like."""
+        return cls(name=name, kind=Kind.SET, rows=rows)
+
+
+def missing_markers(labels: Sequence[str], found_type: pa.DataType) -> list[str]:
+    """Return the cells of a text column that stand for missing values."""
+    if not is_text(value_type(found_type)):
+        return []
+    found = [marker for marker in MARKERS if marker in set(labels)]
+    odd = [label for label in labels if label in MARKERS_AMONG_NUMBERS]
+    if odd:
+        rest = [label for label in labels if label not in MARKERS and label not in MARKERS_AMONG_NUMBERS]
+        if len(rest) > 2 * len(odd) and infer_kind(rest, found_type) in (Kind.NUMBER, Kind.DATE):
+            found += odd
+    return found
+
+
+def look_at(
+    name: str, codes: NDArray[np.int32], labels: Sequence[str], markers: Sequence[str], found_type: pa.DataType
+) -> Look:
+    """Return what a column of single cells looks like; `labels` are its distinct cells, missing ones among them."""
+    hidden = set(markers)
+    known = [label for label in labels if label not in hidden]
+    counts = np.bincount(codes, minlength=len(labels) + 1)
+    kind = infer_kind(known, value_type(found_type))
+    rows = int(codes.size)
+    some = known[:_MOST_CELLS]
+    separator = set_separator(some) if kind is Kind.CATEGORY else None
+    return Look(
+        name=name,
+        kind=Kind.SET if separator else kind,
+        rows=rows,
+        labels=known,
+        n_known=len(known),
+        largest=float(counts.max(initial=0)) / max(rows, 1),
+        separator=separator,
+        odd_dates=kind is Kind.CATEGORY and bool(known) and all(_ODD_DATE.fullmatch(label) for label in known),
+        compact_dates=kind is Kind.NUMBER and len(known) > 2 and all(map(_is_compact_date, known)),
+        free_text=kind is Kind.CATEGORY and _is_free_text(some, len(known) / max(rows, 1)),
+        numbered=kind is Kind.NUMBER and _numbers_rows(known, rows),
+    )
+
+
+def mentions(name: str, words: str) -> bool:
+    """Whether one of the words is in a column's name; one of five letters or more may begin a longer one.
+
+    >>> mentions("patientId", "id"), mentions("language", "age"), mentions("Diagnosis_code", "diagnos")
+    (True, False, True)
+    """
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    found = {part.lower() for part in parts} | {name.lower()}
+    return any(
+        word in found or (len(word) >= 5 and any(part.startswith(word) for part in found)) for word in words.split()
+    )
+
+
+def set_separator(labels: Sequence[str]) -> str | None:
+    """Return what stands between the members of set cells, if cells look like sets: members recur, places do not count.
+
+    >>> set_separator(["fever|cough", "cough", "ache|fever|cough", "ache"])
+    '|'
+    >>> set_separator(["Smith, Ann", "Smith, Bob", "Jones, Ann", "Jones, Bob"]) is None
+    True
+    """
+    for separator in _SET_SEPARATORS:
+        cells = [[part.strip() for part in label.split(separator)] for label in labels]
+        joined = [cell for cell in cells if len(cell) > 1]
+        if len(joined) < max(2, len(labels) // 5):
+            continue
+        parts = [part for cell in cells for part in cell]
+        if not all(parts) or len(set(parts)) > 0.7 * len(parts):
+            continue
+        sizes = {len(cell) for cell in cells}
+        if separator == " " and not all(map(_CODE.fullmatch, parts)):
+            continue
+        if len(sizes) == 1:  # always as many: two halves of one thing, unless members change places
+            places = [{cell[place] for cell in cells} for place in range(sizes.pop())]
+            if all(map(_DECIMALS.fullmatch, parts)) or not places[0] & places[-1]:
+                continue
+        if separator == "," and len(sizes) <= 2 and all(map(_DECIMALS.fullmatch, parts)):
+            continue  # decimal commas, or thousands
+        return separator
+    return None
+
+
+def _is_compact_date(label: str) -> bool:
+    if len(label) != 8 or not label.isdecimal() or label[:2] not in ("18", "19", "20"):
+        return False
+    return day_of(f"{label[:4]}-{label[4:6]}-{label[6:]}") not in (None, datetime.date.min)
+
+
+def _is_free_text(labels: Sequence[str], unique: float) -> bool:
+    """Whether cells are sentences: many words, hardly any twice."""
+    if not labels or unique < 0.3:
+        return False
+    words = sum(len(label.split()) for label in labels) / len(labels)
+    return words >= 5
+
+
+def _numbers_rows(labels: Sequence[str], rows: int) -> bool:
+    """Whether whole numbers count the rows through, or are so many and so long that they can only name files."""
+    if rows < 20 or len(labels) < 0.999 * rows or not all(map(is_integer, labels)):
+        return False
+    numbers = sorted(map(int, labels))
+    return numbers[-1] - numbers[0] < 2 * rows or numbers[0] >= 10_000_000
