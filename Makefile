@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check install format lint types imports tests clean
+.PHONY: demo test check install format lint types imports tests docs clean
 
 demo: install
 	$(BIN)/sfumato demo --out demo --overwrite
@@ -29,5 +29,10 @@ imports:
 tests:
 	$(BIN)/pytest --numprocesses auto
 
+docs: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
+	@echo "The documentation is in site/index.html"
+
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

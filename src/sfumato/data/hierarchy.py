@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -35,12 +35,15 @@ class Hierarchy:
     ('doctor', 'health', '*')
     >>> jobs.ancestors("cook")  # "food" holds one value only, so it is that value
     ('cook', '*')
+    >>> jobs.same
+    {'food': 'cook'}
     """
 
     labels: tuple[str, ...]
     parent: tuple[int, ...]  # -1 for the root
     level: tuple[int, ...]  # 0 for leaves
     n_leaves: int
+    same: Mapping[str, str] = field(default_factory=dict)  # labels that went into their only child's -> that label
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -97,6 +100,7 @@ class Hierarchy:
             parent=tuple(number[self.parent[node]] for node in order),
             level=tuple(self.level[node] for node in order),
             n_leaves=self.n_leaves,
+            same=self.same,
         )
 
     @classmethod
@@ -281,7 +285,16 @@ class _Trie:
             parent=tuple(number[up[node]] for node in nodes),
             level=(*(0 for _ in leaves), *(self.level[node] for node in groups)),
             n_leaves=len(leaves),
+            same=self._same(set(labels)),
         )
+
+    def _same(self, labels: set[str]) -> dict[str, str]:
+        """Return the labels that no node kept, with the label of the node that has the same leaves."""
+        gone: dict[str, set[str]] = {}
+        for node in self.groups:
+            if self.label[node] not in labels:
+                gone.setdefault(self.label[node], set()).add(self.label[self._lowest(node)])
+        return {label: stays.pop() for label, stays in gone.items() if len(stays) == 1}
 
 
 def some(values: Iterable[str], most: int = 5) -> str:

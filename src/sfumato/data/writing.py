@@ -257,7 +257,7 @@ def read_release(
                 f"{path} was asked for as a release, but has no {DESCRIPTION} that says what its columns are.\n"
                 "Name the folder that `sfumato anonymize` wrote."
             )
-        source = Source(path, separator=separator, missing=schema.missing)
+        source = _readable_by(schema, Source(path, separator=separator, missing=schema.missing))
         return Release.from_table(_table(source, schema, progress), schema)
     description = _read_description(folder / DESCRIPTION)
     schema = _schema_for(description, schema)
@@ -268,6 +268,13 @@ def read_release(
         )
     source = Source(found[0], separator="," if found[0].suffix == ".csv" else None, missing=schema.missing)
     return Release.from_table(_table(source, schema, progress), schema, description)
+
+
+def _readable_by(schema: Schema, source: Source) -> Source:
+    """Return how to read a file of another tool: as the plan's source is read, unless no column shows then."""
+    if source.separator is not None and not set(schema.columns) & set(read_columns(source)):
+        return replace(source, separator=None)
+    return source
 
 
 def _table(source: Source, schema: Schema, progress: Progress) -> pa.Table:

@@ -225,6 +225,7 @@ class _Reader:
                 for label, low, high in zip(tree.labels, tree.first, tree.last, strict=True)
             }
         self.hierarchy_labels = column.hierarchy.node_of if column.hierarchy is not None else {}
+        self.same = column.hierarchy.same if column.hierarchy is not None else {}
         # A plain list: labels are looked up one by one.
         self.numbers = column.values[~np.isnan(column.values)].tolist() if column.values is not None else None
         self.known = {*domain, *known}
@@ -255,6 +256,8 @@ class _Reader:
             return [self.inner[label]]
         if label in self.hierarchy_labels or label in self.known:
             return []
+        if label in self.same:
+            return self.pieces(self.same[label])
         if self.numbers is not None:
             bounds = self._bounds(label)
             if bounds is not None:

@@ -52,6 +52,7 @@ def _picture(found: list[Facts], title: str, value: Any, note: str) -> Picture:
         alt=f"{title}. {said}.",
         note=note,
         legend=series,
+        wide=True,
         table=Table(
             head=["Attack", *(word.capitalize() for _, _, word in sides)],
             rows=[[name, *(share(shown) for shown in values)] for name, values in rows],

@@ -225,6 +225,8 @@ def test_a_file_of_any_tool_is_read_by_the_plan(tmp_path):
     assert release.description == {}
     (tmp_path / "other.csv").write_text("age:terms:note\n20:p:x\n")
     assert read_release(tmp_path / "other.csv", SCHEMA, separator=":").column("age").labels == ("20",)
+    (tmp_path / "other.csv").write_text("age,terms,note\n20,p,x\n")  # another tool need not separate as the source does
+    assert read_release(tmp_path / "other.csv", SCHEMA, separator=";").column("age").labels == ("20",)
     with pytest.raises(DataError, match=r"no release.json"):
         read_release(tmp_path / "other.csv")
     (tmp_path / "items.txt").write_text("a b\nc\n")

@@ -64,6 +64,14 @@ def test_a_number_that_does_not_occur_stands_for_the_nearest_one():
     assert read(["22", "[26, 29]"], ages, exact=True) == [set(), set()]
 
 
+def test_a_group_of_one_value_reads_as_that_value_though_its_label_went():
+    lands = original(
+        ["Kenya", "Peru", "Chile"], hierarchy=NestedHierarchy({"Africa": ["Kenya"], "South": ["Peru", "Chile"]})
+    )
+
+    assert read(["Africa", "South"], lands) == [{"Kenya"}, {"Peru", "Chile"}]
+
+
 def test_a_label_of_the_hierarchy_holds_the_occurring_leaves_below():
     jobs = original(["nurse", "cook", "baker"], hierarchy=NestedHierarchy(JOBS))
 
