@@ -1,6 +1,7 @@
 """Made-up data for demonstrations, experiments and tests."""
 
+from sfumato.generators.hospital import hospital
 from sfumato.generators.patients import patients, write_demo
 from sfumato.generators.quasi_sensitive import TermRecords, knowledge_table, term_records
 
-__all__ = ["TermRecords", "knowledge_table", "patients", "term_records", "write_demo"]
+__all__ = ["TermRecords", "hospital", "knowledge_table", "patients", "term_records", "write_demo"]
