@@ -23,15 +23,15 @@ from sfumato import __version__
 from sfumato.anonymizers.base import Stage, Workplace, options_of
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
-from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.dataset import CodedColumn, Dataset, value_counts
 from sfumato.data.encoding import check_columns, encode
-from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
+from sfumato.data.knowledge import PublicInputs
 from sfumato.data.reading import digest, read_columns, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
-from sfumato.data.writing import atomic_folder, read_release, write_release
+from sfumato.data.writing import atomic_folder, read_release, schema_for, write_release
 from sfumato.engines.local import available_threads, use_threads
 from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
 from sfumato.metrics import measure_all
@@ -88,7 +88,8 @@ def run_in_memory(
     clock = Clock()
     dataset, release, steps = _make_release(table, plan, seed, threads, progress, clock)
     with clock.time("audit"):
-        seen = replace(Release.from_table(release.table(), plan.schema), public=release.public)
+        schema = schema_for(release.description, plan.schema)
+        seen = replace(Release.from_table(release.table(), schema, release.description), public=release.public)
         verdicts = judge(seen, plan.policy, progress)
     _refuse_unless_all_hold(verdicts)
     with clock.time("measure"):
@@ -185,32 +186,42 @@ def _read_any(path: Path, plan: Plan) -> Release:
 
 
 def public_inputs_of(plan: Plan, dataset: Dataset, progress: Progress = SILENT) -> PublicInputs:
-    """Return what everybody knows besides a release: the knowledge table, and a prior, given or from the original."""
+    """Return what everybody knows besides a release: the knowledge table, and a prior, given or from the original.
+
+    How common each value of a sensitive quasi-identifier is counts as known too: closeness is measured from there.
+    """
+    base_rates = {
+        column.name: dict(zip(*value_counts(column, plan.schema.missing), strict=True))
+        for column in dataset.with_role(Role.SENSITIVE_QUASI_IDENTIFIER)
+        if isinstance(column, CodedColumn)
+    }
     if plan.knowledge is None:
-        return NOTHING_PUBLIC
+        return PublicInputs(base_rates=base_rates)
     knowledge = plan.knowledge.read(progress)
-    if knowledge.weight is not None:
-        return PublicInputs(knowledge)
     judged = plan.policy.of(QSDiversity, QSCloseness)
-    if not judged:
-        return PublicInputs(knowledge)
+    if knowledge.weight is not None or not judged:
+        return PublicInputs(knowledge, base_rates=base_rates)
     # All of them are about the same columns: the plan sees to that.
     terms = TermColumns.of_dataset(dataset, judged[0].judged_columns)
-    return PublicInputs(knowledge, None if terms.not_sets else estimated_prior(terms.sets, knowledge))
+    return PublicInputs(knowledge, None if terms.not_sets else estimated_prior(terms.sets, knowledge), base_rates)
 
 
 def _known_to_all(plan: Plan, path: Path, progress: Progress) -> PublicInputs:
-    """Return the public inputs for an audit; an estimated prior comes from the run itself, else from the source."""
-    if plan.knowledge is None:
-        return NOTHING_PUBLIC
-    knowledge = plan.knowledge.read(progress)
-    if knowledge.weight is not None:
+    """Return the public inputs for an audit; what was counted in the original comes from the run, else the source."""
+    knowledge = plan.knowledge.read(progress) if plan.knowledge is not None else None
+    needs_prior = knowledge is not None and knowledge.weight is None
+    needs_rates = bool(plan.schema.named(Role.SENSITIVE_QUASI_IDENTIFIER))
+    if not needs_prior and not needs_rates:
         return PublicInputs(knowledge)
     for folder in (path, path.parent):
         if (folder / "private" / "run.json").is_file():
-            prior = read_facts(folder).get("prior")
-            if prior is not None and len(prior) == knowledge.n_labels:
-                return PublicInputs(knowledge, np.array(prior))
+            facts = read_facts(folder)
+            prior, base_rates = facts.get("prior"), facts.get("base_rates") or {}
+            known = not needs_prior or (prior is not None and knowledge and len(prior) == knowledge.n_labels)
+            if known and (base_rates or not needs_rates):
+                return PublicInputs(knowledge, np.array(prior) if needs_prior else None, base_rates)
+    if plan.source is None and not needs_prior:
+        return PublicInputs(knowledge)  # an audit without base rates can refute, and says so
     table, _ = _read_source(plan, progress, Clock())
     return public_inputs_of(plan, encode(table, plan.schema), progress)
 
@@ -286,7 +297,11 @@ def _make_release(
         public = public_inputs_of(plan, dataset, progress)
     # Entropy from the system unless a seed is given; the seed itself is kept nowhere.
     workplace = Workplace(
-        rng=np.random.default_rng(seed), threads=threads or available_threads(), progress=progress, public=public
+        rng=np.random.default_rng(seed),
+        seeded=seed is not None,
+        threads=threads or available_threads(),
+        progress=progress,
+        public=public,
     )
     recoding = Recoding()
     steps = []
@@ -307,6 +322,8 @@ def _make_release(
         models = [describe(model) for model in plan.policy]
         release = publish(dataset, recoding, models, workplace.rng if plan.release.shuffle else None)
     description = dict(release.description)
+    if seed is not None:
+        description["test_only"] = True  # whoever guesses the seed repeats every draw
     if plan.publish_prior and public.knowledge is not None and public.belief is not None:
         description["prior"] = dict(zip(public.knowledge.labels, public.belief.tolist(), strict=True))
     return dataset, replace(release, public=public, description=description), steps
@@ -339,6 +356,7 @@ def _outcome(
         "measurements": [measurement.as_dict() for measurement in measurements],
         "attacks": [exposure.as_dict() for exposure in exposures],
         "prior": release.public.prior.tolist() if release.public.prior is not None else None,
+        "base_rates": {name: dict(counts) for name, counts in release.public.base_rates.items()},
         "timings": clock.steps,
         "warnings": list(plan.warnings()),
         "versions": versions(),

@@ -15,6 +15,7 @@ from typing import Any, cast
 from sfumato.anonymizers import ANONYMIZERS, aiming_at, default_of_classes
 from sfumato.anonymizers.base import Anonymizer, Stage
 from sfumato.anonymizers.term_suppression import TermSuppression
+from sfumato.data.bins import Bins
 from sfumato.data.builders import hierarchy_source
 from sfumato.data.knowledge import UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA, KnowledgeSource
@@ -27,7 +28,7 @@ from sfumato.models.base import Policy, PrivacyModel
 
 REST = "*"
 FORMATS = ("csv", "parquet")
-COLUMN_KEYS = ("role", "kind", "hierarchy", "separator", "domain", "sensitive_items", "present", "term")
+COLUMN_KEYS = ("role", "kind", "hierarchy", "separator", "domain", "bins", "sensitive_items", "present", "term")
 
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
 NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
@@ -155,6 +156,16 @@ class Plan:
             found.append(
                 f"No requirement judges the sensitive column(s) {_names(bare)}: whoever is linked to a class of equal "
                 "values learns them. Add l-diversity or t-closeness."
+            )
+        from_data = [
+            name
+            for name in self.schema.named(Role.SENSITIVE_QUASI_IDENTIFIER)
+            if self.schema.columns[name].domain is None
+        ]
+        if from_data:
+            found.append(
+                f"The domain of {_names(from_data)} is taken from the data: the release tells which values occur. "
+                "Declare domain = [...] from a public code book."
             )
         if not self.release.shuffle:
             found.append("Rows keep their order ([release] shuffle = false): the position of a row may tell who it is.")
@@ -305,6 +316,17 @@ class _Parser:
         domain = None
         if table.get("domain", "data") != "data":
             domain = self._texts(table["domain"], f"{where} domain")
+        bins = None
+        if "bins" in table:
+            try:
+                bins = Bins.of(table["bins"])
+            except PolicyError as error:
+                self.problems.append(f"{where} {_one_line(error)}")
+            if domain is not None:
+                self.problems.append(f"{where} has both a domain and bins. The bins are the domain; leave the other.")
+            if kind not in (None, Kind.NUMBER):
+                self.problems.append(f"{where} has bins, which are for numbers, but kind = {kind!r}.")
+            domain = bins.labels if bins is not None else None
         sensitive_items = None
         if "sensitive_items" in table:
             sensitive_items = self._texts(table["sensitive_items"], f"{where} sensitive_items")
@@ -321,6 +343,7 @@ class _Parser:
             hierarchy=hierarchy,
             separator=self._text(table, "separator", where) or "|",
             domain=domain,
+            bins=bins,
             sensitive_items=sensitive_items,
             present=self._present(table, role, kind, where),
             term=self._text(table, "term", where),

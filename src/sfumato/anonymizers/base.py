@@ -20,6 +20,7 @@ class Workplace:
     """What an anonymizer may use besides its input."""
 
     rng: np.random.Generator = field(default_factory=np.random.default_rng)  # from the system's entropy unless seeded
+    seeded: bool = False  # whether a run can be repeated: for tests only
     threads: int = 1
     progress: Progress = SILENT
     public: PublicInputs = NOTHING_PUBLIC  # what everybody knows: knowledge table and prior

@@ -116,6 +116,19 @@ class CodedSets:
         return tuple(self.labels[item] for item in self.items[self.start[row] : self.start[row + 1]])
 
 
+def visible_labels(column: CodedColumn, markers: Sequence[str]) -> tuple[str, ...]:
+    """Return what stands for each code inside a set: a missing value is the first marker that can be seen, if any."""
+    if column.missing < 0:
+        return column.labels
+    marker = next((marker.strip() for marker in markers if marker.strip()), "")
+    return (*column.labels[: column.missing], marker, *column.labels[column.missing + 1 :])
+
+
+def value_counts(column: CodedColumn, markers: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
+    """Return the values of a column as sets show them, and how often each occurs."""
+    return visible_labels(column, markers), np.bincount(column.codes, minlength=len(column.labels)).tolist()
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A table in codes. Identifiers are gone; columns with role `other` are carried along as they were found."""

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, as_arrow, as_numpy
+from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow, as_numpy
 from sfumato.data.dates import Dates, day_of
 from sfumato.data.hierarchy import Hierarchy, some
+from sfumato.data.masks import MaskedSets, masks_of
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, HierarchyError, did_you_mean
 
@@ -103,6 +104,9 @@ def encode_column(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, 
         codes, labels, has_missing = text_codes(array, missing)
     except DataError as error:
         raise DataError(f"Column {spec.name!r}: {error}") from None
+    if spec.bins is not None:
+        labels, spec = _binned(codes, labels, spec), replace(spec, kind=Kind.ORDERED)
+        return _encode_values(codes, labels, has_missing, TEXT, spec, missing)
     return _encode_values(codes, labels, has_missing, array.type, spec, missing)
 
 
@@ -380,6 +384,22 @@ def _in_order_of_time(labels: list[str], spec: ColumnSpec) -> ColumnSpec:
     return replace(spec, kind=Kind.ORDERED, domain=spec.domain or tuple(label for _, label in sorted(dated)))
 
 
+def _binned(codes: Codes, labels: list[str], spec: ColumnSpec) -> list[str]:
+    """Give the numbers of one bin one code, in place; return the labels of the bins that occur."""
+    assert spec.bins is not None
+    labels, values = _merge_equal_numbers(codes, labels, spec)
+    place = spec.bins.place(values)
+    outside = int((place < 0).sum())
+    if outside:
+        raise DataError(
+            f"Column {spec.name!r} has {outside:,} distinct number(s) outside its {len(spec.bins.lower):,} bins.\n"
+            "Widen the first or the last of them, or clean the data."
+        )
+    occurring_bins = np.unique(place)
+    look_up(np.append(np.searchsorted(occurring_bins, place), occurring_bins.size).astype(np.int32), codes, codes)
+    return [spec.bins.labels[place] for place in occurring_bins]
+
+
 def _hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy | None:
     """Return the column's hierarchy, its leaves in the order of the column."""
     if spec.hierarchy is None:
@@ -462,18 +482,25 @@ def _order_of(
 def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> CodedSets:
     """Return a column of sets; a missing or empty cell is the empty set.
 
-    Blanks around a member do not count, nor do members of blanks only, nulls and repeats.
+    Blanks around a member do not count, nor do members of blanks only, nulls and repeats. Randomized columns, whose
+    domain is known, come as masks over it.
     """
+    domain = spec.domain if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER else None
     try:
         if is_list(array.type):
             flat, start, terms = _flat_lists(array)
-            flat, start = _sorted_sets(flat, start)
             inner = value_type(array.type.value_type)
+            if domain is not None:
+                return _over_domain(flat, start, terms.to_pylist(), domain, inner, spec)
+            flat, start = _sorted_sets(flat, start)
         else:
             # Text cells are cut, sorted and rid of repeats once each, however many rows show them.
             cell_of, cells, _ = _text_codes(array, missing)
             lists = pc.split_pattern(cells.cast(pa.large_string()), pattern=spec.separator)
             flat, start, terms = _flat_lists(pa.chunked_array([lists]))
+            if domain is not None:
+                start = np.append(start, start[-1])  # the last cell is the missing one
+                return _over_domain(flat, start, terms.to_pylist(), domain, pa.string(), spec).take(cell_of)
             flat, start = _sorted_sets(flat, start)
             flat, start = repeat_sets(flat, np.append(start, start[-1]), cell_of)  # the last cell is the missing one
             inner = pa.string()
@@ -493,6 +520,37 @@ def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ..
         separator=spec.separator,
         sensitive=sensitive,
         type=inner,
+    )
+
+
+def _over_domain(
+    items: Codes,
+    start: NDArray[np.int64],
+    terms: list[str],
+    domain: tuple[str, ...],
+    inner: pa.DataType,
+    spec: ColumnSpec,
+) -> MaskedSets:
+    """Return sets as masks over a domain, and whether each was found in the order of the domain without repeats."""
+    place_of = {label: place for place, label in enumerate(domain)}
+    outside = sum(term not in place_of for term in terms)
+    if outside:
+        raise DataError(f"{outside:,} of {len(terms):,} distinct members are outside the domain of {len(domain):,}.")
+    items = np.array([place_of[term] for term in terms], dtype=np.int32)[items] if terms else items
+    rising = items[1:] > items[:-1]
+    rising[start[1:-1][(start[1:-1] > 0) & (start[1:-1] < items.size)] - 1] = True  # from one cell to the next
+    in_order = bool(rising.all())
+    if not in_order:
+        items, start = _sorted_sets(items, start)
+    return MaskedSets(
+        name=spec.name,
+        role=spec.role,
+        masks=masks_of(items, start, len(domain)),
+        labels=domain,
+        separator=spec.separator,
+        type=inner,
+        in_order=in_order,
+        spec=spec,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -142,6 +142,8 @@ class PublicInputs:
 
     knowledge: Knowledge | None = None
     prior: NDArray[np.float64] | None = None  # (labels,) of the knowledge table: what an intruder believed before
+    # By column and value: how often it occurs in the original, where a model takes that as known to the intruder.
+    base_rates: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.prior is None:

@@ -29,6 +29,7 @@ from sfumato.data.encoding import (
 )
 from sfumato.data.hierarchy import some
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
+from sfumato.data.masks import MaskedSets
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
@@ -235,7 +236,9 @@ def _used_only(codes: Codes, n_labels: int, *, ours: bool) -> tuple[Codes, NDArr
 
 
 def _take_sets(sets: CodedSets, rows: _Rows | None) -> CodedSets:
-    """Return the sets of some rows, with the labels that occur in them only."""
+    """Return the sets of some rows, with the labels that occur in them only; a declared domain is public as a whole."""
+    if isinstance(sets, MaskedSets):
+        return sets if rows is None else sets.take(rows)
     items, start = (sets.items, sets.start) if rows is None else repeat_sets(sets.items, sets.start, rows)
     items, used = _used_only(items, len(sets.labels), ours=rows is not None)
     return replace(
@@ -284,11 +287,24 @@ def _sets_maker(column: CodedSets) -> _Maker:
     values = typed(column.labels, column.type)
 
     def make(first: int, last: int) -> pa.Array:
-        start = column.start[first : last + 1]
-        items = column.items[start[0] : start[-1]]
-        return pa.LargeListArray.from_arrays(as_arrow(start - start[0]), values.take(as_arrow(items)))
+        start, items = members_of(column, first, last)
+        return pa.LargeListArray.from_arrays(as_arrow(start), values.take(as_arrow(items)))
 
     return make
+
+
+def members_of(column: CodedSets, first: int, last: int) -> tuple[NDArray[np.int64], Codes]:
+    """Return where the sets of some rows begin and end among their members, and these members."""
+    if isinstance(column, MaskedSets):
+        part = column.with_masks(column.masks[first:last])
+        return part.start, part.items
+    start = column.start[first : last + 1]
+    return start - start[0], column.items[start[0] : start[-1]]
+
+
+def n_members(column: CodedSets) -> int:
+    """Return how many members all sets have together."""
+    return int(column.size.sum()) if isinstance(column, MaskedSets) else column.items.size
 
 
 def _number_type(labels: Sequence[str]) -> pa.DataType:

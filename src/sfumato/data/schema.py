@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from sfumato.data.bins import Bins
 from sfumato.data.builders import HierarchySource
 
 DEFAULT_MISSING = ("",)
@@ -48,7 +49,8 @@ class ColumnSpec:
     kind: Kind | None = None
     hierarchy: HierarchySource | None = None
     separator: str = "|"  # between the members of a set cell
-    domain: tuple[str, ...] | None = None  # declared values, in order
+    domain: tuple[str, ...] | None = None  # declared values, in order; the labels of bins when there are some
+    bins: Bins | None = None  # ranges that numbers are cut into
     sensitive_items: tuple[str, ...] | None = None
     present: tuple[str, ...] | None = None  # of a binary quasi-sensitive column: the values that say yes
     term: str | None = None  # what a binary column says; its name, if nothing else

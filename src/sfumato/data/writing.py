@@ -30,7 +30,7 @@ from sfumato.data.dataset import CodedSets, as_arrow
 from sfumato.data.encoding import is_list, is_text, value_type
 from sfumato.data.hierarchy import some
 from sfumato.data.reading import Source, read_columns, read_table
-from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns
+from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns, members_of, n_members
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, OutputError
 from sfumato.progress import SILENT, Progress
@@ -94,7 +94,7 @@ def _plain(value: Any) -> Any:
 
 def _rows_at_once(release: Release, most: int) -> int:
     """Return how many rows to write at once, fewer where sets are large."""
-    members = sum(column.items.size for column in release.columns.values() if isinstance(column, CodedSets))
+    members = sum(n_members(column) for column in release.columns.values() if isinstance(column, CodedSets))
     return max(1, min(most, int(_MEMBERS * release.n_rows / members))) if members else most
 
 
@@ -187,9 +187,9 @@ def _set_maker(column: CodedSets, empty: str, end: str) -> _CellMaker:
     plain = all(quoted(label) == label for label in column.labels) and _SPECIAL.isdisjoint(separator)
 
     def make(first: int, last: int) -> pa.Array:
-        start = column.start[first : last + 1]
-        members = labels.take(as_arrow(column.items[start[0] : start[-1]]))
-        cells = pc.binary_join(pa.LargeListArray.from_arrays(as_arrow(start - start[0]), members), _text(separator))
+        start, items = members_of(column, first, last)
+        members = labels.take(as_arrow(items))
+        cells = pc.binary_join(pa.LargeListArray.from_arrays(as_arrow(start), members), _text(separator))
         if not plain:
             cells = _quoted_cells(cells)
         if empty:
@@ -260,7 +260,7 @@ def read_release(
         source = _readable_by(schema, Source(path, separator=separator, missing=schema.missing))
         return Release.from_table(_table(source, schema, progress), schema)
     description = _read_description(folder / DESCRIPTION)
-    schema = _schema_for(description, schema)
+    schema = schema_for(description, schema)
     found = [folder / name for name in _DATA if (folder / name).is_file()]
     if len(found) != 1:
         raise DataError(
@@ -308,7 +308,7 @@ def _read_description(path: Path) -> dict[str, Any]:
     return dict(description)
 
 
-def _schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema:
+def schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema:
     """Return the schema for reading a release: the plan's roles, and what the release says about its cells."""
     marker = str(description.get("missing", ""))
     columns: dict[str, ColumnSpec] = dict(schema.columns) if schema is not None else {}
@@ -323,6 +323,8 @@ def _schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema
             spec = replace(spec, kind=kind, separator=str(about.get("separator", spec.separator)))
         elif spec.kind is None:
             spec = replace(spec, kind=kind)
+        if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER and spec.domain is None and "domain" in about:
+            spec = replace(spec, domain=tuple(map(str, about["domain"])))
         columns[name] = spec
     others = schema.missing if schema is not None else DEFAULT_MISSING
     return Schema(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets
+from sfumato.data.dataset import CodedColumn, CodedSets, visible_labels
 from sfumato.data.labels import number_text
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import Kind
@@ -110,10 +110,13 @@ class ColumnDistributions(Metric):
         size = np.diff(published.start)
         part = np.repeat(1 / np.maximum(size, 1), size)
         weight = np.bincount(published.items, part, minlength=len(published.labels))
+        markers = comparison.dataset.schema.missing
+        marker = visible_labels(column, markers)[column.missing] if column.missing >= 0 else None
+        labels = tuple(column.labels[column.missing] if label == marker else label for label in published.labels)
         terms = ReleasedColumn(
-            name=column.name, role=column.role, kind=column.kind, codes=published.items, labels=published.labels
+            name=column.name, role=column.role, kind=column.kind, codes=published.items, labels=labels
         )
-        covered = cover(terms, column, domain=comparison.domain(column.name), exact=True)
+        covered = cover(terms, column, domain=comparison.domain(column.name), exact=True, markers=markers)
         before = np.bincount(column.codes, minlength=len(column.labels))
         facts = self._facts(column, before, covered.spread(weight), as_sets=True)
         never = float(weight[covered.outside].sum())

@@ -5,9 +5,22 @@ from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.l_diversity import LDiversity
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
+from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
+from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
 from sfumato.models.t_closeness import TCloseness
 
-PRIVACY_MODELS = {model.name: model for model in (KAnonymity, LDiversity, TCloseness, QSDiversity, QSCloseness)}
+PRIVACY_MODELS = {
+    model.name: model
+    for model in (
+        KAnonymity,
+        LDiversity,
+        TCloseness,
+        QSDiversity,
+        QSCloseness,
+        SensitiveQidDiversity,
+        SensitiveQidCloseness,
+    )
+}
 
 __all__ = [
     "PRIVACY_MODELS",
@@ -17,6 +30,8 @@ __all__ = [
     "PrivacyModel",
     "QSCloseness",
     "QSDiversity",
+    "SensitiveQidCloseness",
+    "SensitiveQidDiversity",
     "TCloseness",
     "Verdict",
 ]

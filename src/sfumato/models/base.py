@@ -135,7 +135,12 @@ def describe(model: PrivacyModel) -> dict[str, Any]:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a fraction as the number that reads back as the same fraction, or as text such as "1/3"."""
+    """Return a fraction as the number that reads back as the same fraction, or as text such as "1/3".
+
+    A table of fractions becomes a table of such numbers.
+    """
+    if isinstance(value, Mapping):
+        return {name: plain_number(each) for name, each in value.items()}
     if not isinstance(value, Fraction):
         return value
     number = as_number(value)

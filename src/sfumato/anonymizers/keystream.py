@@ -1,0 +1,44 @@
+"""Chance that cannot be replayed: AES in counter mode under keys from the operating system.
+
+A generator made for simulation can be recovered from some known records and then strips all other cells.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Keys: TypeAlias = Callable[[], bytes]
+KEY = 32
+_BLOCK = 16
+
+
+def system_keys() -> bytes:
+    """Return a new key from the operating system's entropy."""
+    return os.urandom(KEY)
+
+
+def seeded_keys(rng: np.random.Generator) -> Keys:
+    """Return keys that a seed repeats, for tests only."""
+    return lambda: rng.bytes(KEY)
+
+
+class Keystream:
+    """An endless row of random 32-bit words under one key, made so many at a time in the same place."""
+
+    def __init__(self, key: bytes, most: int) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        # The key is used once, so a fixed nonce does no harm.
+        self._cipher: Any = Cipher(algorithms.AES(key), modes.CTR(bytes(_BLOCK))).encryptor()
+        self._nothing = memoryview(bytes(4 * most))
+        self._room = bytearray(4 * most + _BLOCK - 1)
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        """Return the next words; those returned before are gone."""
+        self._cipher.update_into(self._nothing[: 4 * count], self._room)
+        return np.frombuffer(self._room, dtype=np.uint32, count=count)

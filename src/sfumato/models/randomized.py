@@ -1,0 +1,207 @@
+"""What a release says about a randomized column, and whether its cells can have come about that way.
+
+Each cell shows `eta` values of a domain of d. With probability p they are the true value and eta - 1 others, otherwise
+any eta: so the true value is shown with probability g, and any other given value with probability h.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.masks import MaskedSets
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import ColumnSpec
+from sfumato.errors import DataError, PolicyError
+from sfumato.models.base import PrivacyModel, column_name
+
+CHANCE = 1e-7  # how unlikely all counts of a column together must be before they are no accident
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RandomizedColumn:
+    """A column as published, with the parameters that the release states. Sizes: n rows, d values."""
+
+    name: str
+    domain: tuple[str, ...]
+    eta: int
+    p: Fraction
+    masks: MaskedSets | None  # None: the column shows single values
+    size: NDArray[np.int64]  # (n,): members of each cell
+    shown: NDArray[np.int64]  # (d,): how many cells show each value
+    in_order: bool
+    spec: ColumnSpec | None
+
+    @property
+    def d(self) -> int:
+        """The size of the domain."""
+        return len(self.domain)
+
+    @property
+    def g(self) -> Fraction:
+        """The probability that a cell shows the true value."""
+        return self.p + (1 - self.p) * Fraction(self.eta, self.d)
+
+    @property
+    def h(self) -> Fraction:
+        """The probability that a cell shows another given value."""
+        return self.p * Fraction(self.eta - 1, self.d - 1) + (1 - self.p) * Fraction(self.eta, self.d)
+
+    @property
+    def rho(self) -> Fraction:
+        """How much less likely a cell is when the true value is not in it: 0 means that it always is."""
+        if self.eta == self.d:
+            return Fraction(1)  # every cell is the whole domain, whatever is true
+        return (1 - self.p) / (1 - self.p + self.p * Fraction(self.d, self.eta))
+
+    def cells(self) -> list[tuple[int, ...]]:
+        """Return the members of each cell; for small tables."""
+        if self.masks is None:
+            return []
+        items, start = self.masks.items, self.masks.start
+        return [tuple(items[start[row] : start[row + 1]].tolist()) for row in range(start.size - 1)]
+
+
+def randomized_column(release: Release, name: str, model: PrivacyModel) -> RandomizedColumn:
+    """Return a column with what the release states of it, or raise when it states too little or contradicts itself."""
+    asked = f"{model.name} is asked of column {name!r}"
+    column = release.columns.get(name)
+    if column is None:
+        raise DataError(f"{asked}, which the release does not have.\nIt has: {', '.join(release.order)}.")
+    about = release.description.get("columns", {}).get(name, {})
+    absent = [key for key in ("domain", "eta", "p") if key not in about]
+    if absent:
+        raise DataError(
+            f"{asked}, but the release does not state its {', '.join(absent)}.\n"
+            "Judge a folder that `sfumato anonymize` wrote, with its release.json."
+        )
+    domain, eta, p = _stated(about, asked)
+    spec = column.spec if isinstance(column, ReleasedColumn | MaskedSets) else None
+    if isinstance(column, MaskedSets):
+        shown = sum(
+            (
+                column.bits(first, first + 2**16).sum(axis=0, dtype=np.int64)
+                for first in range(0, release.n_rows, 2**16)
+            ),
+            np.zeros(len(column.labels), dtype=np.int64),
+        )
+        found, size, in_order = column.labels, column.size, column.in_order
+    elif isinstance(column, ReleasedColumn):
+        place_of = {label: place for place, label in enumerate(domain)}
+        outside = sum(label not in place_of for label in column.labels)
+        if outside:
+            raise DataError(f"{asked}, which shows {outside:,} value(s) outside its domain of {len(domain):,}.")
+        counts = np.bincount(column.codes, minlength=len(column.labels))
+        shown = np.zeros(len(domain), dtype=np.int64)
+        shown[[place_of[label] for label in column.labels]] = counts
+        found, size, in_order = domain, np.ones(release.n_rows, dtype=np.int64), True
+    else:
+        raise DataError(f"{asked}, which holds sets over no declared domain.\nState its domain in release.json.")
+    if found != domain:
+        raise DataError(
+            f"{asked}, whose domain in release.json is not the one that the plan declares "
+            f"({len(domain):,} against {len(found):,} values).\nPublish the declared domain, in its order."
+        )
+    return RandomizedColumn(
+        name=name,
+        domain=domain,
+        eta=eta,
+        p=p,
+        masks=column if isinstance(column, MaskedSets) else None,
+        size=size,
+        shown=shown,
+        in_order=in_order,
+        spec=spec,
+    )
+
+
+def _stated(about: Mapping[str, Any], asked: str) -> tuple[tuple[str, ...], int, Fraction]:
+    domain, eta, p = about["domain"], about["eta"], about["p"]
+    try:
+        values, chance = tuple(map(str, domain)), Fraction(str(p))
+        fine = (
+            not isinstance(domain, str)
+            and isinstance(eta, int)
+            and len(set(values)) == len(values) >= 2
+            and 1 <= eta <= len(values)
+            and 0 <= chance <= 1
+        )
+    except (TypeError, ValueError, ZeroDivisionError):
+        fine = False
+    if not fine:
+        raise DataError(
+            f"{asked}, whose domain, eta or p in release.json cannot be right: at least two different values, eta from "
+            "1 to their number, p from 0 to 1.\nWrite the release again."
+        )
+    return values, eta, chance
+
+
+def base_rates(release: Release, column: RandomizedColumn) -> NDArray[np.int64] | None:
+    """Return how often each value of the domain occurs in the original, shape (d,), where that is taken as known."""
+    known = release.public.base_rates.get(column.name)
+    if known is None:
+        return None
+    counts = np.array([known.get(value, 0) for value in column.domain], dtype=np.int64)
+    if counts.sum() != release.n_rows or sum(known.values()) != release.n_rows:
+        raise DataError(
+            f"The base rates of column {column.name!r} count {sum(known.values()):,} records, the release has "
+            f"{release.n_rows:,}.\nGive the base rates of the table that this release was made from."
+        )
+    return counts
+
+
+def faults(release: Release, column: RandomizedColumn) -> Iterator[str]:
+    """Yield what is wrong with the cells of a column: sizes, order, or counts that chance does not explain."""
+    if (column.size != column.eta).any():
+        yield "cells of another size than eta"
+    if not column.in_order:
+        yield "cells that are not in the order of the domain"
+    if implausible(column, base_rates(release, column), release.n_rows):
+        yield "values shown more or less often than p and eta allow"
+
+
+def implausible(column: RandomizedColumn, known: NDArray[np.int64] | None, n_rows: int) -> bool:
+    """Whether some value is shown more or less often than chance explains.
+
+    With base rates, the count of each value has a known mean and variance. Without them, it must still lie between what
+    is expected when nobody has the value and when everybody has. Tails are bounded by Bennett's inequality.
+    """
+    g, h = float(column.g), float(column.h)
+    most = known if known is not None else np.full(column.d, n_rows)
+    least = known if known is not None else np.zeros(column.d, dtype=np.int64)
+    log_chance = math.log(CHANCE / (2 * column.d))
+    for having, sign in ((most, 1), (least, -1)):
+        mean = having * g + (n_rows - having) * h
+        variance = having * g * (1 - g) + (n_rows - having) * h * (1 - h)
+        beyond = np.maximum(sign * (column.shown - mean), 0.0)
+        if (_log_tail(beyond, variance) < log_chance).any():
+            return True
+    return False
+
+
+def _log_tail(beyond: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a bound on the logarithm of the chance to be so far beyond the mean, each record adding at most one."""
+    far = beyond > 1e-6 * np.maximum(variance, 1)  # rounding of the mean is nothing to wonder about
+    ratio = beyond / np.maximum(variance, 1e-12)
+    return np.where(far, -variance * ((1 + ratio) * np.log1p(ratio) - ratio), 0.0)
+
+
+def per_column(given: object, what: str) -> dict[str, Any]:
+    """Return a parameter that gives each column a number, or raise."""
+    if not isinstance(given, Mapping) or not given:
+        raise PolicyError(
+            f"{what} must name columns and give each a number, but was given as {given!r}.\n"
+            "Write a table such as { job = 3, age = 2 }."
+        )
+    return {column_name(name, what): value for name, value in given.items()}
+
+
+def failing_rows(columns: list[tuple[RandomizedColumn, NDArray[np.bool_]]]) -> int:
+    """Return how many rows have a failing cell."""
+    return int(np.logical_or.reduce([failing for _, failing in columns]).sum()) if columns else 0

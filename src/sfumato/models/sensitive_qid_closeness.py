@@ -1,0 +1,188 @@
+"""Closeness of sensitive quasi-identifiers: no published set moves the belief about a column by more than its t."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.errors import DataError, PolicyError
+from sfumato.models.base import Verdict, as_number, exact_fraction, one_of, plain_number
+from sfumato.models.randomized import (
+    RandomizedColumn,
+    base_rates,
+    failing_rows,
+    faults,
+    per_column,
+    randomized_column,
+)
+from sfumato.models.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
+
+DISTANCES = ("equal", "ordered", "hierarchical")
+PRIORS = ("table", "any")
+TOLERANCE = 1e-9  # ordered and hierarchical distances are sums of floats; they pass up to t plus this
+ERRORS = 4  # standard errors by which an estimated prior may be off before closeness counts as refuted
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitiveQidCloseness:
+    """Whatever set is published, the belief about each named column stays within a distance `t` of the prior.
+
+    The prior is how common each value is in the original (`prior = "table"`), or any distribution at all (`"any"`):
+    then also an intruder who knows more about some people is covered, and p tells nothing about the data. The distance
+    is the earth mover's, with ways between values as in t-closeness. It is asked of every set that could be published,
+    not only of those that were.
+
+    An audit with the base rates of the original is exact. Without them it estimates the prior from the release, and can
+    refute closeness to the table's prior but not prove it.
+
+    Source: Sei, Okumura, Takenouchi and Ohsuga (2017).
+    Limit: it judges one cell at a time. What several columns say together about one person adds up.
+
+    >>> SensitiveQidCloseness(t={"age": 0.2}).promise
+    "No cell moves the belief about a value farther than 0.2 for 'age'."
+    """
+
+    name: ClassVar[str] = "sensitive-qid-closeness"
+    judged_role: ClassVar[Role] = Role.SENSITIVE_QUASI_IDENTIFIER
+
+    t: Mapping[str, Any]  # 0..1 for each column; become exact fractions
+    distance: str = "equal"
+    prior: str = "table"
+
+    def __post_init__(self) -> None:
+        given = per_column(self.t, "t of sensitive-qid-closeness")
+        numbers = {
+            name: exact_fraction(value, f"t of column {name!r} in sensitive-qid-closeness")
+            for name, value in given.items()
+        }
+        for name, t in numbers.items():
+            if not 0 < t <= 1:
+                raise PolicyError(
+                    f"t of column {name!r} in sensitive-qid-closeness must be above 0 and at most 1, but was given as "
+                    f"{given[name]!r}.\nWrite a number such as 0.2; to publish nothing of a column, leave it out."
+                )
+        one_of(self.distance, "distance of sensitive-qid-closeness", DISTANCES)
+        one_of(self.prior, "prior of sensitive-qid-closeness", PRIORS)
+        object.__setattr__(self, "t", numbers)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.t.items()), self.distance, self.prior))
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        each = ", ".join(f"{plain_number(t)} for {name!r}" for name, t in self.t.items())
+        return f"No cell moves the belief about a value farther than {each}."
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        known = "how common each value is" if self.prior == "table" else "what the intruder believes beforehand"
+        return (
+            f"Each cell is judged by itself, against {known}: columns that depend on one another add up, and so does a "
+            "second release of the same people."
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """The columns that are named."""
+        return tuple(self.t)
+
+    def audit(self, release: Release) -> Verdict:
+        """Judge a release by the worst set that its parameters allow, and whether chance explains its cells."""
+        judged, found_faults, facts = [], {}, {}
+        worst, reached, required = -math.inf, None, Fraction(1)
+        for name, t in self.t.items():
+            column = randomized_column(release, name, self)
+            holds, distance, known = self._farthest(release, column, t)
+            wrong = list(faults(release, column))
+            if wrong:
+                found_faults[name] = wrong
+            judged.append((column, np.full(release.n_rows, not holds or bool(wrong))))
+            facts[name] = {"eta": column.eta, "p": float(column.p), "distance": distance, "t": float(t), **known}
+            if distance / float(t) > worst:
+                worst, reached, required = distance / float(t), distance, t
+        failing = [column.name for column, rows in judged if rows.any()]
+        return Verdict(
+            model=self,
+            satisfied=all(not rows.any() for _, rows in judged) and not found_faults,
+            reached=reached,
+            required=as_number(required),
+            groups=len(judged),
+            failing=len(failing),
+            failing_rows=failing_rows(judged),
+            facts={"columns": facts} | ({"faults": found_faults} if found_faults else {}),
+            measure="largest possible distance",
+            bound="at most",
+            group="column",
+        )
+
+    def _farthest(self, release: Release, column: RandomizedColumn, t: Fraction) -> tuple[bool, float, dict[str, Any]]:
+        """Return whether a column holds, the distance of the worst set, and how that was found."""
+        rho = column.rho
+        if self.prior == "any":
+            # The worst prior puts all its mass on two values as far apart as can be, for every distance.
+            root = math.sqrt(rho)
+            return rho * (1 + t) ** 2 >= (1 - t) ** 2, (1 - root) / (1 + root), {"prior": "any"}
+        counts = base_rates(release, column)
+        if counts is not None:
+            distance, exact = self._distance(column, counts, rho)
+            holds = distance <= t if isinstance(distance, Fraction) else distance <= float(t) + TOLERANCE
+            return holds, float(distance), {"prior": "base rates of the original", "exact": exact}
+        counts, error = _estimated(column, release.n_rows)
+        distance, exact = self._distance(column, counts, rho)
+        slack = ERRORS * error
+        return (
+            float(distance) <= float(t) + slack,
+            float(distance),
+            {
+                "prior": "estimated from the release",
+                "exact": False,
+                "slack": slack,
+            },
+        )
+
+    def _distance(
+        self, column: RandomizedColumn, counts: NDArray[np.int64], rho: Fraction
+    ) -> tuple[Fraction | float, bool]:
+        if not counts.sum():
+            return Fraction(0), True
+        if self.distance == "equal":
+            return equal_distance(counts, column.eta, rho), True
+        return tree_distance(counts, column.eta, float(rho), self._edges(column))
+
+    def _edges(self, column: RandomizedColumn) -> Edges:
+        if self.distance == "ordered":
+            return ordered_edges(column.d)
+        source = column.spec.hierarchy if column.spec is not None else None
+        if source is None:
+            raise DataError(
+                f"The hierarchical distance is asked of column {column.name!r}, which has no hierarchy.\n"
+                'Give it one in the plan, or ask for distance = "equal".'
+            )
+        return hierarchical_edges(
+            source.build(list(column.domain), f"The hierarchy of column {column.name!r}", secret=True), column.domain
+        )
+
+
+def _estimated(column: RandomizedColumn, n_rows: int) -> tuple[NDArray[np.int64], float]:
+    """Return how often each value seems to occur, and how far shares of sets may be off.
+
+    A value is shown by h of the records that lack it and g of those that have it: that is solved for the latter.
+    """
+    g, h = float(column.g), float(column.h)
+    if g - h < 1e-12 or not n_rows:
+        return np.ones(column.d, dtype=np.int64), 1.0
+    share = np.maximum((column.shown / n_rows - h) / (g - h), 0)
+    share /= max(share.sum(), 1e-300)
+    spread = column.eta * (1 - column.eta / column.d) / (g - h) ** 2
+    size = min(column.eta, column.d - column.eta)
+    return np.rint(share * max(n_rows, 10**6)).astype(np.int64), math.sqrt(spread * max(size, 1) / n_rows)

@@ -1,0 +1,176 @@
+"""Diversity of sensitive quasi-identifiers: every cell leaves several values open, each column with its own l."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.data.dataset import CodedSets
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.models.base import Verdict, one_of, whole_number
+from sfumato.models.randomized import RandomizedColumn, failing_rows, faults, per_column, randomized_column
+
+KINDS = ("frequency", "entropy")
+SMALL_DOMAIN = ("error", "suppress", "lower")
+EXPANDED = 100_000  # rows of the expanded table up to which the definition itself is checked
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensitiveQidDiversity:
+    """Whatever else is known of a record, at least `l` values of each named column fit it equally well.
+
+    The release is read as the table of all combinations of the values in its cells. Rows of that table that agree in
+    all columns but one form a class; in each class no value of that column may be more frequent than 1/l (`frequency`),
+    or its entropy must reach log l (`entropy`). Both hold when every cell shows at least l values: each record then
+    adds to a class either nothing or as many rows as its cell has values, all different.
+
+    `small_domain` says what becomes of a column with no more than l values: it is refused (`error`), published as its
+    whole domain, which tells nothing (`suppress`), or l is lowered to one less than it has (`lower`: a column of two
+    values is then published as it is).
+
+    Source: Sei, Okumura, Takenouchi and Ohsuga (2017).
+    Limit: it counts values, not beliefs. Who knows that one of five values is common has more than one chance in five.
+
+    >>> SensitiveQidDiversity(l={"job": 3}).promise
+    "Each cell leaves several values open: 3 for 'job'."
+    """
+
+    name: ClassVar[str] = "sensitive-qid-diversity"
+    judged_role: ClassVar[Role] = Role.SENSITIVE_QUASI_IDENTIFIER
+
+    l: Mapping[str, int]
+    kind: str = "frequency"
+    small_domain: str = "error"
+
+    def __post_init__(self) -> None:
+        given = per_column(self.l, "l of sensitive-qid-diversity")
+        numbers = {
+            name: whole_number(value, f"l of column {name!r} in sensitive-qid-diversity", 2, 3)
+            for name, value in given.items()
+        }
+        one_of(self.kind, "kind of sensitive-qid-diversity", KINDS)
+        one_of(self.small_domain, "small_domain of sensitive-qid-diversity", SMALL_DOMAIN)
+        object.__setattr__(self, "l", numbers)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.l.items()), self.kind, self.small_domain))
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        each = ", ".join(f"{l} for {name!r}" for name, l in self.l.items())
+        return f"Each cell leaves several values open: {each}."
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return (
+            "Open values need not be equally likely: who knows how common each is may be nearly sure of one. Columns "
+            "that depend on one another, and a second release of the same people, narrow the choice."
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """The columns that are named."""
+        return tuple(self.l)
+
+    def needed(self, name: str, d: int) -> int:
+        """Return how many values each cell of a column must show, given the size of its domain.
+
+        >>> SensitiveQidDiversity(l={"sex": 5}, small_domain="suppress").needed("sex", 2)
+        2
+        """
+        l = self.l[name]
+        if l < d or self.small_domain == "error":
+            return l
+        return d if self.small_domain == "suppress" else d - 1
+
+    def audit(self, release: Release) -> Verdict:
+        """Judge a release by the sizes of its cells, by chance, and on small tables by the definition itself."""
+        judged, found_faults = [], {}
+        facts: dict[str, dict[str, Any]] = {}
+        worst: tuple[Fraction, int, int] | None = None
+        for name in self.l:
+            column = randomized_column(release, name, self)
+            needed = self.needed(name, column.d)
+            failing = column.size < needed
+            wrong = list(faults(release, column))
+            if wrong:
+                found_faults[name] = wrong
+                failing = np.ones_like(failing)
+            judged.append((column, failing))
+            smallest = int(column.size.min()) if column.size.size else column.eta
+            facts[name] = {"values": column.d, "eta": column.eta, "k": smallest, "l": needed}
+            if needed != self.l[name]:
+                facts[name]["small_domain"] = self.small_domain
+            found = (Fraction(smallest, needed), smallest, needed)
+            worst = min(worst, found) if worst is not None else found
+        expanded = self._expanded(release, [column for column, _ in judged])
+        satisfied = not any(failing.any() for _, failing in judged) and not found_faults and expanded["failing"] == 0
+        assert worst is not None
+        return Verdict(
+            model=self,
+            satisfied=satisfied,
+            reached=worst[1],
+            required=worst[2],
+            groups=release.n_rows * len(judged),
+            failing=int(sum(failing.sum() for _, failing in judged)) or expanded["failing"],
+            failing_rows=failing_rows(judged),
+            facts={"columns": facts, "expanded": expanded} | ({"faults": found_faults} if found_faults else {}),
+            measure="smallest cell",
+            bound="at least",
+            group="cell",
+        )
+
+    def _expanded(self, release: Release, columns: list[RandomizedColumn]) -> dict[str, Any]:
+        """Return what the definition says of all combinations, classes and failing ones, when the table is small."""
+        cells = _cells(release)
+        rows = sum(math.prod(len(cell) for cell in record) for record in cells) if cells is not None else 0
+        if cells is None or rows > EXPANDED:
+            return {"checked": False, "failing": 0}
+        place_of = {name: place for place, name in enumerate(release.order)}
+        classes = failing = 0
+        for column in columns:
+            place = place_of[column.name]
+            members: dict[tuple[Any, ...], Counter[Any]] = defaultdict(Counter)
+            for record in cells:
+                for row in product(*record):
+                    members[(*row[:place], *row[place + 1 :])][row[place]] += 1
+            classes += len(members)
+            l = self.needed(column.name, column.d)
+            failing += sum(not self._diverse(counts, l) for counts in members.values())
+        return {"checked": True, "rows": rows, "classes": classes, "failing": failing}
+
+    def _diverse(self, counts: Counter[Any], l: int) -> bool:
+        total = sum(counts.values())
+        if max(counts.values()) * l <= total:
+            return True  # then the entropy is large enough as well
+        if self.kind == "frequency":
+            return False
+        return math.fsum(-n / total * math.log(n / total) for n in counts.values()) >= math.log(l) - 1e-12
+
+
+def _cells(release: Release) -> list[tuple[tuple[Any, ...], ...]] | None:
+    """Return the values in each cell of each record; None when there are too many records to try."""
+    if release.n_rows > EXPANDED:
+        return None
+    columns: list[list[tuple[Any, ...]]] = []
+    for name in release.order:
+        column = release.columns.get(name)
+        if isinstance(column, CodedSets):
+            items, start = column.items.tolist(), column.start.tolist()
+            columns.append([tuple(items[start[row] : start[row + 1]]) for row in range(release.n_rows)])
+        elif column is not None:
+            columns.append([(code,) for code in column.codes.tolist()])
+        else:
+            assert release.carried is not None
+            columns.append([(str(value),) for value in release.carried.column(name).to_pylist()])
+    return list(zip(*columns, strict=True))
