@@ -23,7 +23,7 @@ from sfumato import __version__
 from sfumato.anonymizers.base import Stage, Workplace, options_of
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
-from sfumato.data.dataset import CodedColumn, Dataset, value_counts
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, value_counts
 from sfumato.data.encoding import check_columns, encode
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.reading import digest, read_columns, read_table
@@ -358,12 +358,28 @@ def _outcome(
         "prior": release.public.prior.tolist() if release.public.prior is not None else None,
         "base_rates": {name: dict(counts) for name, counts in release.public.base_rates.items()},
         "timings": clock.steps,
-        "warnings": list(plan.warnings()),
+        "warnings": [*plan.warnings(), *_warnings_of(dataset)],
         "versions": versions(),
     }
     return Outcome(
         plan=plan, release=release, verdicts=verdicts, measurements=measurements, exposures=exposures, facts=facts
     )
+
+
+def _warnings_of(dataset: Dataset) -> list[str]:
+    """Return what the data do not bear out of what the plan says."""
+    found = []
+    for column in dataset.with_role(Role.ITEMS):
+        spec = dataset.schema.spec(column.name)
+        named = spec.sensitive_items if spec is not None else None
+        if isinstance(column, CodedSets) and column.sensitive is not None and isinstance(named, tuple):
+            absent = len(set(named)) - int(column.sensitive.sum())
+            if absent:
+                found.append(
+                    f"{absent:,} of {len(set(named)):,} sensitive items never occur in column {column.name!r}. "
+                    "Check that they are written as in the data."
+                )
+    return found
 
 
 def _columns(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from sfumato.data.builders import hierarchy_source
 from sfumato.data.knowledge import UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA, KnowledgeSource
 from sfumato.data.reading import Source
-from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
+from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema, SensitiveShare
 from sfumato.data.writing import ReleaseFormat
 from sfumato.errors import InputError, PlanError, PolicyError, did_you_mean
 from sfumato.models import PRIVACY_MODELS
@@ -329,7 +329,9 @@ class _Parser:
             domain = bins.labels if bins is not None else None
         sensitive_items = None
         if "sensitive_items" in table:
-            sensitive_items = self._texts(table["sensitive_items"], f"{where} sensitive_items")
+            sensitive_items = self._sensitive_items(table["sensitive_items"], where)
+            if role not in (None, Role.ITEMS):
+                self.problems.append(f"{where} has sensitive_items, which only a column with the role 'items' has.")
         if kind == Kind.ORDERED and domain is None and hierarchy is None:
             self.problems.append(
                 f"{where} is ordered, but nothing says in which order. Give domain = [lowest, ..., highest]."
@@ -365,6 +367,24 @@ class _Parser:
             self.problems.append(f"{where} present must be a value or a list of values, not {_kind_of(given)}.")
             return None
         return tuple(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+
+    def _sensitive_items(self, value: Any, where: str) -> tuple[str, ...] | SensitiveShare | None:
+        if not isinstance(value, Mapping):
+            found = self._texts(value, f"{where} sensitive_items")
+            if found == ():
+                self.problems.append(
+                    f"{where} sensitive_items names none. List at least one, or a file with one a line."
+                )
+            return found
+        self._known_keys(value, ("share", "seed"), f"{where} sensitive_items")
+        share, seed = value.get("share"), value.get("seed", 0)
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+            self.problems.append(f"{where} sensitive_items share must be a number between 0 and 1, such as 0.4.")
+            return None
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            self.problems.append(f"{where} sensitive_items seed must be a whole number.")
+            return None
+        return SensitiveShare(share=share, seed=seed)
 
     def _requirements(self) -> tuple[list[PrivacyModel], dict[int, str]]:
         given = self.document.get("require", [])
@@ -515,6 +535,11 @@ class _Parser:
                     self.problems.append(
                         f"requirement {model.name} names the column {name!r}, whose role is {spec.role.value}. "
                         f"It must be {model.judged_role.value}."
+                    )
+                elif spec.role is Role.ITEMS and spec.sensitive_items is None:
+                    self.problems.append(
+                        f"requirement {model.name} needs to know which items of column {name!r} are sensitive. "
+                        f'Add sensitive_items = [...] to [columns.{name}], or sensitive_items = "file.txt".'
                     )
                 elif getattr(model, "distance", None) == "hierarchical" and spec.hierarchy is None:
                     self.problems.append(

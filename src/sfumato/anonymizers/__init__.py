@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.mondrian import Mondrian
+from sfumato.anonymizers.partial_suppression import PartialSuppression
 from sfumato.anonymizers.randomization import Randomization
 from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.schema import Role, Schema
@@ -12,7 +13,8 @@ from sfumato.models.base import PrivacyModel
 
 # The first that aims at a model is the model's default.
 ANONYMIZERS: dict[str, type[Anonymizer]] = {
-    anonymizer.name: anonymizer for anonymizer in (TermSuppression, Randomization, LocalRecoding, Mondrian)
+    anonymizer.name: anonymizer
+    for anonymizer in (TermSuppression, PartialSuppression, Randomization, LocalRecoding, Mondrian)
 }
 
 

@@ -509,7 +509,8 @@ def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ..
     labels = tuple(terms.to_pylist())
     sensitive = None
     if spec.sensitive_items is not None:
-        chosen = set(spec.sensitive_items)
+        named = spec.sensitive_items
+        chosen = set(named) if isinstance(named, tuple) else named
         sensitive = np.array([label in chosen for label in labels], dtype=np.bool_)
     return CodedSets(
         name=spec.name,

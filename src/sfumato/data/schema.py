@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -41,6 +42,21 @@ SECRET_ROLES = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
+class SensitiveShare:
+    """A share of all items taken for sensitive, drawn at random: for experiments, not for people's secrets.
+
+    Whether an item is drawn depends on its name and the seed alone, so a release has the same ones as its original.
+    """
+
+    share: float  # more than 0, less than 1
+    seed: int = 0
+
+    def __contains__(self, label: object) -> bool:
+        drawn = hashlib.blake2b(str(label).encode(), digest_size=8, key=str(self.seed).encode()).digest()
+        return int.from_bytes(drawn, "big") < self.share * 2**64
+
+
+@dataclass(frozen=True, kw_only=True)
 class ColumnSpec:
     """What the plan says of one column; `kind` None means: infer it and say so."""
 
@@ -51,7 +67,7 @@ class ColumnSpec:
     separator: str = "|"  # between the members of a set cell
     domain: tuple[str, ...] | None = None  # declared values, in order; the labels of bins when there are some
     bins: Bins | None = None  # ranges that numbers are cut into
-    sensitive_items: tuple[str, ...] | None = None
+    sensitive_items: tuple[str, ...] | SensitiveShare | None = None
     present: tuple[str, ...] | None = None  # of a binary quasi-sensitive column: the values that say yes
     term: str | None = None  # what a binary column says; its name, if nothing else
 

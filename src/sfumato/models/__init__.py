@@ -5,6 +5,7 @@ from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.l_diversity import LDiversity
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
+from sfumato.models.rho_uncertainty import RhoUncertainty
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
 from sfumato.models.t_closeness import TCloseness
@@ -17,6 +18,7 @@ PRIVACY_MODELS = {
         TCloseness,
         QSDiversity,
         QSCloseness,
+        RhoUncertainty,
         SensitiveQidDiversity,
         SensitiveQidCloseness,
     )
@@ -30,6 +32,7 @@ __all__ = [
     "PrivacyModel",
     "QSCloseness",
     "QSDiversity",
+    "RhoUncertainty",
     "SensitiveQidCloseness",
     "SensitiveQidDiversity",
     "TCloseness",

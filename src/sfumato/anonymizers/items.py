@@ -1,0 +1,138 @@
+"""What all anonymizers of item columns share: the column as a table of sets, and the way back to a recoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedSets, Dataset
+from sfumato.data.recoding import Recoding
+from sfumato.errors import DataError
+from sfumato.kernels.rho_supports import Baskets, Bound, item_codes, make_baskets
+from sfumato.models.base import Policy
+from sfumato.models.rho_uncertainty import RhoUncertainty
+
+Kept = NDArray[np.bool_]  # (o,): which occurrences of a column are published
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A column of items to make safe. Rows that an earlier step dropped are not in it."""
+
+    column: CodedSets
+    baskets: Baskets
+    bound: Bound
+    rho: Fraction
+    in_baskets: Kept | None  # (o of the column,): which occurrences the baskets hold; None: all
+
+
+def tasks_of(policy: Policy, dataset: Dataset, before: Recoding) -> Iterator[Task]:
+    """Yield one task for each column that rho-uncertainty is required of; the strictest requirement counts."""
+    required = policy.of(RhoUncertainty)
+    for name in dict.fromkeys(model.column for model in required):
+        models = [model for model in required if model.column == name]
+        yield make_task(
+            before.columns.get(name, dataset.columns.get(name)),
+            name,
+            min(model.exact_rho for model in models),
+            empty=any(model.empty_antecedent for model in models),
+            keep_row=before.keep_row,
+        )
+
+
+def make_task(
+    column: Any, name: str, rho: Fraction, *, empty: bool = False, keep_row: NDArray[np.bool_] | None = None
+) -> Task:
+    """Return a column of items as a task, or raise when it cannot be one."""
+    if not isinstance(column, CodedSets) or column.sensitive is None:
+        raise DataError(
+            f"Items were to be withheld from column {name!r}, but nothing says which of them are sensitive.\n"
+            f"Name them in the plan: [columns.{name}] sensitive_items = [...], or a file with one a line."
+        )
+    n_sensitive, n_items = int(column.sensitive.sum()), len(column.labels)
+    if n_items and n_sensitive in (0, n_items):
+        found = "none" if n_sensitive == 0 else "all"
+        raise DataError(
+            f"rho-uncertainty was asked of column {name!r}, but {found} of its {n_items:,} items are sensitive.\n"
+            + (
+                "Check how sensitive_items are written: they must be as in the data."
+                if n_sensitive == 0
+                else "Name the sensitive ones only: with all of them next to nothing could stay."
+            )
+        )
+    start, items, inside = column.start, column.items, None
+    if keep_row is not None:
+        inside = np.repeat(keep_row, np.diff(start))
+        items = items[inside]
+        start = np.concatenate([[0], np.cumsum(np.diff(start)[keep_row])])
+    baskets = make_baskets(
+        start.astype(np.int64), items.astype(np.int32), column.sensitive.astype(np.bool_), item_codes(n_items)
+    )
+    most = limits(rho, start.size - 1)
+    return Task(column=column, baskets=baskets, bound=Bound(most, empty), rho=rho, in_baskets=inside)
+
+
+def limits(rho: Fraction, n_records: int) -> NDArray[np.int64]:
+    """Return how many of s records may hold a sensitive item, for s = 0 to n.
+
+    >>> limits(Fraction(1, 3), 7).tolist()
+    [0, 0, 0, 1, 1, 1, 2, 2]
+    """
+    return np.array([s * rho.numerator // rho.denominator for s in range(n_records + 1)], dtype=np.int64)
+
+
+def in_parts(task: Task, kept: Kept, n_parts: int, threads: int, work: Callable[[Task, Kept], None]) -> None:
+    """Let `work` change `kept` part by part, side by side: a union of safe parts is safe.
+
+    Parts are runs of records, so the result does not depend on the number of threads.
+    """
+    start = task.baskets.start
+    cuts = np.linspace(0, start.size - 1, n_parts + 1).astype(np.int64)
+
+    def work_on(first: int, last: int) -> None:
+        of_part = slice(int(start[first]), int(start[last]))
+        baskets = make_baskets(
+            start[first : last + 1] - start[first],
+            task.baskets.items[of_part],
+            task.baskets.sensitive,
+            task.baskets.code,
+        )
+        bound = task.bound._replace(most=task.bound.most[: last - first + 1])
+        work(replace(task, baskets=baskets, bound=bound, in_baskets=None), kept[of_part])
+
+    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
+        list(pool.map(work_on, cuts[:-1].tolist(), cuts[1:].tolist()))
+
+
+def with_items(recoding: Recoding, task: Task, kept: Kept, facts: dict[str, Any]) -> Recoding:
+    """Return the recoding with only the kept occurrences of the task's column."""
+    column = task.column
+    if task.in_baskets is not None:
+        whole = np.zeros(column.items.size, dtype=np.bool_)
+        whole[task.in_baskets] = kept
+        kept = whole
+    row_of = np.repeat(np.arange(column.start.size - 1), np.diff(column.start))
+    size = np.bincount(row_of[kept], minlength=column.start.size - 1)
+    sets = replace(column, items=column.items[kept], start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64))
+    return recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts})
+
+
+def withheld_facts(task: Task, kept: Kept) -> dict[str, Any]:
+    """Return what the holder's report says: how many occurrences were withheld, and of which sort."""
+    secret = task.baskets.sensitive[task.baskets.items]
+    withheld = int((~kept).sum())
+    n_secret = int(secret.sum())
+    return {
+        "records": int(task.baskets.start.size - 1),
+        "occurrences": int(kept.size),
+        "withheld": withheld,
+        "sensitive_occurrences": n_secret,
+        "sensitive_withheld": int((~kept & secret).sum()),
+        "relative_to_dropping_all_sensitive": withheld / n_secret if n_secret else 0.0,
+    }

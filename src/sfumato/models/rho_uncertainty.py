@@ -1,0 +1,187 @@
+"""Rho-uncertainty: no set of known items leads to a sensitive item with confidence above rho."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedSets, as_numpy
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.errors import DataError, PolicyError
+from sfumato.models.base import Verdict, column_name, exact_fraction, plain_number
+
+CAP = 1000  # unsafe rules after which the audit need not go on
+
+
+@dataclass(frozen=True, kw_only=True)
+class RhoUncertainty:
+    """Whoever knows some items of a record finds each further sensitive item in it with confidence at most `rho`.
+
+    The confidence of `known -> e` is the share of records holding e among those holding all of `known`; any set of
+    items of any size, sensitive or not, may be known. Knowing nothing counts only with `empty_antecedent`: then no
+    sensitive item may be in more than a share rho of all records. Rules with several consequents follow from those
+    with one.
+
+    Source: Cao, Karras, Raissi and Tan (2010).
+    Limit: it bounds what the published table tells, not what somebody who knows how it was made may work out.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
+    >>> def judged(*baskets):
+    ...     release = Release.from_table(pa.table({"basket": baskets}), Schema({"basket": spec}))
+    ...     return RhoUncertainty(column="basket", rho="1/2").audit(release)
+    >>> print(judged("bread|wine", "bread", "milk|wine", "milk"))
+    rho-uncertainty of 'basket' holds: largest confidence 0.5, required at most 0.5 (2 rules)
+    >>> print(judged("bread|wine", "bread", "milk|wine", "cheese"))
+    rho-uncertainty of 'basket' FAILS: largest confidence 1, required at most 0.5 (1 of 2 rules)
+    """
+
+    name: ClassVar[str] = "rho-uncertainty"
+    judged_role: ClassVar[Role] = Role.ITEMS
+
+    column: str
+    rho: float | str | Fraction  # between 0 and 1, both excluded; becomes an exact fraction
+    empty_antecedent: bool = False  # whether knowing nothing about a record counts as knowing a set of its items
+
+    def __post_init__(self) -> None:
+        column_name(self.column, "column of rho-uncertainty")
+        rho = exact_fraction(self.rho, "rho of rho-uncertainty")
+        if isinstance(self.rho, bool) or not 0 < rho < 1:
+            raise PolicyError(
+                f"rho of rho-uncertainty must be more than 0 and less than 1, but was given as {self.rho!r}: "
+                "at 0 no sensitive item could stay with others, at 1 every table passes.\n"
+                'Write a number such as 0.3, or a fraction such as "1/3".'
+            )
+        if not isinstance(self.empty_antecedent, bool):
+            raise PolicyError(
+                f"empty_antecedent of rho-uncertainty must be true or false, but was given as "
+                f"{self.empty_antecedent!r}.\nWrite it without quotes."
+            )
+        object.__setattr__(self, "rho", rho)
+
+    @property
+    def exact_rho(self) -> Fraction:
+        """The parameter rho as it was written."""
+        return Fraction(self.rho)
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        known = "none, some or all other items" if self.empty_antecedent else "any of the items"
+        return (
+            f"Whoever knows {known} of a record in {self.column!r} can tell each further sensitive item in it with "
+            f"confidence at most {plain_number(self.exact_rho)}."
+        )
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return (
+            "It bounds what the published table tells. An intruder who knows how the release was made and why an item "
+            "had to go, who knows which items a person does not have, or who compares two releases of the same records "
+            "is not covered."
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """The column of items."""
+        return (self.column,)
+
+    def audit(self, release: Release) -> Verdict:
+        """Judge a release by all rules that lead to a sensitive item."""
+        return self._verdict(release, show_items=False)
+
+    def audit_showing_items(self, release: Release) -> Verdict:
+        """Judge a release, and name the items of the worst rule: for the holder's eyes only."""
+        return self._verdict(release, show_items=True)
+
+    def _verdict(self, release: Release, *, show_items: bool) -> Verdict:
+        from sfumato.models.closed_sets import search_rules  # compiled loops: only when needed
+
+        column = item_column(release, self.column)
+        assert column.sensitive is not None
+        n_records = column.start.size - 1
+        found = search_rules(
+            _distinct(column),
+            column.sensitive,
+            _most(self.exact_rho, n_records),
+            n_records=n_records,
+            empty_antecedent=self.empty_antecedent,
+            cap=CAP,
+        )
+        facts: dict[str, Any] = {"records": n_records, "stopped_early": not found.complete}
+        if found.support:
+            facts["worst_rule"] = {
+                "confidence": f"{found.hits}/{found.support}",
+                "antecedent_size": int(found.antecedent.size),
+            }
+            if show_items:
+                facts["worst_rule"]["antecedent"] = [column.labels[item] for item in found.antecedent]
+                facts["worst_rule"]["item"] = column.labels[found.item]
+        return Verdict(
+            model=self,
+            satisfied=not found.unsafe,
+            reached=found.hits / found.support if found.support else None,
+            required=float(self.exact_rho),
+            groups=found.rules,
+            failing=found.unsafe,
+            facts=facts,
+            measure="largest confidence",
+            bound="at most",
+            group="rule",
+        )
+
+
+def item_column(release: Release, name: str) -> CodedSets:
+    """Return a column of items of which some are known to be sensitive, or raise."""
+    column = release.sets(name)
+    if column.sensitive is None:
+        raise DataError(
+            f"Column {name!r} is to be judged by its sensitive items, but nothing says which these are.\n"
+            f"Name them in the plan: [columns.{name}] sensitive_items = [...], or a file with one a line."
+        )
+    return column
+
+
+def _distinct(column: CodedSets) -> Any:
+    """Return the records once each, with weights, and where each item occurs in them."""
+    from sfumato.models.closed_sets import Records
+
+    n_records = column.start.size - 1
+    items = np.ascontiguousarray(column.items, dtype=np.int32)
+    cells = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), n_records, [None, pa.py_buffer(column.start * 4), pa.py_buffer(items)]
+    ).dictionary_encode()
+    record_of = as_numpy(cells.indices)
+    n_distinct = len(cells.dictionary)
+    first = np.full(n_distinct, n_records, dtype=np.int64)
+    np.minimum.at(first, record_of, np.arange(n_records))
+    size = (column.start[first + 1] - column.start[first]).astype(np.int64)
+    start = np.zeros(n_distinct + 1, dtype=np.int64)
+    np.cumsum(size, out=start[1:])
+    flat = items[np.repeat(column.start[first] - start[:-1], size) + np.arange(start[-1])]
+    record = np.repeat(np.arange(n_distinct, dtype=np.int32), size)
+    tid_start = np.zeros(len(column.labels) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(flat, minlength=len(column.labels)), out=tid_start[1:])
+    return Records(
+        start=start,
+        items=flat,
+        weight=np.bincount(record_of, minlength=n_distinct).astype(np.int64),
+        tid_start=tid_start,
+        tids=record[np.argsort(flat, kind="stable")],
+    )
+
+
+def _most(rho: Fraction, n_records: int) -> NDArray[np.int64]:
+    """Return how many of s records may hold a sensitive item, for s = 0 to n: exact, whatever the digits of rho."""
+    a, b = rho.numerator, rho.denominator
+    if a * n_records < 2**62 and b < 2**62:
+        return np.arange(n_records + 1, dtype=np.int64) * a // b
+    return np.array([s * a // b for s in range(n_records + 1)], dtype=np.int64)

@@ -1,0 +1,259 @@
+"""Partial suppression: every release is safe, a part of its original, and as good as its promises."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.items import limits, make_task
+from sfumato.anonymizers.partial_suppression import Clock, PartialSuppression
+from sfumato.data.encoding import encode
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release, publish
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import DataError, PolicyError
+from sfumato.kernels import rho_search
+from sfumato.kernels.rho_search import Wish, grow, safe_start
+from sfumato.models import RhoUncertainty
+from sfumato.models.base import Policy
+
+DRUGSTORE = [
+    {"bread", "milk", "condom"},
+    {"bread", "milk"},
+    {"milk", "condom"},
+    {"flour", "fruits"},
+    {"flour", "condom"},
+    {"bread", "fruits"},
+    {"fruits", "condom"},
+]
+VARIANTS = {
+    "loss": {},
+    "rules": {"goal": "rules"},
+    "distribution": {"goal": "distribution"},
+    "parts": {"parts": 3},
+    "short": {"longest": 2},
+}
+
+baskets_of = st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=6), min_size=1, max_size=40)
+shares = st.sampled_from([Fraction(3, 10), Fraction(1, 2), Fraction(7, 10), Fraction(1, 3)])
+
+
+def dataset_of(baskets, sensitive):
+    spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=tuple(sensitive))
+    cells = pa.array([sorted(basket) for basket in baskets], pa.list_(pa.string()))
+    return encode(pa.table({"basket": cells}), Schema({"basket": spec}))
+
+
+def suppressed(baskets, sensitive, rho, *, empty=False, seed=0, threads=1, **options):
+    """Return the dataset, the release, and the verdict on it as read back by somebody else."""
+    dataset = dataset_of(baskets, sensitive)
+    model = RhoUncertainty(column="basket", rho=rho, empty_antecedent=empty)
+    workplace = Workplace(rng=np.random.default_rng(seed), threads=threads)
+    recoding = PartialSuppression(**options).anonymize(dataset, Policy((model,)), Recoding(), workplace)
+    release = publish(dataset, recoding, [])
+    return release, model.audit(Release.from_table(release.table(), dataset.schema))
+
+
+def sets_in(release):
+    return [set(release.sets("basket").cell(row)) for row in range(release.n_rows)]
+
+
+def random_baskets(n, items, sizes, seed):
+    rng = random.Random(seed)
+    weight = [1 / (place + 1) for place in range(items)]
+    return [{f"i{item}" for item in rng.choices(range(items), weight, k=rng.choice(sizes))} for _ in range(n)]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(max_examples=60, deadline=None)
+@given(baskets=baskets_of, rho=shares, empty=st.booleans())
+def test_every_release_is_safe_and_a_record_wise_subset(variant, baskets, rho, empty):
+    if not {"b", "d"} & set().union(*baskets) or not set().union(*baskets) - {"b", "d", "g"}:
+        return
+    release, verdict = suppressed(baskets, "bdg", rho, empty=empty, **VARIANTS[variant])
+
+    assert verdict.satisfied, str(verdict)
+    assert all(after <= before for after, before in zip(sets_in(release), baskets, strict=True))
+
+
+def test_the_drugstore_loses_two_items():
+    release, verdict = suppressed(DRUGSTORE, ["condom"], "1/3")
+
+    assert verdict.satisfied
+    assert sum(map(len, DRUGSTORE)) - sum(map(len, sets_in(release))) == 2
+
+
+@pytest.mark.parametrize("goal", ["loss", "rules"])
+def test_items_that_are_not_sensitive_all_stay_unless_the_distribution_is_the_goal(goal):
+    baskets = random_baskets(300, 20, [1, 2, 3, 5], seed=1)
+    sensitive = {"i1", "i4", "i9"}
+    release, _ = suppressed(baskets, sensitive, "0.3", goal=goal)
+
+    assert [after - sensitive for after in sets_in(release)] == [before - sensitive for before in baskets]
+
+
+def test_nothing_more_can_be_put_back():
+    baskets = random_baskets(60, 8, [1, 2, 3, 4], seed=4)
+    sensitive = {"i1", "i3"}
+    release, _ = suppressed(baskets, sensitive, "0.5")
+    kept = sets_in(release)
+    missing = [(row, item) for row, basket in enumerate(baskets) for item in basket - kept[row]]
+    assert missing
+    for row, item in missing:
+        more = [*kept[:row], kept[row] | {item}, *kept[row + 1 :]]
+        table = pa.table({"basket": pa.array([sorted(basket) for basket in more], pa.list_(pa.string()))})
+        schema = dataset_of(baskets, sensitive).schema
+        assert not RhoUncertainty(column="basket", rho="0.5").audit(Release.from_table(table, schema)).satisfied
+
+
+def test_records_that_support_one_another_get_an_item_together():
+    # Each pair of sensitive items is backed by the two other records; none of them could be completed alone.
+    baskets = [{"c", "e1", "e2"}, {"c", "e1", "e3"}, {"c", "e2", "e3"}]
+    release, verdict = suppressed(baskets, ["e1", "e2", "e3"], "0.7")
+
+    assert verdict.satisfied
+    assert sum(map(len, sets_in(release))) == 9
+
+
+def test_the_distribution_goal_keeps_shares_and_slack_trades_them_for_loss():
+    baskets = random_baskets(3000, 40, [1, 2, 3, 4], seed=2)
+    sensitive = {f"i{number}" for number in range(0, 40, 3)}
+
+    def measured(**options):
+        release, verdict = suppressed(baskets, sensitive, "0.4", **options)
+        assert verdict.satisfied
+        before = np.array([sum(f"i{item}" in basket for basket in baskets) for item in range(40)])
+        after = np.array([sum(f"i{item}" in basket for basket in sets_in(release)) for item in range(40)])
+        share_before, share_after = before / before.sum(), after / after.sum()
+        return after.sum(), np.abs(share_after - share_before).sum()
+
+    kept, moved = measured(goal="loss")
+    kept_tight, moved_tight = measured(goal="distribution", slack=0.0)
+    kept_loose, moved_loose = measured(goal="distribution", slack=0.3)
+    assert moved_tight < moved_loose < moved
+    assert kept_tight < kept_loose < kept
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 5, 20, 100])
+def test_stopping_after_any_number_of_insertions_leaves_a_safe_table(steps, monkeypatch):
+    monkeypatch.setattr(rho_search, "_TYPES", 1)
+    baskets = random_baskets(200, 12, [1, 2, 3, 4], seed=6)
+    dataset = dataset_of(baskets, {"i0", "i3", "i5", "i8"})
+    model = RhoUncertainty(column="basket", rho="0.4")
+    for wish in (Wish(), Wish(by_record=True, slack=0.1)):
+        task = make_task(dataset.columns["basket"], "basket", model.exact_rho)
+        kept = safe_start(task.baskets, empty=wish.by_record)
+        calls = iter(range(steps))
+        gained = grow(
+            task.baskets,
+            kept,
+            task.bound,
+            wish,
+            longest=12,
+            stop=(lambda: False) if wish.by_record else lambda calls=calls: next(calls, None) is None,
+            most_steps=steps,
+        )
+        row_of = np.repeat(np.arange(len(baskets)), np.diff(task.baskets.start))
+        rows = [
+            sorted(task.column.labels[item] for item in task.baskets.items[(row_of == row) & kept])
+            for row in range(len(baskets))
+        ]
+        table = pa.table({"basket": pa.array(rows, pa.list_(pa.string()))})
+        assert model.audit(Release.from_table(table, dataset.schema)).satisfied
+        assert gained <= steps or not wish.by_record
+
+
+@pytest.mark.parametrize("goal", ["loss", "distribution"])
+def test_the_number_of_threads_does_not_matter(goal):
+    baskets = random_baskets(2000, 30, [1, 2, 3, 4], seed=7)
+    one, two = (
+        suppressed(baskets, {"i0", "i3", "i5"}, "0.5", goal=goal, parts=4, threads=threads)[0] for threads in (1, 3)
+    )
+
+    assert one.table().equals(two.table())
+
+
+def test_parts_cost_something_and_the_last_round_wins_most_of_it_back():
+    baskets = random_baskets(2000, 30, [1, 2, 3, 4], seed=7)
+    whole, split = (
+        sum(map(len, sets_in(suppressed(baskets, {"i0", "i3", "i5"}, "0.5", parts=parts)[0]))) for parts in (1, 8)
+    )
+
+    assert split <= whole
+    assert split > 0.97 * whole
+
+
+def test_a_time_limit_ends_early_with_what_is_safe_by_then():
+    baskets = random_baskets(2000, 30, [1, 2, 3, 4], seed=7)
+    dataset = dataset_of(baskets, {"i0", "i3", "i5"})
+    model = RhoUncertainty(column="basket", rho="0.5")
+    anonymizer = PartialSuppression(time_limit=1e-9)
+    recoding = anonymizer.anonymize(dataset, Policy((model,)), Recoding(), Workplace())
+
+    assert recoding.facts["basket"]["ended_early"]
+    assert recoding.facts["basket"]["sensitive_withheld"] == recoding.facts["basket"]["sensitive_occurrences"]
+
+
+def test_an_interrupt_ends_the_search_only_when_asked_for():
+    usual = signal.getsignal(signal.SIGINT)
+    patient, asked = Clock(None, False), Clock(None, True)
+    with asked.listening():
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Event().wait(0.01)
+    with patient.listening():
+        assert signal.getsignal(signal.SIGINT) is usual
+    assert signal.getsignal(signal.SIGINT) is usual
+    assert asked()
+    assert not patient()
+
+
+def test_rows_that_an_earlier_step_dropped_support_nobody():
+    baskets = [{"a", "e"}, {"a"}, {"a"}]
+    dataset = dataset_of(baskets, ["e"])
+    model = RhoUncertainty(column="basket", rho="0.5")
+    for keep, left in (([True, True, True], 1), ([True, False, False], 0)):
+        before = Recoding(keep_row=np.array(keep))
+        recoding = PartialSuppression().anonymize(dataset, Policy((model,)), before, Workplace())
+        release = publish(dataset, recoding, [])
+        assert sum("e" in basket for basket in sets_in(release)) == left
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"search": "worst"},
+        {"goal": "speed"},
+        {"slack": -0.1},
+        {"slack": "little"},
+        {"longest": 1},
+        {"longest": 40},
+        {"parts": 0},
+        {"time_limit": 0},
+        {"time_limit": "soon"},
+        {"finish_on_interrupt": 1},
+    ],
+)
+def test_options_out_of_range_are_refused(options):
+    with pytest.raises(PolicyError, match="partial-suppression"):
+        PartialSuppression(**options)
+
+
+@pytest.mark.parametrize(("sensitive", "found"), [(["z"], "none"), (["a", "b", "e"], "all")])
+def test_all_or_no_items_sensitive_is_an_error(sensitive, found):
+    with pytest.raises(DataError, match=f"{found} of its 3 items are sensitive"):
+        suppressed([{"a", "b", "e"}], sensitive, "0.5")
+
+
+def test_limits_are_exact_whatever_the_digits():
+    assert limits(Fraction(3, 10), 10)[10] == 3
+    assert limits(Fraction(299999999999999999999, 10**21), 10)[10] == 2

@@ -1,0 +1,206 @@
+"""The audit of rho-uncertainty against its definition, written out slowly."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from sfumato.data.release import Release
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import DataError, PolicyError
+from sfumato.models import RhoUncertainty
+from sfumato.models import closed_sets as loops
+from sfumato.models.rho_uncertainty import CAP
+
+# Seven baskets of a drugstore; condoms are sensitive. At rho = 1/3 three rules are unsafe, two just safe.
+DRUGSTORE = [
+    {"bread", "milk", "condom"},
+    {"bread", "milk"},
+    {"milk", "condom"},
+    {"flour", "fruits"},
+    {"flour", "condom"},
+    {"bread", "fruits"},
+    {"fruits", "condom"},
+]
+
+
+def release_of(baskets, sensitive):
+    spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=tuple(sensitive))
+    cells = pa.array([sorted(basket) for basket in baskets], pa.list_(pa.string()))
+    return Release.from_table(pa.table({"basket": cells}), Schema({"basket": spec}))
+
+
+def rules_of(baskets, sensitive, empty=False):
+    """Return the confidence of every rule, by antecedent and sensitive item."""
+    antecedents = {
+        frozenset(known)
+        for basket in baskets
+        for size in range(0 if empty else 1, len(basket) + 1)
+        for known in itertools.combinations(sorted(basket), size)
+    }
+    found = {}
+    for known in antecedents:
+        holders = [basket for basket in baskets if known <= basket]
+        for item in set(sensitive) - known:
+            found[known, item] = Fraction(sum(item in basket for basket in holders), len(holders))
+    return found
+
+
+def judged(baskets, sensitive, rho, empty=False):
+    return RhoUncertainty(column="basket", rho=rho, empty_antecedent=empty).audit(release_of(baskets, sensitive))
+
+
+@pytest.mark.parametrize("rho", [0, 1, -0.1, 1.5, "0", "3/2", "a third", None, True, "nan", "1/0"])
+def test_rho_must_be_between_nothing_and_everything(rho):
+    with pytest.raises(PolicyError, match="rho of rho-uncertainty"):
+        RhoUncertainty(column="basket", rho=rho)
+
+
+def test_rho_is_the_fraction_that_was_written():
+    assert RhoUncertainty(column="basket", rho=0.3).exact_rho == Fraction(3, 10)
+    assert RhoUncertainty(column="basket", rho="1/3").exact_rho == Fraction(1, 3)
+
+
+def test_the_empty_antecedent_is_a_flag():
+    with pytest.raises(PolicyError, match="true or false"):
+        RhoUncertainty(column="basket", rho="1/3", empty_antecedent="yes")
+
+
+def test_the_drugstore_has_three_unsafe_rules():
+    unsafe = {rule: found for rule, found in rules_of(DRUGSTORE, ["condom"]).items() if found > Fraction(1, 3)}
+    verdict = judged(DRUGSTORE, ["condom"], "1/3")
+
+    assert unsafe == {
+        (frozenset({"milk"}), "condom"): Fraction(2, 3),
+        (frozenset({"bread", "milk"}), "condom"): Fraction(1, 2),
+        (frozenset({"flour"}), "condom"): Fraction(1, 2),
+    }
+    assert rules_of(DRUGSTORE, ["condom"])[frozenset({"bread"}), "condom"] == Fraction(1, 3)
+    assert (verdict.satisfied, verdict.failing) == (False, 3)
+    assert verdict.facts["worst_rule"] == {"confidence": "2/3", "antecedent_size": 1}
+
+
+def test_no_single_deletion_makes_the_drugstore_safe_but_two_do():
+    for number, basket in enumerate(DRUGSTORE):
+        for item in basket:
+            spoiled = [*DRUGSTORE[:number], basket - {item}, *DRUGSTORE[number + 1 :]]
+            assert not judged(spoiled, ["condom"], "1/3").satisfied
+    one_type = [set(basket) for basket in DRUGSTORE]
+    one_type[0].discard("condom")
+    two_types = [set(basket) for basket in one_type]
+    one_type[4].discard("condom")
+    two_types[4].discard("flour")
+
+    assert judged(one_type, ["condom"], "1/3").satisfied
+    assert judged(two_types, ["condom"], "1/3").satisfied
+    assert judged(one_type, ["condom"], "1/3", empty=True).satisfied  # 2 of 7 records
+    assert not judged(two_types, ["condom"], "1/3", empty=True).satisfied  # 3 of 7
+
+
+def test_a_confidence_of_exactly_rho_is_safe_and_one_record_more_is_not():
+    baskets = [{"a", "e"}] * 3 + [{"a"}] * 7
+
+    assert judged(baskets, ["e"], "0.3").satisfied
+    assert judged(baskets, ["e"], 0.3).satisfied
+    assert not judged([*baskets, {"a", "e"}], ["e"], "0.3").satisfied
+    assert not judged(baskets, ["e"], "0.299999999999999999999999999999").satisfied  # more digits than a float has
+
+
+def test_neither_the_shortest_nor_the_longest_antecedent_is_enough():
+    short = [set("abe"), set("ace"), set("ade"), set("abcd")]
+    long = [set("abe"), {"a"}, {"a"}, {"b"}, {"b"}]
+
+    assert judged(short, ["e"], "0.7").reached == 0.75
+    assert judged(long, ["e"], "0.7").reached == 1
+
+
+def test_long_records_cost_no_more_than_their_intersections():
+    long = {f"item {number}" for number in range(60)}
+    verdict = judged([long | {"e"}] * 2 + [long] * 2, ["e"], "0.5")
+
+    assert verdict.satisfied
+    assert verdict.groups == 1
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_the_audit_equals_brute_force_on_random_tables(empty):
+    rng = random.Random(17)
+    safe = 0
+    for _ in range(1500):
+        items = "abcdefg"[: rng.randint(1, 7)]
+        density = rng.choice([0.2, 0.4, 0.6, 0.8])
+        baskets = [{item for item in items if rng.random() < density} for _ in range(rng.randint(1, 9))]
+        sensitive = [item for item in items if rng.random() < 0.4]
+        rho = rng.choice([Fraction(rng.randint(1, 9), 10), Fraction(1, 3), Fraction(2, 3)])
+        confidence = rules_of(baskets, sensitive, empty)
+        worst = max(confidence.values(), default=Fraction(0))
+
+        verdict = judged(baskets, sensitive, rho, empty)
+
+        assert verdict.satisfied == (worst <= rho)
+        assert (verdict.reached or 0) == float(worst)
+        safe += verdict.satisfied
+    assert 300 < safe < 1200  # both answers were put to the test
+
+
+def test_a_small_desk_changes_nothing(monkeypatch):
+    rng = random.Random(3)
+    baskets = [{item for item in "abcdefghij" if rng.random() < 0.5} for _ in range(60)]
+    wide = judged(baskets, "aceg", "0.9")
+    make = loops._make_desk
+    monkeypatch.setattr(loops, "_make_desk", lambda n_items, longest, room: make(n_items, longest, room >> 13))
+
+    assert judged(baskets, "aceg", "0.9").as_dict() == wide.as_dict()
+
+
+def test_one_planted_rule_among_many_safe_ones_is_caught():
+    rng = random.Random(5)
+    baskets = [{rng.choice("abcd"), rng.choice("abcd")} for _ in range(400)]
+    baskets += [{"a", "e"}] * 20
+    assert judged(baskets, ["e"], "0.5").satisfied
+    planted = [*baskets, {"b", "c", "d", "e"}]
+
+    verdict = judged(planted, ["e"], "0.5")
+
+    assert not verdict.satisfied
+    assert verdict.facts["worst_rule"] == {"confidence": "1/1", "antecedent_size": 3}
+
+
+def test_a_hopeless_table_is_told_early_and_says_so():
+    rng = random.Random(2)
+    baskets = [{str(rng.randrange(10_000)) for _ in range(8)} | {f"secret {number % 50}"} for number in range(3000)]
+    verdict = judged(baskets, [f"secret {number}" for number in range(50)], "0.5")
+
+    assert not verdict.satisfied
+    assert verdict.failing >= CAP
+    assert verdict.facts["stopped_early"]
+    assert verdict.groups < 5000
+
+
+def test_a_verdict_names_items_only_when_asked_for():
+    release = release_of(DRUGSTORE, ["condom"])
+    model = RhoUncertainty(column="basket", rho="1/3")
+    shown = model.audit_showing_items(release)
+
+    assert "condom" not in str(model.audit(release).as_dict())
+    assert shown.facts["worst_rule"]["item"] == "condom"
+    assert shown.facts["worst_rule"]["antecedent"] == ["milk"]
+
+
+def test_a_table_without_sensitive_items_has_nothing_to_judge():
+    verdict = judged([{"a", "b"}, set()], ["e"], "0.5")
+
+    assert verdict.satisfied
+    assert verdict.reached is None
+
+
+def test_without_a_list_of_sensitive_items_nothing_can_be_said():
+    spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET)
+    release = Release.from_table(pa.table({"basket": ["a|b"]}), Schema({"basket": spec}))
+
+    with pytest.raises(DataError, match="nothing says which"):
+        RhoUncertainty(column="basket", rho="0.5").audit(release)
