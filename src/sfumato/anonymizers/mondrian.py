@@ -20,20 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.boxes import Groups, Integers, measure_of, node_losses, publish, quasi_identifiers, ranges
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, distinct_rows
-from sfumato.data.hierarchy import ROOT, Tree
-from sfumato.data.labels import range_label, set_label
-from sfumato.data.recoding import Labelled, Recoding, SplitTree
-from sfumato.data.schema import Kind, Role
-from sfumato.errors import DataError, PolicyError
+from sfumato.anonymizers.term_conditions import TERM_MODELS, terms_condition
+from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_rows
+from sfumato.data.recoding import Crowding, Recoding, SplitTree
+from sfumato.errors import PolicyError
 from sfumato.kernels.conditions import Conditions
 from sfumato.kernels.mondrian import (
     BALANCED,
     BEST,
     RANGE,
-    SET,
-    TREE,
     VALUES,
     WIDEST,
     Desk,
@@ -44,13 +41,14 @@ from sfumato.kernels.mondrian import (
 )
 from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
 
-Integers: TypeAlias = NDArray[np.int64]
 # Which groups satisfy a requirement, given rows, group after group, and where each group starts.
 Check: TypeAlias = Callable[[Integers, Integers], NDArray[np.bool_]]
 
 FOLLOWED = 25  # groups that a part may come to consist of if its cuts are followed to the end
 DEEP = 64  # rounds after which parts are halved, lest a long row of values is cut off one by one
 LARGE = 4_096  # items from which on threads share the attributes of a part
+SCATTERED = 512  # items up to which a part is cut with an eye on who is crowded together
+NEARLY = 1.1  # times the loss of the best cut: cuts that are nearly as good
 TRIES = 64  # cuts of a part that are tried, at most, when a check refuses one after the other
 
 
@@ -64,7 +62,7 @@ class Mondrian:
 
     name: ClassVar[str] = "mondrian"
     stage: ClassVar[Stage] = Stage.CLASSES
-    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     strict: bool = True  # rows with equal quasi-identifiers stay together; else ties at the median may be divided
@@ -85,11 +83,18 @@ class Mondrian:
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""
+        return self._cut(dataset, policy, before, workplace, None)
+
+    def _cut(
+        self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace, crowding: Crowding | None
+    ) -> Recoding:
         rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
-        asked = conditions_for(dataset, policy, rows)
+        of_terms = policy.of(*TERM_MODELS)
+        asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_terms)), rows)
         refuse_hopeless(asked)
-        groups = split(dataset, asked, self, workplace, rows)
-        columns, class_of = publish(dataset, groups, self)
+        terms = terms_condition(dataset, policy, workplace, rows, self.name)
+        groups = split(dataset, asked, self, workplace, rows, terms.hold if terms else None, crowding)
+        columns, class_of = publish(dataset, groups, self.value_sets)
         facts = {
             "classes": int(class_of.max(initial=-1)) + 1,
             "groups": groups.n_groups,
@@ -99,38 +104,11 @@ class Mondrian:
         tree = SplitTree(
             node_of=np.append(groups.node_of, -1)[groups.group_of],
             parent=groups.parent,
-            publish=lambda node_of: publish(dataset, groups.merged(node_of), self),
+            publish=lambda node_of: publish(dataset, groups.merged(node_of), self.value_sets),
+            loss=lambda: node_losses(dataset, groups, self.value_sets),
+            cut_again=lambda scores: self._cut(dataset, policy, before, workplace, scores),
         )
         return before.with_columns(columns, class_of=class_of, tree=tree, facts=facts)
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Groups of rows, and the tree of cuts that made them. Sizes: n rows, c combinations, g groups, t nodes.
-
-    Node 0 is the whole table; a node that was cut has two nodes below it, both with higher numbers.
-    """
-
-    group_of: Codes  # (n,): each row's group, -1 where the row takes no part
-    some_row: Integers  # (c,): one row of each combination of quasi-identifiers in each group, group after group
-    start: Integers  # (g + 1,): the rows of group i are some_row[start[i]:start[i + 1]] and others like them
-    node_of: Integers  # (g,): each group's node
-    parent: Integers  # (t,): the node that a node was cut from, -1 for the whole table
-    rounds: int
-
-    @property
-    def n_groups(self) -> int:
-        """How many groups there are."""
-        return self.start.size - 1
-
-    def merged(self, node_of: Integers) -> Groups:
-        """Return coarser groups, given the node that each row shall end in, (n,): its own, or one above it."""
-        nodes, found = np.unique(np.append(node_of, -1), return_inverse=True)  # row -1 makes sure that node -1 is there
-        group_of: Codes = (found[:-1] - 1).astype(np.int32)
-        of_combination = group_of[self.some_row]
-        order = np.argsort(of_combination, kind="stable")
-        start = np.searchsorted(of_combination[order], np.arange(nodes.size))
-        return replace(self, group_of=group_of, some_row=self.some_row[order], start=start, node_of=nodes[1:])
 
 
 def split(
@@ -140,18 +118,21 @@ def split(
     workplace: Workplace,
     rows: Integers | None = None,
     check: Check | None = None,
+    crowding: Crowding | None = None,
 ) -> Groups:
     """Cut the table, or some of its rows, as long as both sides satisfy what is asked, and `check` as well.
 
-    The whole table must satisfy both; `asked` is about the same rows.
+    The whole table must satisfy both; `asked` is about the same rows. Of cuts that are nearly as good as the best, the
+    one whose worse side has the lower `crowding` is taken. Both are asked with numbers of rows in the dataset.
     """
-    columns = _quasi_identifiers(dataset)
+    columns = quasi_identifiers(dataset)
     if rows is not None:
         columns = tuple(replace(column, codes=column.codes[rows]) for column in columns)
     n_rows = dataset.n_rows if rows is None else rows.size
     stage = workplace.progress.stage("mondrian", total=n_rows)
     try:
-        groups = _split(columns, n_rows, asked, options, max(workplace.threads, 1), check, stage.advance)
+        say = _Say(check, crowding, rows)
+        groups = _split(columns, n_rows, asked, options, max(workplace.threads, 1), say, stage.advance)
     finally:
         stage.done()
     if rows is None:
@@ -167,7 +148,7 @@ def _split(
     asked: Asked,
     options: Mondrian,
     threads: int,
-    check: Check | None,
+    say: _Say,
     advance: Callable[[float], None],
 ) -> Groups:
     none = np.empty(0, dtype=np.int64)
@@ -179,19 +160,9 @@ def _split(
     with ThreadPoolExecutor(threads) as pool:
         growth = _Growth(_table(columns, items, options), items, asked.conditions, rule, pool, threads)
         if rule == BEST and options.lookahead > 1 and not nothing_to_gain:
-            n_groups = growth.run(None, lambda rows: None).n_groups
+            n_groups = growth.run(_Say(), lambda rows: None).n_groups
             growth.look_ahead(options.lookahead, min(FOLLOWED * items.weight.size // n_groups, items.weight.size))
-        return growth.run(check, advance)
-
-
-def _quasi_identifiers(dataset: Dataset) -> tuple[CodedColumn, ...]:
-    sets = [column.name for column in dataset.with_role(Role.QUASI_IDENTIFIER) if isinstance(column, CodedSets)]
-    if sets:
-        raise DataError(
-            f"Mondrian cuts columns of single values; these quasi-identifiers hold sets: {', '.join(sets)}.\n"
-            "Give them another role, or publish one column for each member."
-        )
-    return dataset.quasi_identifiers
+        return growth.run(say, advance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +187,7 @@ class _Items:
 
     def rows_of(self, items: Integers) -> Integers:
         """Return the rows of some items, item after item."""
-        return self.rows[_ranges(self.end[items] - self.weight[items], self.end[items])]
+        return self.rows[ranges(self.end[items] - self.weight[items], self.end[items])]
 
 
 def _items(columns: Sequence[CodedColumn], asked: Asked, n_rows: int, *, together: bool) -> _Items:
@@ -239,20 +210,13 @@ def _items(columns: Sequence[CodedColumn], asked: Asked, n_rows: int, *, togethe
     return _Items(cells.codes[cells.cell_of[order]], one, item_of, np.arange(n_rows + 1) * n_columns, shares)
 
 
-def _measure(column: CodedColumn, options: Mondrian) -> int:
-    """Return what is published of a column."""
-    if column.kind is Kind.NUMBER or (column.kind is Kind.ORDERED and column.tree is None):
-        return RANGE
-    return SET if column.tree is None or options.value_sets else TREE
-
-
 def _table(columns: Sequence[CodedColumn], items: _Items, options: Mondrian) -> Table:
     """Return what the kernels work on."""
     attribute = np.zeros((len(columns), 4), dtype=np.int64)
     nodes, values = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
     first_node = 0
     for position, column in enumerate(columns):
-        measure = _measure(column, options)
+        measure = measure_of(column, options.value_sets)
         n_values = len(column.labels)
         code = np.arange(n_values)
         node, value = np.stack([code, code, np.full(n_values, -1)], axis=1), np.zeros(n_values)
@@ -289,6 +253,25 @@ def _positions(column: CodedColumn) -> NDArray[np.float64]:
     return position
 
 
+@dataclass(frozen=True)
+class _Say:
+    """What others have to say about cuts; they know rows by their numbers in the dataset."""
+
+    check: Check | None = None
+    crowding: Crowding | None = None
+    rows: Integers | None = None  # (n,): the number of each row that takes part; None: all do
+
+    def allows(self, order: Integers, start: Integers) -> NDArray[np.bool_]:
+        """Return which groups are allowed."""
+        assert self.check is not None
+        return np.asarray(self.check(order if self.rows is None else self.rows[order], start))
+
+    def crowd(self, order: Integers, start: Integers) -> NDArray[np.float64]:
+        """Return the score of each group."""
+        assert self.crowding is not None
+        return self.crowding(order if self.rows is None else self.rows[order], start)
+
+
 class _Growth:
     """A table that is being cut."""
 
@@ -310,9 +293,9 @@ class _Growth:
         self.lookahead, self.follow = lookahead, follow
         self.desks: list[Desk] = [make_desk(self.table, self.conditions.cells, follow) for _ in range(self.threads)]
 
-    def run(self, check: Check | None, advance: Callable[[float], None]) -> Groups:
+    def run(self, say: _Say, advance: Callable[[float], None]) -> Groups:
         """Cut until no part can be cut any more; `advance` is told how many rows are settled."""
-        self.lists, self.check = self.sorted.copy(), check
+        self.lists, self.say = self.sorted.copy(), say
         parts, nodes = np.array([[0, self.lists.shape[1]]], dtype=np.int64), np.zeros(1, dtype=np.int64)
         parent = [np.full(1, -1, dtype=np.int64)]
         final_parts, final_nodes = [], []
@@ -349,19 +332,21 @@ class _Growth:
 
     def _members(self, parts: Integers) -> Integers:
         """Return the items of some parts, part after part."""
-        members: NDArray[np.int32] = self.lists[-1][_ranges(parts[:, 0], parts[:, 1])]
+        members: NDArray[np.int32] = self.lists[-1][ranges(parts[:, 0], parts[:, 1])]
         return members.astype(np.int64)
 
     def _choose(self, parts: Integers, rule: int) -> tuple[Integers, NDArray[np.bool_]]:
         """Return a cut of each part, shape (p, 3), and whether there is one."""
-        cuts, found = self._best(parts, rule, self.lookahead, self.follow)
-        if self.check is None:
+        cuts, found, scores = self._best(parts, rule, self.lookahead, self.follow)
+        if self.say.crowding is not None and rule == BEST:
+            self._scatter(parts, cuts, found, scores)
+        if self.say.check is None:
             return cuts[:, 0], found > 0
         chosen = cuts[:, 0].copy()
         allowed = self._try(parts, cuts, found, np.zeros_like(found), chosen)
         again = np.flatnonzero(~allowed & (found == cuts.shape[1]))
         if again.size:  # the ones tried are the first of those found now, in some order
-            more_cuts, more_found = self._best(parts[again], rule, TRIES + self.lookahead, 0)
+            more_cuts, more_found, _ = self._best(parts[again], rule, TRIES + self.lookahead, 0)
             best = chosen[again]
             allowed[again] = self._try(parts[again], more_cuts, more_found, found[again], best)
             chosen[again] = best
@@ -371,31 +356,56 @@ class _Growth:
         self, parts: Integers, cuts: Integers, found: Integers, first: Integers, chosen: Integers
     ) -> NDArray[np.bool_]:
         """Check the cuts of each part from the `first` on; fill in one that passes, return whether there is one."""
-        assert self.check is not None
         allowed = np.zeros(found.size, dtype=np.bool_)
         rank = first.copy()
         while (pending := np.flatnonzero(~allowed & (rank < found))).size:
             tried = cuts[pending, rank[pending]]
             order, start = self._sides(parts[pending], tried)
-            passes = np.asarray(self.check(order, start)).reshape(-1, 2).all(axis=1)
+            passes = self.say.allows(order, start).reshape(-1, 2).all(axis=1)
             allowed[pending[passes]] = True
             chosen[pending[passes]] = tried[passes]
             rank[pending] += 1
         return allowed
 
+    def _scatter(self, parts: Integers, cuts: Integers, found: Integers, scores: NDArray[np.float64]) -> None:
+        """Put those of the cuts first, in place, that are nearly as good as the first and crowd the least.
+
+        Scores are what is lost, below zero; parts of many rows are left alone, where no cut crowds much.
+        """
+        small = parts[:, 1] - parts[:, 0] <= SCATTERED
+        near = small[:, None] & (np.arange(cuts.shape[1]) < found[:, None]) & (scores >= NEARLY * scores[:, :1])
+        near[near.sum(axis=1) < 2] = False
+        part, rank = np.nonzero(near)
+        if not part.size:
+            return
+        order, start = self._sides(parts[part], cuts[part, rank])
+        worse = self.say.crowd(order, start).reshape(-1, 2).max(axis=1)
+        best = np.lexsort((rank, worse, part))
+        best = best[np.append(True, part[best][1:] != part[best][:-1])]
+        chosen, place = part[best], rank[best]
+        cuts[chosen, 0], cuts[chosen, place] = cuts[chosen, place], cuts[chosen, 0].copy()
+
     def _sides(self, parts: Integers, cuts: Integers) -> tuple[Integers, Integers]:
         """Return the rows of both sides of each cut, side after side, and where each side starts."""
-        first_side = np.zeros(self.table.weight.size, dtype=np.bool_)
-        for a, first, last in cuts:
-            first_side[self.lists[a, first:last]] = True
         members = self._members(parts)
-        side = 2 * np.repeat(np.arange(len(parts)), parts[:, 1] - parts[:, 0]) + ~first_side[members]
+        size = parts[:, 1] - parts[:, 0]
+        end = np.cumsum(size)
+        first_side = np.zeros(members.size, dtype=np.bool_)
+        mark = np.zeros(self.table.weight.size, dtype=np.bool_)
+        for part, (a, first, last) in enumerate(cuts):
+            some = self.lists[a, first:last]
+            mark[some] = True
+            first_side[end[part] - size[part] : end[part]] = mark[members[end[part] - size[part] : end[part]]]
+            mark[some] = False
+        side = 2 * np.repeat(np.arange(len(parts)), size) + ~first_side
         order = members[np.argsort(side, kind="stable")]
-        size = np.bincount(side, weights=self.table.weight[members], minlength=2 * len(parts)).astype(np.int64)
-        return self.items.rows_of(order), np.concatenate([[0], np.cumsum(size)])
+        rows = np.bincount(side, weights=self.table.weight[members], minlength=2 * len(parts)).astype(np.int64)
+        return self.items.rows_of(order), np.concatenate([[0], np.cumsum(rows)])
 
-    def _best(self, parts: Integers, rule: int, most: int, follow: int) -> tuple[Integers, Integers]:
-        """Return the best cuts of each part, shape (p, most, 3), and how many there are."""
+    def _best(
+        self, parts: Integers, rule: int, most: int, follow: int
+    ) -> tuple[Integers, Integers, NDArray[np.float64]]:
+        """Return the best cuts of each part, shape (p, most, 3), how many there are, and their scores."""
         q = self.table.attribute.shape[0]
         size = parts[:, 1] - parts[:, 0]
         shared = (size > max(LARGE, follow)) & (self.threads > 1) & (q > 1)  # what is followed is one thread's work
@@ -416,14 +426,15 @@ class _Growth:
             )  # fmt: skip
 
         self._each(work)
-        best, n_best = cuts[start[:-1]], found[start[:-1]]
+        best, n_best, best_scores = cuts[start[:-1]], found[start[:-1]], scores[start[:-1]]
         for part in np.flatnonzero(shared):
             pieces_of = slice(start[part], start[part + 1])
             there = np.arange(most) < found[pieces_of, None]
             all_cuts, all_scores = cuts[pieces_of][there], scores[pieces_of][there]
             ranked = np.lexsort((all_cuts[:, 2], all_cuts[:, 1], all_cuts[:, 0], -all_scores))[:most]
             best[part, : ranked.size], n_best[part] = all_cuts[ranked], ranked.size
-        return best, n_best
+            best_scores[part, : ranked.size] = all_scores[ranked]
+        return best, n_best, best_scores
 
     def _divide(self, parts: Integers, cuts: Integers) -> Integers:
         """Divide parts along their cuts; return where the second side of each begins."""
@@ -445,88 +456,3 @@ class _Growth:
             work(0)
         else:
             list(self.pool.map(work, range(self.threads)))
-
-
-def _ranges(first: Integers, last: Integers) -> Integers:
-    """Return first[0], ..., last[0] - 1, first[1], ..., last[1] - 1, and so on."""
-    size = last - first
-    return np.repeat(first - (np.cumsum(size) - size), size) + np.arange(size.sum())
-
-
-def publish(dataset: Dataset, groups: Groups, options: Mondrian) -> tuple[dict[str, Labelled], Codes]:
-    """Return the published quasi-identifiers and each row's class; rows that take no part have class -1."""
-    columns: dict[str, Labelled] = {}
-    class_of = np.zeros(groups.n_groups, dtype=np.int64)  # of each group
-    for column in _quasi_identifiers(dataset):
-        label_of, labels = _label_groups(column, groups, options)
-        columns[column.name] = Labelled(_to_rows(label_of, groups, 0), labels)
-        class_of = np.unique(class_of * len(labels) + label_of, return_inverse=True)[1]
-    return columns, _to_rows(class_of, groups, -1)
-
-
-def _to_rows(of_group: Integers, groups: Groups, otherwise: int) -> Codes:
-    """Return what each row's group has; `otherwise` where a row takes no part."""
-    return np.append(of_group, otherwise).astype(np.int32)[groups.group_of]  # group -1 is the last entry
-
-
-def _label_groups(column: CodedColumn, groups: Groups, options: Mondrian) -> tuple[Integers, tuple[str, ...]]:
-    """Return the label of each group, as a number, and the labels."""
-    codes = column.codes[groups.some_row]
-    low, high = (
-        extreme.reduceat(codes, groups.start[:-1]).astype(np.int64) if codes.size else np.empty(0, dtype=np.int64)
-        for extreme in (np.minimum, np.maximum)
-    )
-    n_values = len(column.labels)
-    extent = low * n_values + high
-    sets: list[tuple[int, ...]] = []
-    if _measure(column, options) == SET:
-        several = np.flatnonzero(low < high)
-        number: dict[tuple[int, ...], int] = {}
-        extent[several] = [
-            n_values**2 + number.setdefault(values, len(number))
-            for values in _values_in(several, codes, groups.start, n_values)
-        ]
-        sets = list(number)
-    found, extent_of = np.unique(extent, return_inverse=True)
-    texts = [
-        _set_text(column, sets[key - n_values**2])
-        if key >= n_values**2
-        else _text(column, key // n_values, key % n_values)
-        for key in found.tolist()
-    ]
-    code_of = {text: code for code, text in enumerate(dict.fromkeys(texts))}  # whoever reads a label sees one class
-    return np.array([code_of[text] for text in texts], dtype=np.int64)[extent_of], tuple(code_of)
-
-
-def _values_in(chosen: Integers, codes: Codes, start: Integers, n_values: int) -> list[tuple[int, ...]]:
-    """Return the codes that occur in each of some groups, in order; a group is an interval of `codes`."""
-    first, last = start[chosen], start[chosen + 1]
-    pairs = np.unique(np.repeat(np.arange(chosen.size), last - first) * n_values + codes[_ranges(first, last)])
-    values = (pairs % n_values).tolist()
-    end = np.searchsorted(pairs, (np.arange(chosen.size) + 1) * n_values).tolist()
-    return [tuple(values[low:high]) for low, high in zip([0, *end], end, strict=False)]
-
-
-def _text(column: CodedColumn, low: int, high: int) -> str:
-    """Return the label of all values from one code to another."""
-    if low == high:
-        return column.labels[low]
-    if column.tree is not None and column.kind is not Kind.NUMBER:
-        return column.tree.labels[_lowest_node(column.tree, low, high)]
-    return ROOT if high == column.missing else range_label(column.labels[low], column.labels[high])
-
-
-def _set_text(column: CodedColumn, codes: tuple[int, ...]) -> str:
-    """Return the label of some values: a node's if it covers nothing else, not even values that do not occur."""
-    if column.tree is not None:
-        node = _lowest_node(column.tree, codes[0], codes[-1])
-        if column.tree.leaves[node] == len(codes):
-            return column.tree.labels[node]
-    return set_label([column.labels[code] for code in codes], len(column.labels))
-
-
-def _lowest_node(tree: Tree, low: int, high: int) -> int:
-    node = low
-    while tree.last[node] < high:
-        node = int(tree.parent[node])
-    return node

@@ -9,22 +9,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.term_conditions import (
+    TERM_MODELS,
+    TermModel,
+    TermsAsked,
+    ask_terms,
+    in_words,
+    knowledge_of,
+    terms_of,
+)
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
-from sfumato.data.knowledge import Knowledge
 from sfumato.data.recoding import Recoding
-from sfumato.data.terms import TermColumns, without
-from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.data.terms import without
+from sfumato.errors import PolicyError, Unsatisfiable
 from sfumato.kernels import term_suppression as kernels
 from sfumato.kernels.term_suppression_compared import solve_published
+from sfumato.kernels.term_suppression_merging import Grove
 from sfumato.kernels.term_suppression_options import SMALL
-from sfumato.models.base import Policy, PrivacyModel, one_of, plain_number, whole_number
+from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 
@@ -38,7 +46,7 @@ class TermSuppression:
 
     name: ClassVar[str] = "term-suppression"
     stage: ClassVar[Stage] = Stage.TERMS
-    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (QSDiversity, QSCloseness)
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = TERM_MODELS
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     search: str = "exact"  # adaptive | dfs: the published searches, for comparison
@@ -46,6 +54,8 @@ class TermSuppression:
     time_limit: float | None = (
         None  # seconds: exact for the whole table, adaptive and dfs for each group (10 if not given)
     )
+    joint: bool = False  # cut groups, and undo cuts, with the coming removal in mind; needs mondrian before it
+    weight: float = 1.0  # when joint: what the loss of all terms counts against that of all quasi-identifiers
 
     def __post_init__(self) -> None:
         one_of(self.search, "term-suppression: search", SEARCHES)
@@ -55,6 +65,18 @@ class TermSuppression:
             raise PolicyError(
                 f"term-suppression: time_limit was given as {limit!r}.\nGive seconds, more than 0, or leave it out."
             )
+        if not isinstance(self.joint, bool):
+            raise PolicyError(
+                f"term-suppression: joint was given as {self.joint!r}.\nWrite true or false, without quotes."
+            )
+        if self.joint and self.search != "exact":
+            raise PolicyError(
+                f"term-suppression: joint = true was asked for with search = {self.search!r}.\n"
+                'Only search = "exact" works with it.'
+            )
+        weight = self.weight
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+            raise PolicyError(f"term-suppression: weight was given as {weight!r}.\nGive a number, 0 or more.")
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the terms that had to go.
@@ -62,13 +84,8 @@ class TermSuppression:
         Groups are those of the step before, or rows with equal quasi-identifiers; a group that cannot be made safe is
         merged with its sibling when the step before split them. The prior is the public one, else what the terms tell.
         """
-        knowledge = workplace.public.knowledge
-        if knowledge is None:
-            raise DataError(
-                "term-suppression was asked for without a knowledge table, which says which labels terms lead to.\n"
-                "Name one under [knowledge] in the plan."
-            )
-        asked: list[QSDiversity | QSCloseness] = [*policy.of(QSDiversity), *policy.of(QSCloseness)]
+        knowledge = knowledge_of(workplace, self.name)
+        asked: list[TermModel] = [*policy.of(QSDiversity), *policy.of(QSCloseness)]
         for model in policy.of(QSDiversity):
             model.check_reachable(knowledge)
         recoding = replace(before, facts={})
@@ -80,26 +97,28 @@ class TermSuppression:
     def _suppress(
         self,
         names: tuple[str, ...],
-        requirements: list[QSDiversity | QSCloseness],
+        requirements: list[TermModel],
         dataset: Dataset,
         before: Recoding,
         workplace: Workplace,
     ) -> Recoding:
         """Return a recoding with the terms of one column, or of several together, made safe."""
-        terms = terms_to_remove(dataset, names)
+        terms = terms_of(dataset, names)
+        asked = ask_terms(terms.sets, knowledge_of(workplace, self.name), workplace.public.belief, requirements)
+        if self.joint:
+            before = self._cut_again(before, asked)
         tree = before.tree if self.search == "exact" else None
         class_of = tree.node_of if tree is not None else before.class_of
         if class_of is None:
             class_of = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
-        assert workplace.public.knowledge is not None
         result = suppress_terms(
             terms.sets,
             class_of,
-            workplace.public.knowledge,
-            workplace.public.belief,
-            requirements,
+            asked,
             keep_row=before.keep_row,
             parent=tree.parent if tree is not None else None,
+            loss=tree.loss() if tree is not None and self.joint else None,
+            weight=self.weight,
             search=self.search,
             node_budget=self.node_budget,
             time_limit=self.time_limit,
@@ -116,17 +135,14 @@ class TermSuppression:
         facts = {**before.facts, terms.sets.name: result.facts}
         return before.with_columns(columns, facts=facts, class_of=classes, tree=tree)
 
-
-def terms_to_remove(dataset: Dataset, names: Sequence[str]) -> TermColumns:
-    """Return the columns that terms are to be removed from, or raise when they hold none."""
-    absent = [name for name in names if name not in dataset.columns]
-    terms = TermColumns.of_dataset(dataset, [name for name in names if name in dataset.columns])
-    for name in (*absent, *terms.not_sets):
-        raise DataError(
-            f"Terms were to be removed from column {name!r}, but it is no column of sets.\n"
-            'Say kind = "set" in the plan, and how its members are separated; or present = "yes" if it is binary.'
-        )
-    return terms
+    def _cut_again(self, before: Recoding, asked: TermsAsked) -> Recoding:
+        """Return the groups of the step before, cut so that records which point at the same label are apart."""
+        if before.tree is None:
+            raise PolicyError(
+                "term-suppression: joint = true was asked for, but nothing was split that could be split "
+                "otherwise.\nAsk for k-anonymity with mondrian as well, or leave joint out."
+            )
+        return replace(before.tree.cut_again(asked.crowding), facts={})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -144,12 +160,12 @@ class Suppressed:
         """Numbers of groups that could not be made safe."""
         return np.flatnonzero(self.found.status == kernels.UNREACHABLE)
 
-    def require_safe(self, requirements: Sequence[QSDiversity | QSCloseness]) -> None:
+    def require_safe(self, requirements: Sequence[TermModel]) -> None:
         """Raise when some group could not be made safe."""
         bad = self.unreachable
         if not bad.size:
             return
-        asked = ", ".join(_asked(model) for model in requirements)
+        asked = ", ".join(in_words(model) for model in requirements)
         near = np.sqrt(self.found.distance[bad].max())
         reach = f"The worst of them comes no closer to the prior than {near:.4g}. " if math.isfinite(near) else ""
         raise Unsatisfiable(
@@ -159,21 +175,15 @@ class Suppressed:
         )
 
 
-def _asked(model: QSDiversity | QSCloseness) -> str:
-    if isinstance(model, QSDiversity):
-        return f"{model.name} (c={plain_number(model.exact_c)}, l={model.l})"
-    return f"{model.name} (t={plain_number(model.exact_t)})"
-
-
 def suppress_terms(
     sets: CodedSets,
     class_of: NDArray[Any],
-    knowledge: Knowledge,
-    prior: NDArray[np.float64] | None,
-    requirements: Sequence[QSDiversity | QSCloseness],
+    asked: TermsAsked,
     *,
     keep_row: NDArray[np.bool_] | None = None,
     parent: NDArray[Any] | None = None,
+    loss: NDArray[np.float64] | None = None,
+    weight: float = 1.0,
     search: str = "exact",
     node_budget: int = kernels.NODES,
     time_limit: float | None = None,
@@ -183,25 +193,11 @@ def suppress_terms(
 
     class_of[row] is the group of a row. With `parent`, class_of holds leaves of a split tree, parent[node] the node
     that each came from (-1 for the root), and groups that cannot be made safe are merged with their siblings;
-    `node_of` then tells where each row ended. prior: (labels,), None to take it from the terms of all rows as they are.
+    `node_of` then tells where each row ended. With `loss`, what is lost on quasi-identifiers when a node is a group,
+    siblings are also merged where loss + weight * share of the terms' worth is lower for the union.
     """
     workplace = workplace or Workplace()
-    c, l, t = _parameters(requirements, knowledge)
-    term_of = np.array([knowledge.term_of.get(label, -1) for label in sets.labels], dtype=np.int32)
-    terms = term_of[sets.items] if sets.items.size else np.empty(0, dtype=np.int32)
-    records = kernels.code_records(
-        sets.start,
-        terms,
-        knowledge.start,
-        knowledge.items,
-        knowledge.label_of_row,
-        len(knowledge.terms),
-        knowledge.n_labels,
-    )
-    belief = (
-        kernels.estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
-    )
-    requirement = kernels.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l)
+    records, belief, requirement = asked.records, asked.belief, asked.requirement
     rows = np.arange(class_of.size) if keep_row is None else np.flatnonzero(keep_row)
     home: NDArray[Any]
     home, group_of = np.unique(class_of[rows], return_inverse=True)
@@ -226,12 +222,20 @@ def suppress_terms(
         order, start = kernels.groups_as_ranges(group_of, home.size)
         found = kernels.solve_all(records, rows[order], start, belief, requirement, **options)
     else:
-        found, ended, home, merged = kernels.merge_unreachable(
-            records, rows, class_of[rows], parent, belief, requirement, **options
+        grove = Grove.plant(
+            records,
+            rows,
+            class_of[rows],
+            parent,
+            lambda order, start: kernels.solve_all(records, order, start, belief, requirement, **options),
         )
+        grove.merge_unreachable()
+        if loss is not None:
+            grove.merge_cheaper(loss, weight)
+        found, group_of = grove.found, grove.group_at
+        merged = int((~np.isin(home, grove.home)).sum())
         node_of = np.full(class_of.size, -1, dtype=np.int64)
-        node_of[rows] = ended
-        group_of = np.searchsorted(home, ended)
+        node_of[rows] = grove.node_at
     stage.done()
     keep = kernels.kept_items(records, found)
     new_class = np.full(class_of.size, -1, dtype=np.int32)
@@ -243,23 +247,6 @@ def suppress_terms(
         found=found,
         facts=_facts(records, found, keep, merged, search, rows),
     )
-
-
-def _parameters(
-    requirements: Sequence[QSDiversity | QSCloseness], knowledge: Knowledge
-) -> tuple[Fraction | None, int, float | None]:
-    """Return c and l of the one diversity that is required and t of the strictest closeness."""
-    diversity = list(dict.fromkeys(model for model in requirements if isinstance(model, QSDiversity)))
-    if len(diversity) > 1:
-        raise PolicyError(
-            f"qs-diversity was asked of column {diversity[0].column!r} {len(diversity)} times with different c and l.\n"
-            "Ask for one of them."
-        )
-    for model in diversity:
-        model.check_reachable(knowledge)
-    closeness = [float(model.exact_t) for model in requirements if isinstance(model, QSCloseness)]
-    c, l = (diversity[0].exact_c, diversity[0].l) if diversity else (None, 0)
-    return c, l, min(closeness, default=None)
 
 
 def _facts(

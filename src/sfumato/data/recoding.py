@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ class Labelled:
     labels: tuple[str, ...]
 
 
+# The score of each group, given rows, group after group, and where each group starts: the lower the better.
+Crowding: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]
+
+
 @dataclass(frozen=True, eq=False)
 class SplitTree:
     """How groups came about by splitting, so that a later step can merge them again. Sizes: n rows, t nodes."""
@@ -28,6 +32,11 @@ class SplitTree:
     parent: NDArray[np.int64]  # (t,): -1 for the whole table
     # Given a node for each row, (n,): the labels of the quasi-identifiers and the classes when each node is one group.
     publish: Callable[[NDArray[np.int64]], tuple[dict[str, Labelled], Codes]]
+    # What is lost on quasi-identifiers when a node is one group, as a share of all that could be lost, (t,).
+    loss: Callable[[], NDArray[np.float64]]
+    # The same step again, with a say in which cuts are made: of cuts that are nearly as good, the one whose worse side
+    # has the lower score is taken. Scores are asked for as `Crowding` has it.
+    cut_again: Callable[[Crowding], Recoding]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.mondrian import Mondrian
+from sfumato.anonymizers.term_conditions import ask_terms
 from sfumato.anonymizers.term_suppression import TermSuppression, suppress_terms
 from sfumato.data.encoding import encode
 from sfumato.data.knowledge import Knowledge, PublicInputs
@@ -15,6 +17,7 @@ from sfumato.data.release import publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.generators import knowledge_table, term_records
+from sfumato.models import KAnonymity
 from sfumato.models.base import Policy, describe
 from sfumato.models.linking import estimated_prior, with_public
 from sfumato.models.qs_closeness import QSCloseness
@@ -82,7 +85,7 @@ def test_the_prior_is_the_one_that_the_audit_estimates():
         model = QSCloseness(column="symptoms", t=1.4)
         whole = np.zeros(dataset.n_rows, dtype=np.int32)
         prior = estimated_prior(sets, knowledge)
-        result = suppress_terms(sets, whole, knowledge, prior, [model])
+        result = suppress_terms(sets, whole, ask_terms(sets, knowledge, prior, [model]))
         if unlinked != "forbid":
             assert result.found.distance[0] < 1e-20
 
@@ -93,7 +96,8 @@ def test_dropping_one_headache_is_enough():
     table = pa.table({"group": ["a"] * 2, "symptoms": ["Headache|Vomiting", "Nausea"]})
     dataset = encode(table, SCHEMA)
     model = QSDiversity(column="symptoms", c=1, l=2)
-    result = suppress_terms(dataset.columns["symptoms"], np.zeros(2, np.int32), knowledge, None, [model])
+    sets = dataset.columns["symptoms"]
+    result = suppress_terms(sets, np.zeros(2, np.int32), ask_terms(sets, knowledge, None, [model]))
     assert [result.sets.cell(row) for row in range(2)] == [("Vomiting",), ("Nausea",)]
     assert result.facts["cost"] == pytest.approx(1 / 5)
     assert result.facts["unlinked_records"] == 1
@@ -105,12 +109,11 @@ def test_groups_that_cannot_reach_t_are_named_or_merged():
     policy = Policy((QSCloseness(column="symptoms", t=0.1),))
     with pytest.raises(Unsatisfiable, match="2 of 2 groups"):
         TermSuppression().anonymize(dataset, policy, Recoding(), Workplace(public=PublicInputs(knowledge)))
+    sets = dataset.columns["symptoms"]
     result = suppress_terms(
-        dataset.columns["symptoms"],
+        sets,
         np.array([0, 1], np.int32),
-        knowledge,
-        knowledge.weight,
-        list(policy.of(QSCloseness)),
+        ask_terms(sets, knowledge, knowledge.weight, list(policy.of(QSCloseness))),
         parent=np.array([2, 2, -1]),
     )
     assert result.node_of.tolist() == [2, 2]
@@ -140,7 +143,15 @@ def test_published_searches_cost_no_less():
 
 
 def test_wrong_options_and_missing_knowledge_are_refused():
-    for options in ({"search": "fast"}, {"node_budget": -1}, {"time_limit": 0}, {"time_limit": "1"}):
+    for options in (
+        {"search": "fast"},
+        {"node_budget": -1},
+        {"time_limit": 0},
+        {"time_limit": "1"},
+        {"joint": 1},
+        {"joint": True, "search": "dfs"},
+        {"weight": -1},
+    ):
         with pytest.raises(PolicyError):
             TermSuppression(**options)
     dataset, knowledge = a_dataset(rows=10)
@@ -149,4 +160,44 @@ def test_wrong_options_and_missing_knowledge_are_refused():
         TermSuppression().anonymize(dataset, policy, Recoding(), Workplace())
     twice = [QSDiversity(column="symptoms", c=1, l=3), QSDiversity(column="symptoms", c=1, l=4)]
     with pytest.raises(PolicyError, match="2 times"):
-        suppress_terms(dataset.columns["symptoms"], np.zeros(10, np.int32), knowledge, None, twice)
+        ask_terms(dataset.columns["symptoms"], knowledge, None, twice)
+
+
+def test_generalization_alone_satisfies_the_requirement_without_removing_terms():
+    dataset, knowledge = a_dataset(rows=300)
+    prior = estimated_prior(dataset.columns["symptoms"], knowledge)
+    for models in (
+        [QSCloseness(column="symptoms", t=0.3)],
+        [QSDiversity(column="symptoms", c=1, l=8), KAnonymity(k=3)],
+    ):
+        recoding = Mondrian().anonymize(
+            dataset, Policy(tuple(models)), Recoding(), Workplace(threads=2, public=PublicInputs(knowledge, prior))
+        )
+        assert "symptoms" not in recoding.columns
+        assert 1 < recoding.facts["classes"] < 60
+        assert all(verdict.satisfied for verdict in judged(dataset, recoding, knowledge, prior, models))
+
+
+def test_generalization_alone_says_what_the_whole_table_reaches():
+    knowledge = Knowledge.from_rows(FIGURE)
+    dataset = encode(pa.table({"group": ["a"] * 3, "symptoms": ["Nausea"] * 3}), SCHEMA)
+    policy = Policy((QSDiversity(column="symptoms", c=1, l=2),))
+    with pytest.raises(Unsatisfiable, match="reach l = 1 with this c"):
+        Mondrian().anonymize(dataset, policy, Recoding(), Workplace(public=PublicInputs(knowledge)))
+
+
+def test_one_step_loses_no_more_than_two_in_what_it_aims_at():
+    dataset, knowledge = a_dataset(rows=400)
+    prior = estimated_prior(dataset.columns["symptoms"], knowledge)
+    models = [KAnonymity(k=2), QSCloseness(column="symptoms", t=0.4)]
+    workplace = Workplace(public=PublicInputs(knowledge, prior))
+    before = Mondrian().anonymize(dataset, Policy((models[0],)), Recoding(), workplace)
+    for weight in (0, 1, 50):
+        anonymizer = TermSuppression(joint=True, weight=weight)
+        after = anonymizer.anonymize(dataset, Policy((models[1],)), before, workplace)
+        assert all(verdict.satisfied for verdict in judged(dataset, after, knowledge, prior, models))
+        if weight == 50:
+            two_steps = TermSuppression().anonymize(dataset, Policy((models[1],)), before, workplace)
+            assert after.facts["symptoms"]["cost"] < two_steps.facts["symptoms"]["cost"]
+    with pytest.raises(PolicyError, match="nothing was split"):
+        TermSuppression(joint=True).anonymize(dataset, Policy((models[1],)), Recoding(), workplace)

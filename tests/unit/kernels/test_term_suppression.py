@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.kernels import term_suppression as kernels
 from sfumato.kernels.term_suppression_compared import solve_published
+from sfumato.kernels.term_suppression_merging import Grove
 from sfumato.kernels.term_suppression_options import (
     SMALL,
     closed_by_counting,
@@ -293,6 +294,17 @@ def test_without_nodes_the_answer_is_still_safe():
             assert is_safe(after[5 * i : 5 * i + 5], rows, len(rows), prior, "linked", **asked)
 
 
+def planted(table, n, parent, prior, requirement):
+    """Leaves of one record each."""
+    return Grove.plant(
+        table,
+        np.arange(n),
+        np.arange(n),
+        parent,
+        lambda order, start: kernels.solve_all(table, order, start, prior, requirement),
+    )
+
+
 def test_groups_out_of_reach_are_merged_with_their_siblings():
     rows = [(0, (0,)), (1, (1,)), (2, (2,)), (3, (3,))]
     groups = [[(0,)], [(1,)], [(2,)], [(3,)]]
@@ -300,19 +312,34 @@ def test_groups_out_of_reach_are_merged_with_their_siblings():
     table, _order, _start, _ = coded(groups, rows, prior)
     parent = np.array([4, 4, 5, 5, 6, 6, -1])
     requirement = kernels.make_requirement(prior, "linked", t=0.2)
-    found, ended, home, merged = kernels.merge_unreachable(
-        table, np.arange(4), np.arange(4), parent, prior, requirement
-    )
+    grove = planted(table, 4, parent, prior, requirement)
+    grove.merge_unreachable()
     # The first two leaves together are just the prior; the other two reach it neither alone nor together.
-    assert ended.tolist() == [6, 6, 6, 6]
-    assert home.tolist() == [6]
-    assert merged == 4
-    assert found.status.tolist() == [kernels.UNREACHABLE]
-    found, ended, home, merged = kernels.merge_unreachable(
-        table, np.arange(2), np.arange(2), parent, prior, requirement
-    )
-    assert (ended.tolist(), merged) == ([4, 4], 2)
-    assert (found.status.tolist(), found.cost.tolist()) == ([kernels.UNCHANGED], [0])
+    assert grove.node_at.tolist() == [6, 6, 6, 6]
+    assert grove.home.tolist() == [6]
+    assert grove.found.status.tolist() == [kernels.UNREACHABLE]
+    grove = planted(table, 2, parent, prior, requirement)
+    grove.merge_unreachable()
+    assert grove.node_at.tolist() == [4, 4]
+    assert (grove.found.status.tolist(), grove.found.cost.tolist()) == ([kernels.UNCHANGED], [0])
+
+
+def test_siblings_are_merged_where_the_union_loses_less():
+    """Four records that point at one label each: two of them together are safe, one alone loses its term."""
+    rows = [(label, (label,)) for label in range(4)]
+    table, _order, _start, prior = coded([[(label,)] for label in range(4)], rows)
+    parent = np.array([4, 4, 5, 5, 6, 6, -1])
+    requirement = kernels.make_requirement(prior, "linked", c=Fraction(1), l=2)
+    loss = np.array([0.0, 0.0, 0.0, 0.0, 0.1, 0.6, 1.0])
+    for weight, ended in ((0.0, [0, 1, 2, 3]), (1.0, [4, 4, 2, 3]), (4.0, [4, 4, 5, 5])):
+        grove = planted(table, 4, parent, prior, requirement)
+        assert grove.found.cost.tolist() == grove.found.total.tolist()
+        grove.merge_cheaper(loss, weight)
+        assert grove.node_at.tolist() == ended
+        alone = np.array([node < 4 for node in grove.home])
+        assert (grove.found.cost > 0).tolist() == alone.tolist()
+        kept = kernels.kept_items(table, grove.found)
+        assert kept.tolist() == [node >= 4 for node in ended]
 
 
 def test_published_searches_are_safe_and_never_better():

@@ -1,0 +1,163 @@
+"""From requirements on terms to what kernels test: coded records, a prior and thresholds; groups tested as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.data.dataset import CodedSets, Dataset
+from sfumato.data.knowledge import Knowledge
+from sfumato.data.terms import TermColumns
+from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.kernels import term_suppression as kernels
+from sfumato.kernels.term_suppression_measures import Requirement
+from sfumato.models.base import Policy, plain_number
+from sfumato.models.qs_closeness import QSCloseness
+from sfumato.models.qs_diversity import QSDiversity
+
+TERM_MODELS = (QSDiversity, QSCloseness)
+TermModel: TypeAlias = QSDiversity | QSCloseness
+
+
+@dataclass(frozen=True, eq=False)
+class TermsAsked:
+    """Records of terms, and what groups of them must satisfy."""
+
+    records: kernels.Records
+    belief: NDArray[np.float64]  # (labels,): the prior
+    requirement: Requirement
+
+    def hold(self, rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which groups of rows are safe with all their terms; group g has the rows start[g] to start[g + 1]."""
+        links = self.records.links._replace(prior=self.belief)
+        found = kernels.nothing_found(0, start.size - 1, self.records.words)
+        return kernels.judge_as_is(self.records, links, rows, start, self.requirement, found)
+
+    def crowding(self, rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the sum of squared beliefs of each group: 1 when all records point at one label, less when at many."""
+        nothing = np.zeros_like(self.belief)
+        found = kernels.nothing_found(0, start.size - 1, self.records.words)
+        requirement = kernels.make_requirement(nothing, "linked", t=1.0)
+        kernels.judge_as_is(self.records, self.records.links._replace(prior=nothing), rows, start, requirement, found)
+        return found.distance
+
+
+def knowledge_of(workplace: Workplace, who: str) -> Knowledge:
+    """Return the knowledge table, or raise."""
+    knowledge = workplace.public.knowledge
+    if knowledge is None:
+        raise DataError(
+            f"{who} was asked for without a knowledge table, which says which labels terms lead to.\n"
+            "Name one under [knowledge] in the plan."
+        )
+    return knowledge
+
+
+def terms_of(dataset: Dataset, names: Sequence[str]) -> TermColumns:
+    """Return the columns that hold terms, or raise when they hold none."""
+    absent = [name for name in names if name not in dataset.columns]
+    terms = TermColumns.of_dataset(dataset, [name for name in names if name in dataset.columns])
+    for name in (*absent, *terms.not_sets):
+        raise DataError(
+            f"Terms were to be read from column {name!r}, but it is no column of sets.\n"
+            'Say kind = "set" in the plan, and how its members are separated; or present = "yes" if it is binary.'
+        )
+    return terms
+
+
+def ask_terms(
+    sets: CodedSets,
+    knowledge: Knowledge,
+    prior: NDArray[np.float64] | None,
+    requirements: Sequence[TermModel],
+) -> TermsAsked:
+    """Return what is asked of groups of records; prior: (labels,), None to take it from the terms of all rows."""
+    c, l, t = _parameters(requirements, knowledge)
+    term_of = np.array([knowledge.term_of.get(label, -1) for label in sets.labels], dtype=np.int32)
+    terms = term_of[sets.items] if sets.items.size else np.empty(0, dtype=np.int32)
+    records = kernels.code_records(
+        sets.start,
+        terms,
+        knowledge.start,
+        knowledge.items,
+        knowledge.label_of_row,
+        len(knowledge.terms),
+        knowledge.n_labels,
+    )
+    belief = (
+        kernels.estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
+    )
+    return TermsAsked(records, belief, kernels.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l))
+
+
+def terms_condition(
+    dataset: Dataset, policy: Policy, workplace: Workplace, rows: NDArray[np.int64] | None, who: str
+) -> TermsAsked | None:
+    """Return what a policy asks of the terms in every group when none may be removed, None when it asks nothing.
+
+    Raises Unsatisfiable when not even all rows as one group have it: belief about a group is the mean of the beliefs
+    about its parts, and both requirements are convex in it, so no way to cut the table can do better.
+    """
+    asked: list[TermModel] = [*policy.of(QSDiversity), *policy.of(QSCloseness)]
+    if not asked:
+        return None
+    names = asked[0].judged_columns
+    if any(set(model.judged_columns) != set(names) for model in asked):
+        raise PolicyError(
+            "Quasi-sensitive columns are to be judged apart, but whoever has the knowledge table reads them together.\n"
+            "Name all of them in each requirement."
+        )
+    knowledge = knowledge_of(workplace, who)
+    condition = ask_terms(terms_of(dataset, names).sets, knowledge, workplace.public.belief, asked)
+    everybody = np.arange(dataset.n_rows) if rows is None else rows
+    if everybody.size and not condition.hold(everybody, np.array([0, everybody.size])).all():
+        raise Unsatisfiable(
+            f"{', '.join(in_words(model) for model in asked)} does not even hold for all {everybody.size:,} rows as "
+            f"one group, so no way to form groups satisfies it as long as no term is removed.\n"
+            f"{_nearest(condition, asked)}"
+            'Ask for less, or let terms be removed: anonymizer = "term-suppression".'
+        )
+    return condition
+
+
+def in_words(model: TermModel) -> str:
+    """Return a requirement as people write it."""
+    if isinstance(model, QSDiversity):
+        return f"{model.name} (c={plain_number(model.exact_c)}, l={model.l})"
+    return f"{model.name} (t={plain_number(model.exact_t)})"
+
+
+def _nearest(condition: TermsAsked, asked: Sequence[TermModel]) -> str:
+    """Return what the whole table reaches."""
+    belief = np.sort(kernels.estimate_prior(condition.records))[::-1]
+    rest = np.cumsum(belief[::-1])[::-1]
+    found = []
+    for model in asked:
+        if isinstance(model, QSDiversity):
+            reached = int((belief[0] <= float(model.exact_c) * rest).sum())
+            found.append(f"All rows together reach l = {reached:,} with this c. ")
+        else:
+            distance = float(np.linalg.norm(kernels.estimate_prior(condition.records) - condition.belief))
+            found.append(f"All rows together are {distance:.4g} away from the prior. ")
+    return "".join(found)
+
+
+def _parameters(requirements: Sequence[TermModel], knowledge: Knowledge) -> tuple[Fraction | None, int, float | None]:
+    """Return c and l of the one diversity that is required and t of the strictest closeness."""
+    diversity = list(dict.fromkeys(model for model in requirements if isinstance(model, QSDiversity)))
+    if len(diversity) > 1:
+        raise PolicyError(
+            f"qs-diversity was asked of the same terms {len(diversity)} times with different c and l.\n"
+            "Ask for one of them."
+        )
+    for model in diversity:
+        model.check_reachable(knowledge)
+    closeness = [float(model.exact_t) for model in requirements if isinstance(model, QSCloseness)]
+    c, l = (diversity[0].exact_c, diversity[0].l) if diversity else (None, 0)
+    return c, l, min(closeness, default=None)
