@@ -48,7 +48,7 @@ FOLLOWED = 25  # groups that a part may come to consist of if its cuts are follo
 DEEP = 64  # rounds after which parts are halved, lest a long row of values is cut off one by one
 LARGE = 4_096  # items from which on threads share the attributes of a part
 SCATTERED = 512  # items up to which a part is cut with an eye on who is crowded together
-NEARLY = 1.1  # times the loss of the best cut: cuts that are nearly as good
+NEARLY = 1.03  # times the loss of the best cut: cuts that are nearly as good
 TRIES = 64  # cuts of a part that are tried, at most, when a check refuses one after the other
 
 

@@ -40,12 +40,15 @@ class TermsAsked:
         return kernels.judge_as_is(self.records, links, rows, start, self.requirement, found)
 
     def crowding(self, rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the sum of squared beliefs of each group: 1 when all records point at one label, less when at many."""
+        """Return for each group that is not safe as it is the sum of its squared beliefs, 0 where nothing need go.
+
+        It is 1 when all records point at one label, and less the more labels they are scattered over.
+        """
         nothing = np.zeros_like(self.belief)
         found = kernels.nothing_found(0, start.size - 1, self.records.words)
         requirement = kernels.make_requirement(nothing, "linked", t=1.0)
         kernels.judge_as_is(self.records, self.records.links._replace(prior=nothing), rows, start, requirement, found)
-        return found.distance
+        return np.where(self.hold(rows, start), 0.0, found.distance)
 
 
 def knowledge_of(workplace: Workplace, who: str) -> Knowledge:
