@@ -238,3 +238,25 @@ def test_quasi_sensitive_columns_are_not_judged_apart(several):
 def test_what_cannot_be_joined_is_refused(several, old, new, expected):
     with pytest.raises(PlanError, match=expected):
         changed(several, old, new)
+
+
+def test_generalization_alone_removes_no_term(folder):
+    text = (folder / "plan.toml").read_text().replace("l = 2\n", 'l = 2\nanonymizer = "mondrian"\n')
+    (folder / "plan.toml").write_text(text.replace("t = 0.3\n", 't = 0.3\nanonymizer = "mondrian"\n'))
+    plan = Plan.load(folder / "plan.toml")
+
+    outcome = run_to_folder(plan, folder / "out", lambda facts: "")
+
+    assert [step["anonymizer"] for step in outcome.facts["steps"]] == ["mondrian"]
+    assert all(verdict.satisfied for verdict in outcome.verdicts)
+    measured = {measurement["name"]: measurement for measurement in outcome.facts["measurements"]}
+    assert measured["term-loss"]["value"] == 0
+
+
+def test_cuts_and_removal_in_one_step(folder):
+    plan = changed(folder, "[knowledge]", "[anonymizers.term-suppression]\njoint = true\nweight = 2\n[knowledge]")
+
+    outcome = run_to_folder(plan, folder / "out", lambda facts: "")
+
+    assert all(verdict.satisfied for verdict in outcome.verdicts)
+    assert outcome.facts["steps"][1]["options"]["joint"] is True

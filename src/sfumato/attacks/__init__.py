@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from sfumato.attacks.base import THRESHOLD, Attack, Exposure, Finding, checked_threshold, expose
+from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
 from sfumato.data.release import Release
 from sfumato.progress import SILENT, Progress
 
-ATTACKS: dict[str, type[Attack]] = {attack.name: attack for attack in (Linking,)}
+ATTACKS: dict[str, type[Attack]] = {attack.name: attack for attack in (Linking, KnowledgeLinking)}
 
-__all__ = ["ATTACKS", "THRESHOLD", "Attack", "Exposure", "Finding", "Linking", "attack_all", "expose"]
+__all__ = [
+    "ATTACKS",
+    "THRESHOLD",
+    "Attack",
+    "Exposure",
+    "Finding",
+    "KnowledgeLinking",
+    "Linking",
+    "attack_all",
+    "expose",
+]
 
 
 def attack_all(

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.data.dataset import CodedSets
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.data.terms import TermColumns
+from sfumato.errors import DataError
+from sfumato.models.classes import classes_of
+from sfumato.models.linking import Index, beliefs, largest_and_rest
+
+NEAR = 1e-9  # beliefs are sums of floats: one that is no farther above the threshold than this does not exceed it
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeLinking(Attack):
+    """Look up the quasi-sensitive terms of a person's group in a public table, and believe in the likeliest label.
+
+    A record is linked to every label that explains all its terms, all equally likely; a person may be any record of
+    their group that some label explains. After Shi, Xiong and Fung (2010). A guess takes the likeliest label for all.
+
+    >>> import pyarrow as pa
+    >>> from dataclasses import replace
+    >>> from sfumato.data.knowledge import Knowledge, PublicInputs
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
+    >>> schema = Schema({
+    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
+    ... })
+    >>> public = PublicInputs(Knowledge.from_rows([("flu", ["cough", "fever"]), ("angina", ["fever", "sore throat"])]))
+    >>> table = pa.table({"age": ["20", "20", "30"], "symptoms": ["cough", "fever", "fever"]})
+    >>> print(KnowledgeLinking().on(replace(Release.from_table(table, schema), public=public)))
+    2 of 3 exposed, confidence up to 75 %
+    """
+
+    name: ClassVar[str] = "knowledge-linking"
+
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        checked_threshold(self.threshold)
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return "Looking terms up in public knowledge"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        return (
+            "Knows that a person is in the table and all their quasi-identifiers, finds the group, looks its terms up "
+            "in the knowledge table, and believes in the likeliest label."
+        )
+
+    @classmethod
+    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+        """Yield one attack where there are terms and a table to look them up in."""
+        if release.public.knowledge is not None and _terms(release) is not None:
+            yield cls(threshold=threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        knowledge, terms = table.public.knowledge, _terms(table)
+        if knowledge is None or terms is None:
+            raise DataError(
+                "Terms were to be looked up, but the table has no quasi-sensitive terms, or comes without knowledge.\n"
+                "Give a column the role 'quasi-sensitive' and name a table under [knowledge] in the plan."
+            )
+        classes = classes_of(table)
+        sure = np.zeros(classes.size.size)
+        unlinked = 0
+        for found in beliefs(classes.class_of, classes.size.size, terms, Index(knowledge)):
+            sure[found.group] = largest_and_rest(found, 1)[0] / found.divisor("linked")
+            unlinked += int((found.rows - found.linked).sum())
+        people = int(classes.size.sum())
+        return Finding(
+            people=people,
+            exposed=int(classes.size[sure > self.threshold + NEAR].sum()),
+            worst=min(float(sure.max(initial=0.0)), 1.0),
+            mean=float(np.average(sure, weights=classes.size)) if people else None,
+            facts={
+                "labels": knowledge.n_labels,
+                "groups": int(classes.size.size),
+                "certain": int(classes.size[sure >= 1 - NEAR].sum()),
+                "records_without_link": unlinked,
+            },
+        )
+
+    def guess(self, table: Release) -> Finding | None:
+        """Take the likeliest label for everybody."""
+        belief = table.public.belief
+        if belief is None:
+            return None
+        sure = float(belief.max())
+        return Finding(
+            people=table.n_rows,
+            exposed=table.n_rows if sure > self.threshold + NEAR else 0,
+            worst=sure,
+            mean=sure,
+        )
+
+
+def _terms(table: Release) -> CodedSets | None:
+    """Return the terms of all quasi-sensitive columns, read together; None when there are none."""
+    names = [column.name for column in table.columns.values() if column.role is Role.QUASI_SENSITIVE]
+    if not names:
+        return None
+    terms = TermColumns.of_release(table, names)
+    return None if terms.not_sets else terms.sets
