@@ -72,8 +72,7 @@ class Dates:
             )
         weekly = "week" in self.levels
         paths = (
-            (label, *(_date_label(day, level, weekly=weekly) for level in self.levels), ROOT)
-            for day, label in sorted(days)
+            (label, *(period(day, level, weekly=weekly) for level in self.levels), ROOT) for day, label in sorted(days)
         )
         return Hierarchy.from_paths(paths, name, secret=secret) if labels else Hierarchy.bare()
 
@@ -93,7 +92,12 @@ def day_of(label: str) -> datetime.date | None:
         return None
 
 
-def _date_label(day: datetime.date, level: str, *, weekly: bool) -> str:
+def period(day: datetime.date, level: str, *, weekly: bool = False) -> str:
+    """Return the label of the period that a day lies in; years of weeks are not those of months.
+
+    >>> period(datetime.date(2024, 12, 30), "quarter"), period(datetime.date(2024, 12, 30), "week")
+    ('2024-Q4', '2025-W01')
+    """
     iso_year, iso_week, _ = day.isocalendar()
     match level:
         case "day":

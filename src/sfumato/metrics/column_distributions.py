@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedColumn, CodedSets, visible_labels
+from sfumato.data.dates import DATE_LEVELS, day_of, period
 from sfumato.data.labels import number_text
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import Kind
@@ -161,6 +162,8 @@ def _bins(column: CodedColumn, counts: NDArray[np.int64], most: int) -> Bins:
         return Bins(names, np.arange(n_codes))
     if column.values is not None:
         return _number_bins(column.values, most)
+    if column.dates:
+        return _date_bins(names, most)
     return _most_frequent(names, counts, most, by_size=column.kind is not Kind.ORDERED)
 
 
@@ -174,6 +177,21 @@ def _most_frequent(names: Any, counts: NDArray[np.int64], most: int, *, by_size:
     others = counts.size - n_own
     labels = [names[code] for code in own] + ([f"({others:,} others)"] if others else [])
     return Bins(labels, bin_of, others=others)
+
+
+def _date_bins(names: list[str], most: int) -> Bins:
+    """Put dates together by the finest period that leaves few enough bins, a missing one last.
+
+    >>> _date_bins(["2024-01-03", "2024-01-30", "2024-02-01", "2024-03-01", "(missing)"], 4).labels
+    ['2024-01', '2024-02', '2024-03', '(missing)']
+    """
+    labels, days = names, [day_of(name) for name in names]
+    for level in DATE_LEVELS[2:]:  # weeks and months do not nest
+        labels = [period(day, level) if day is not None else name for day, name in zip(days, names, strict=True)]
+        if len(set(labels)) <= most:
+            break
+    number = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    return Bins(list(number), np.array([number[label] for label in labels]))
 
 
 def _number_bins(values: NDArray[np.float64], most: int) -> Bins:

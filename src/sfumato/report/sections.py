@@ -335,7 +335,7 @@ def _distribution(entry: Facts, rows_before: Number, rows_after: Number) -> Pict
         ],
     )
     edges = [edge for edge in numbers(entry.get("edges")) if edge is not None]
-    ordered = entry.get("kind") in ("number", "ordered")
+    ordered = entry.get("kind") in ("number", "ordered", "date")
     if len(edges) > 1 and len(edges) - 1 <= size and all(a < b for a, b in pairwise(edges)):
         cut = len(edges) - 1
         note += "".join(

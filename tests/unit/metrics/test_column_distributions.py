@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.data.encoding import encode
 from sfumato.data.release import Release
-from sfumato.data.schema import ColumnSpec, Kind, Role
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import PolicyError
 from sfumato.metrics.column_distributions import MISSING, ColumnDistributions
 
@@ -117,3 +118,14 @@ def test_mass_that_moved_is_between_nothing_and_everything(pair_of):
 def test_two_bins_are_refused():
     with pytest.raises(PolicyError, match="most_bins"):
         ColumnDistributions(most_bins=2)
+
+
+def test_many_dates_are_put_together_by_month():
+    days = [f"2024-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 28)]
+    schema = Schema({"day": ColumnSpec(name="day", role=Role.QUASI_IDENTIFIER)})
+    dataset = encode(pa.table({"day": days}), schema)
+
+    found = column_of(dataset, Release.from_table(pa.table({"day": days}), schema), "day")
+
+    assert found["bins"] == [f"2024-{month:02}" for month in range(1, 13)]
+    assert found["before"] == found["after"] == [27] * 12
