@@ -325,6 +325,9 @@ def attack(
     ],
     plan: PlanOption,
     threshold: Annotated[float, typer.Option(help="Whoever an intruder is surer of than this is exposed.")] = 0.5,
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A larger table of people that a journalist would search.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
@@ -332,7 +335,7 @@ def attack(
     from sfumato.plan import Plan
 
     with _watching() as progress:
-        exposures = attack_path(data, Plan.load(plan), threshold=threshold, progress=progress)
+        exposures = attack_path(data, Plan.load(plan), threshold=threshold, population=population, progress=progress)
     if as_json:
         _print_json({"attacks": [exposure.as_dict() for exposure in exposures]})
         return

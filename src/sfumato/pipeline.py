@@ -26,10 +26,10 @@ from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, value_counts
 from sfumato.data.encoding import check_columns, encode
 from sfumato.data.knowledge import PublicInputs
-from sfumato.data.reading import digest, read_columns, read_table
+from sfumato.data.reading import Source, digest, read_columns, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
-from sfumato.data.schema import Role
+from sfumato.data.schema import Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.data.writing import atomic_folder, read_release, schema_for, write_release
 from sfumato.engines.local import available_threads, use_threads
@@ -160,25 +160,47 @@ def measure_path(
 
 
 def attack_path(
-    path: Path, plan: Plan, *, threshold: float = THRESHOLD, progress: Progress = SILENT
+    path: Path,
+    plan: Plan,
+    *,
+    threshold: float = THRESHOLD,
+    population: Path | None = None,
+    progress: Progress = SILENT,
 ) -> tuple[Exposure, ...]:
-    """Attack a release folder, or a file of any tool, and the plan's source beside it where the plan names one."""
+    """Attack a release folder, or a file of any tool, and the plan's source beside it where the plan names one.
+
+    `population` is a larger table with the same quasi-identifiers, which a journalist would search.
+    """
     release = _read_any(path, plan)
+    crowd = _read_population(population, plan) if population is not None else None
+    original = None
     if plan.source is None:
-        return attack_all(
-            replace(release, public=_known_to_all(plan, path, progress)), threshold=threshold, progress=progress
-        )
-    table, _ = _read_source(plan, progress, Clock())
-    dataset = encode(table, plan.schema)
-    seen = replace(release, public=public_inputs_of(plan, dataset, progress))
-    return _attacked(dataset, seen, progress, threshold)
+        public = _known_to_all(plan, path, progress)
+    else:
+        table, _ = _read_source(plan, progress, Clock())
+        dataset = encode(table, plan.schema)
+        public = public_inputs_of(plan, dataset, progress)
+        original = replace(as_if_published(dataset), public=public)
+    seen = replace(release, public=public)
+    return attack_all(seen, original, threshold=threshold, population=crowd, progress=progress)
 
 
-def _attacked(
-    dataset: Dataset, release: Release, progress: Progress, threshold: float = THRESHOLD
-) -> tuple[Exposure, ...]:
+def _attacked(dataset: Dataset, release: Release, progress: Progress) -> tuple[Exposure, ...]:
     original = replace(as_if_published(dataset), public=release.public)
-    return attack_all(release, original, threshold=threshold, progress=progress)
+    return attack_all(release, original, progress=progress)
+
+
+def _read_population(path: Path, plan: Plan) -> Dataset:
+    """Return the quasi-identifiers of a larger table; what else it holds is left out."""
+    table = read_table(Source(path, missing=plan.schema.missing))
+    wanted = {spec.name: spec for spec in plan.schema if spec.role is Role.QUASI_IDENTIFIER}
+    absent = [name for name in wanted if name not in table.column_names]
+    if absent:
+        raise DataError(
+            f"The population lacks {len(absent)} quasi-identifier(s): {', '.join(map(repr, absent))}.\n"
+            "Give a table with all quasi-identifiers of the plan, in the same spelling."
+        )
+    return encode(table.select(list(wanted)), Schema(columns=wanted, missing=plan.schema.missing))
 
 
 def _read_any(path: Path, plan: Plan) -> Release:

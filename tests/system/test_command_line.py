@@ -137,6 +137,14 @@ def test_attack_shows_original_release_and_guessing(demo):
     assert strict.returncode == 2
     assert "confidence" in strict.stderr
 
+    options = ("attack", demo[0] / "run", "--plan", demo[0] / "plan.toml", "--json", "--population")
+    found = sfumato(*options, demo[0] / "patients.csv")  # the town is no larger than the table
+    (linking,) = [found for found in json.loads(found.stdout)["attacks"] if found["attack"] == "linking"]
+    assert linking["after"]["facts"]["journalist"] <= linking["after"]["worst"]
+    absent = sfumato(*options, demo[0] / "jobs.csv")
+    assert absent.returncode == 2
+    assert "lacks" in absent.stderr
+
 
 def test_report_makes_the_page_again(demo, tmp_path):
     folder, _ = demo

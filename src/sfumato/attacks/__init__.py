@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sfumato.attacks.base import THRESHOLD, Attack, Exposure, Finding, checked_threshold, expose
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
+from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.progress import SILENT, Progress
 
@@ -28,11 +31,17 @@ def attack_all(
     original: Release | None = None,
     *,
     threshold: float = THRESHOLD,
+    population: Dataset | None = None,
     progress: Progress = SILENT,
 ) -> tuple[Exposure, ...]:
-    """Run every attack that applies to a release, on it and on the original where that is at hand."""
+    """Run every attack that applies to a release, on it and on the original where that is at hand.
+
+    `population` is a larger table with the same quasi-identifiers, which a journalist would search.
+    """
     checked_threshold(threshold)
     attacks = [attack for member in ATTACKS.values() for attack in member.suited_to(release, threshold)]
+    if population is not None:
+        attacks = [replace(item, population=population) if isinstance(item, Linking) else item for item in attacks]
     stage = progress.stage("attack", len(attacks))
     found = []
     for attack in attacks:

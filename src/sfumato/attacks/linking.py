@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
+from sfumato.metrics.risk import Risk
 from sfumato.models.classes import classes_of
 
 
@@ -15,7 +17,8 @@ class Linking(Attack):
 
     The prosecutor knows that the person is in the table and picks among the records that show the same: 1 / class size.
     The marketer wants as many hits as possible, and gets the mean of that over people. After El Emam and Dankar (2008).
-    The journalist, who knows only that the person is in a larger population, is measured by `metrics.Risk`.
+    The journalist knows only that the person is in a larger `population`, a table with the same quasi-identifiers, and
+    picks among its people who fit; without a population the journalist is taken to know as much as the prosecutor.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.schema import ColumnSpec, Role, Schema
@@ -27,6 +30,7 @@ class Linking(Attack):
     name: ClassVar[str] = "linking"
 
     threshold: float = THRESHOLD
+    population: Dataset | None = None
 
     def __post_init__(self) -> None:
         checked_threshold(self.threshold)
@@ -56,7 +60,15 @@ class Linking(Attack):
             exposed=int(size[size * self.threshold < 1].sum()),
             worst=1 / int(size.min()) if size.size else 0.0,
             mean=size.size / people if people else None,
-            facts={"unique": int((size == 1).sum()), "classes": int(size.size), **self._columns(table)},
+            facts={
+                "unique": int((size == 1).sum()),
+                "unique_share": int((size == 1).sum()) / people if people else 0.0,
+                "classes": int(size.size),
+                "columns": [column.name for column in table.quasi_identifiers],
+                "prosecutor": 1 / int(size.min()) if size.size else 0.0,
+                "marketer": size.size / people if people else 0.0,
+                "journalist": self._journalist(table),
+            },
         )
 
     def guess(self, table: Release) -> Finding | None:
@@ -65,5 +77,9 @@ class Linking(Attack):
         sure = 1 / people if people else 0.0
         return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)
 
-    def _columns(self, table: Release) -> dict[str, Any]:
-        return {"columns": [column.name for column in table.quasi_identifiers]}
+    def _journalist(self, table: Release) -> float | None:
+        """Return the highest chance of a hit for somebody who searches the population, None without one."""
+        if self.population is None:
+            return None
+        found = Risk(population=self.population).measure(self.population, table)
+        return float(found.facts["journalist"]["max"])

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.attacks import ATTACKS, Linking, attack_all
+from sfumato.data.encoding import encode
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Role, Schema
 from sfumato.errors import PolicyError
@@ -61,3 +62,16 @@ def test_every_attack_names_what_the_intruder_knows():
         for attack in member.suited_to(table, 0.5):
             assert attack.title
             assert attack.intruder.endswith(".")
+
+
+def test_a_journalist_searches_the_population():
+    crowd = encode(
+        pa.table({"age": ["20", "21", "22", "40", "41"], "job": ["cook", "cook", "cook", "nurse", "nurse"]}),
+        Schema({name: SCHEMA.columns[name] for name in ("age", "job")}),
+    )
+    made = release([("[20, 21]", "cook", "flu")] + [("[40, 41]", "nurse", "flu")] * 2)
+
+    found = Linking(population=crowd).on(made)
+
+    assert found.facts["prosecutor"] == 1.0  # one cook in the table
+    assert found.facts["journalist"] == 0.5  # but two in town
