@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from sfumato.api import anonymize as anonymize
     from sfumato.api import attack as attack
     from sfumato.api import audit as audit
+    from sfumato.api import expect as expect
     from sfumato.api import measure as measure
+    from sfumato.api import reconstruct as reconstruct
     from sfumato.api import run as run
     from sfumato.data.hierarchy import Hierarchy as Hierarchy
     from sfumato.models import KAnonymity as KAnonymity
@@ -36,7 +38,9 @@ _HOME = {
     "anonymize": "sfumato.api",
     "attack": "sfumato.api",
     "audit": "sfumato.api",
+    "expect": "sfumato.api",
     "measure": "sfumato.api",
+    "reconstruct": "sfumato.api",
     "run": "sfumato.api",
 }
 __all__ = [*_HOME, "__version__"]

@@ -6,17 +6,22 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato import estimators
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.encoding import encode
 from sfumato.data.frames import like, to_arrow
 from sfumato.data.release import Release
-from sfumato.data.writing import atomic_file
+from sfumato.data.schema import Schema
+from sfumato.data.writing import atomic_file, read_release, schema_for
+from sfumato.errors import DataError
+from sfumato.estimators import BUDGET
+from sfumato.estimators.base import CrossTable, Estimator, Expectation
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
@@ -109,10 +114,56 @@ def run(
 
 
 def audit(data: Any, plan: Plan, *, progress: Progress = SILENT) -> tuple[Verdict, ...]:
-    """Judge any frame, release folder or file by the plan's requirements."""
+    """Judge any frame, the release of a run, a release folder or a file by the plan's requirements."""
     if isinstance(data, str | Path):
         return audit_path(Path(data), plan, progress)
-    return judge(Release.from_table(to_arrow(data), plan.schema), plan.policy, progress)
+    return judge(_seen(data, plan.schema), plan.policy, progress)
+
+
+def _seen(data: Any, schema: Schema | None) -> Release:
+    """Return a frame, or the release of a run with its description, as an outsider sees it."""
+    if isinstance(data, Published):
+        found = schema_for(data.description, schema)
+        return Release.from_table(to_arrow(data.data), found, data.description)
+    if schema is None:
+        raise DataError(
+            "A table was to be reconstructed from a frame, which does not say how it was randomized.\n"
+            "Give the release folder, or the `release` of a run."
+        )
+    return Release.from_table(to_arrow(data), schema)
+
+
+def reconstruct(
+    release: Any,
+    columns: Sequence[str],
+    *,
+    where: Mapping[str, str] | None = None,
+    method: str | Estimator = "auto",
+    budget: float = BUDGET,
+) -> CrossTable:
+    """Return a table of some columns, with standard errors, from a randomized release: its folder, or `run.release`.
+
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> people = pa.table({"job": ["nurse", "cook", "clerk", "nurse"] * 500})
+    >>> plan = sf.Plan.from_dict({
+    ...     "columns": {"job": {"role": "sensitive-quasi-identifier", "domain": ["clerk", "cook", "nurse"]}},
+    ...     "require": [{"model": "sensitive-qid-diversity", "l": {"job": 2}}],
+    ... })
+    >>> answer = sf.reconstruct(sf.anonymize(people, plan, seed=1).release, ["job"])
+    >>> answer.table().column_names
+    ['job', 'count', 'std_error']
+    >>> bool(900 < answer.counts[2] < 1100)
+    True
+    """
+    seen = read_release(Path(release)) if isinstance(release, str | Path) else _seen(release, None)
+    return estimators.reconstruct(seen, columns, where=where, method=method, budget=budget)
+
+
+def expect(release: Any, columns: Sequence[str], *, where: Mapping[str, str] | None = None) -> Expectation:
+    """Return the size of a table and the error to expect of it, before it is reconstructed."""
+    seen = read_release(Path(release)) if isinstance(release, str | Path) else _seen(release, None)
+    return estimators.query(seen, columns, where).expectation()
 
 
 def measure(
@@ -122,7 +173,7 @@ def measure(
     if original is None:
         return measure_path(Path(release), plan, target=target, progress=progress)
     dataset = encode(to_arrow(original), plan.schema)
-    published = Release.from_table(to_arrow(release), plan.schema)
+    published = _seen(release, plan.schema)
     return measure_all(dataset, published, target=target or plan.measure.target, progress=progress)
 
 
@@ -132,6 +183,6 @@ def attack(
     """Return what an intruder gets out of a frame, release folder or file, and out of the original if at hand."""
     if isinstance(data, str | Path):
         return attack_path(Path(data), plan, threshold=threshold, progress=progress)
-    seen = Release.from_table(to_arrow(data), plan.schema)
+    seen = _seen(data, plan.schema)
     before = as_if_published(encode(to_arrow(original), plan.schema)) if original is not None else None
     return attack_all(seen, before, threshold=threshold, progress=progress)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfumato.progress import Progress
 
 INTERRUPTED = 130  # as shells have it
+SHOWN = 30  # rows of a table that fit a screen
 
 app = typer.Typer(
     name="sfumato",
@@ -344,6 +345,71 @@ def attack(
         console.print(str(exposure), markup=False, highlight=False)
     if not exposures:
         console.print("No attack of this version applies to the table.", highlight=False)
+
+
+@app.command()
+def reconstruct(
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="The folder of a randomized release.", show_default=False)
+    ],
+    columns: Annotated[
+        list[str],
+        typer.Option(
+            "--columns", "-c", metavar="A,B", help="Columns of the table; may be repeated.", show_default=False
+        ),
+    ],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="Keep records with this value; may be repeated."),
+    ] = None,
+    method: Annotated[str, typer.Option(metavar="METHOD", help="auto, paper, value-adding, inverse or mle.")] = "auto",
+    budget: Annotated[float, typer.Option(help="Operations that `auto` and `mle` may take.", min=0)] = 2e9,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the table goes, .csv or .parquet.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which error to expect.")] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Compute a table back from a randomized release: counts with standard errors."""
+    from sfumato.data.writing import read_release
+    from sfumato.errors import PolicyError
+    from sfumato.estimators import ESTIMATORS, query
+    from sfumato.models.base import one_of
+
+    if bad := [each for each in where or () if "=" not in each]:
+        raise PolicyError(f"--where was given as {bad[0]!r}.\nWrite --where column=value.")
+    estimator = ESTIMATORS[one_of(method, "--method", ESTIMATORS)]()
+    names = [name.strip() for each in columns for name in each.split(",") if name.strip()]
+    with _watching() as progress:
+        question = query(
+            read_release(release, progress=progress), names, dict(each.split("=", 1) for each in where or ())
+        )
+        expected = question.expectation()
+        style = "red" if expected.outlook == "hopeless" else "yellow" if expected.outlook == "doubtful" else None
+        _stderr().print(str(expected), style=style, markup=False, highlight=False)
+        if dry_run:
+            if as_json:
+                _print_json(expected.as_dict())
+            return
+        answer = question.estimate(estimator, budget)
+    if out is not None:
+        answer.write(out, overwrite=overwrite)
+    rows = answer.table().to_pylist() if out is None else []
+    if as_json:
+        _print_json({**answer.as_dict(), **({"out": str(out)} if out is not None else {"table": rows})})
+        return
+    console = _stdout()
+    console.print(str(answer), markup=False, highlight=False)
+    if out is not None:
+        console.print(f"Table: {out}", markup=False, highlight=False)
+        return
+    shown = Table(*answer.columns, "count", "std_error", box=None, pad_edge=False)
+    for row in sorted(rows, key=lambda row: -row["count"])[:SHOWN]:
+        shown.add_row(*(row[name] for name in answer.columns), f"{row['count']:,.1f}", f"{row['std_error']:,.1f}")
+    console.print(shown, markup=False, highlight=False)
+    if len(rows) > SHOWN:
+        console.print(f"and {len(rows) - SHOWN:,} more; --out FILE writes them all", markup=False, highlight=False)
 
 
 @app.command()

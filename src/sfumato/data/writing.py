@@ -324,6 +324,11 @@ def schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema:
         elif spec.kind is None:
             spec = replace(spec, kind=kind)
         if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER and spec.domain is None and "domain" in about:
+            if not isinstance(about["domain"], list | tuple):
+                raise DataError(
+                    f"The description of the release gives column {name!r} a domain that is no list.\n"
+                    "Write the release again with this version of sfumato."
+                )
             spec = replace(spec, domain=tuple(map(str, about["domain"])))
         columns[name] = spec
     others = schema.missing if schema is not None else DEFAULT_MISSING

@@ -1,0 +1,184 @@
+"""The contract of estimators: the cells of a release in, a table of counts with errors out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import as_arrow
+from sfumato.data.writing import atomic_file
+from sfumato.errors import OutputError
+
+Table: TypeAlias = NDArray[np.float64]  # one axis for each column, in their order
+
+HOPELESS = 1.0  # an expected error of shares that exceeds every distance there can be
+DOUBTFUL = 0.2
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A column of a table, and how it was randomized; a column that was not has eta 1 and p 1."""
+
+    name: str
+    labels: tuple[str, ...]
+    eta: int = 1
+    p: float = 1.0
+
+    @property
+    def d(self) -> int:
+        """How many values it has."""
+        return len(self.labels)
+
+    @property
+    def randomized(self) -> bool:
+        """Whether cells show anything but the true value."""
+        return self.eta > 1 or self.p < 1
+
+    @property
+    def g(self) -> float:
+        """The probability that a cell shows the true value."""
+        return self.p + (1 - self.p) * self.eta / self.d
+
+    @property
+    def h(self) -> float:
+        """The probability that a cell shows another given value."""
+        if self.d == 1:
+            return 1.0
+        return self.p * (self.eta - 1) / (self.d - 1) + (1 - self.p) * self.eta / self.d
+
+    @property
+    def ratio(self) -> float:
+        """How much likelier a set is for a value in it than for one outside, minus one; infinite when p is 1."""
+        return self.p * self.d / (self.eta * (1 - self.p)) if self.p < 1 else math.inf
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is known of a query before it is run."""
+
+    columns: tuple[str, ...]
+    rows: int
+    cells: int
+    l2: float  # root mean square L2 error of the shares, of the unbiased estimate
+
+    @property
+    def outlook(self) -> str:
+        """What an analyst should make of it: good, doubtful or hopeless."""
+        return "hopeless" if self.l2 >= HOPELESS else "doubtful" if self.l2 >= DOUBTFUL else "good"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the expectation as plain data."""
+        l2 = self.l2 if math.isfinite(self.l2) else None
+        shown = {"columns": list(self.columns), "rows": self.rows, "cells": self.cells}
+        return {**shown, "expected_l2": l2, "outlook": self.outlook}
+
+    def __str__(self) -> str:
+        return (
+            f"{' x '.join(self.columns)}: {self.cells:,} cells from {self.rows:,} records; expected L2 error of the "
+            f"shares {self.l2:.3g} ({self.outlook})"
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CrossTable:
+    """Estimated counts of all combinations of values of some columns. Shows itself in a notebook."""
+
+    axes: tuple[Axis, ...]
+    counts: Table
+    std_error: Table
+    method: str
+    iterations: int
+    expected: Expectation
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that span the table."""
+        return tuple(axis.name for axis in self.axes)
+
+    def interval(self, errors: float = 1.96) -> tuple[Table, Table]:
+        """Return lower and upper ends of intervals of so many standard errors; 1.96 covers at least 95 %."""
+        return np.maximum(self.counts - errors * self.std_error, 0), self.counts + errors * self.std_error
+
+    def table(self) -> pa.Table:
+        """Return one row for each combination: its values, `count` and `std_error`."""
+        arrays = []
+        for position, axis in enumerate(self.axes):
+            shape = [1] * len(self.axes)
+            shape[position] = axis.d
+            codes = np.broadcast_to(np.arange(axis.d, dtype=np.int32).reshape(shape), self.counts.shape)
+            indices = as_arrow(np.ascontiguousarray(codes).ravel())
+            arrays.append(pa.DictionaryArray.from_arrays(indices, pa.array(axis.labels, pa.string())))
+        arrays += [as_arrow(self.counts.ravel()), as_arrow(self.std_error.ravel())]
+        return pa.Table.from_arrays(arrays, names=[*self.columns, "count", "std_error"])
+
+    def write(self, path: Path, *, overwrite: bool = False) -> None:
+        """Write the table as CSV or Parquet, by the ending of the name, as a whole or not at all."""
+        if path.suffix not in (".csv", ".parquet"):
+            raise OutputError(f"The table was to be written to {path.name!r}.\nEnd the name in .csv or .parquet.")
+        plain = self.table()
+        for position, name in enumerate(self.columns):
+            plain = plain.set_column(position, name, plain.column(name).cast(pa.string()))
+        with atomic_file(path, overwrite=overwrite) as temporary:
+            if path.suffix == ".csv":
+                pa_csv.write_csv(plain, temporary, pa_csv.WriteOptions(quoting_style="needed"))
+            else:
+                pa_parquet.write_table(plain, temporary)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is known of the estimate, without the table itself."""
+        return {
+            "method": self.method,
+            "iterations": self.iterations,
+            **self.expected.as_dict(),
+            "columns": list(self.columns),
+            "cells": int(self.counts.size),
+            **dict(self.facts),
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{' x '.join(self.columns)}: {self.counts.size:,} cells by {self.method} ({self.iterations} iterations); "
+            f"expected L2 error of the shares {self.expected.l2:.3g}"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = self.table().slice(0, 50).to_pylist()
+        head = "".join(f"<th>{escape(name)}</th>" for name in (*self.columns, "count", "± std. error"))
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{escape(str(row[name]))}</td>" for name in self.columns)
+            + f"<td>{row['count']:,.1f}</td><td>{row['std_error']:,.1f}</td></tr>"
+            for row in rows
+        )
+        return f"<p>{escape(str(self))}</p><table><tr>{head}</tr>{body}</table>"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What an estimator found: counts that are not negative and sum to the records."""
+
+    counts: Table
+    iterations: int = 0
+    # By how much the estimate is drawn to one side, where that is known to matter; None: not at all to speak of.
+    drawn: Table | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Estimator(Protocol):
+    """How counts are found. Members are frozen dataclasses; their fields are options."""
+
+    name: ClassVar[str]
+
+    def estimate(self, records: Any, budget: float) -> Solution:
+        """Return the counts of all combinations of values of the records' columns, within a budget of work."""

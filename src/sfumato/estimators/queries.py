@@ -1,0 +1,194 @@
+"""A question to a release: which columns, of which records; checked, and its error known, before any work is done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedSets
+from sfumato.data.encoding import text_codes
+from sfumato.data.masks import MaskedSets
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.errors import DataError, did_you_mean
+from sfumato.estimators.base import Axis, CrossTable, Estimator, Expectation, Table
+from sfumato.estimators.kronecker import combinations_shown, error_of, expected_l2
+from sfumato.estimators.records import Cells, Records
+
+BUDGET = 2e9  # operations on whole sets, about 20 seconds
+MOST_CELLS = 5_000_000
+MOST_COUNTING = 4e11  # words or combinations
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Columns of a release, and for some of them the one value that is asked about."""
+
+    records: Records
+    kept: dict[int, int]  # axis -> value that a filter on a randomized column keeps
+    asked: tuple[str, ...]
+
+    def expectation(self) -> Expectation:
+        """Return the size of the table and the error to expect, before anything is computed."""
+        axes = self.records.axes
+        return Expectation(
+            columns=self.asked,
+            rows=self.records.n_rows,
+            cells=math.prod(axis.d for axis in axes),
+            l2=expected_l2(axes, self.records.n_rows),
+        )
+
+    def estimate(self, estimator: Estimator, budget: float = BUDGET) -> CrossTable:
+        """Return the table, with standard errors of each count."""
+        self.check_work()
+        axes = self.records.axes
+        solution = estimator.estimate(self.records, budget)
+        error = error_of(solution.counts, axes)
+        if solution.drawn is not None:
+            error = np.sqrt(error**2 + solution.drawn**2)
+        return CrossTable(
+            axes=tuple(axis for position, axis in enumerate(axes) if position not in self.kept),
+            counts=self._sliced(solution.counts),
+            std_error=self._sliced(error),
+            method=estimator.name,
+            iterations=solution.iterations,
+            expected=self.expectation(),
+            facts=solution.facts,
+        )
+
+    def check_work(self) -> None:
+        """Raise when the table is larger than what can be counted in reasonable time."""
+        axes, n = self.records.axes, self.records.n_rows
+        cells = math.prod(axis.d for axis in axes)
+        counting = min(cells * n / 64, n * combinations_shown(axes))
+        if cells > MOST_CELLS or counting > MOST_COUNTING:
+            raise DataError(
+                f"A table of {cells:,} cells from {n:,} records was asked for; the most is {MOST_CELLS:,} cells and "
+                f"{MOST_COUNTING:.0e} operations of counting.\nAsk for fewer columns."
+            )
+
+    def _sliced(self, table: Table) -> Table:
+        return table[tuple(self.kept.get(position, slice(None)) for position in range(table.ndim))]
+
+
+def query(release: Release, columns: Sequence[str], where: Mapping[str, str] | None = None) -> Query:
+    """Return a question about some columns; `where` keeps records with these values.
+
+    A filter on an ordinary column chooses records. Nobody knows which records have a value of a randomized column, so a
+    filter on one is answered from the table that has it as a further column.
+    """
+    where = dict(where or {})
+    names = list(columns)
+    stated = release.description.get("rows", release.n_rows)
+    if stated != release.n_rows:
+        raise DataError(
+            f"The release has {release.n_rows:,} rows, but its release.json speaks of {stated!r}.\n"
+            "It is damaged or incomplete: get it again."
+        )
+    if not names:
+        raise DataError("A table was asked for, but of no columns.\nName at least one.")
+    repeated = sorted({name for name in names if names.count(name) > 1} | set(names) & set(where))
+    if repeated:
+        raise DataError(f"A table was asked for with columns named twice: {', '.join(map(repr, repeated))}.")
+    chosen = np.ones(release.n_rows, dtype=np.bool_)
+    slices: list[tuple[str, str]] = []
+    for name, value in where.items():
+        column = _Column.of(release, name)
+        place = {label: code for code, label in enumerate(column.axis.labels)}.get(value)
+        if place is None:
+            raise DataError(
+                f"Records with {name} = {value!r} were asked for, but {name!r} has no such value."
+                f"{did_you_mean(value, column.axis.labels)}"
+            )
+        if column.axis.randomized:
+            slices.append((name, value))
+        else:
+            assert column.codes is not None
+            chosen &= column.codes == place
+    rows = None if chosen.all() else np.flatnonzero(chosen).astype(np.int32)
+    taken = [_Column.of(release, name) for name in (*names, *(name for name, _ in slices))]
+    kept = {
+        len(names) + position: taken[len(names) + position].axis.labels.index(value)
+        for position, (_, value) in enumerate(slices)
+    }
+    cells = tuple(column.cells(rows) for column in taken)
+    n_rows = release.n_rows if rows is None else rows.size
+    return Query(Records(cells, n_rows), kept, tuple(names))
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """A column of a release, whatever it is."""
+
+    axis: Axis
+    sets: MaskedSets | None = None
+    codes: NDArray[np.int32] | None = None
+
+    @classmethod
+    def of(cls, release: Release, name: str) -> _Column:
+        column = release.columns.get(name)
+        about = release.description.get("columns", {}).get(name, {})
+        if column is None and (release.carried is None or name not in release.carried.column_names):
+            raise DataError(
+                f"Column {name!r} was asked for, but the release does not have it.{did_you_mean(name, release.order)}"
+            )
+        if column is None:
+            assert release.carried is not None
+            marker = str(release.description.get("missing", ""))
+            codes, labels, has_missing = text_codes(release.carried.column(name), (marker,))
+            return cls.of_codes(name, codes, (*labels, marker) if has_missing else tuple(labels))
+        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER:
+            eta, p = _stated(about, name)
+            if isinstance(column, MaskedSets):
+                axis = Axis(name, column.labels, eta, p)
+                if axis.eta == axis.d or axis.p == 0:
+                    raise DataError(
+                        f"Column {name!r} was asked for, but every cell of it shows the same for all values: nothing "
+                        "can be told about it.\nAsk for other columns."
+                    )
+                if (column.size != eta).any():
+                    raise DataError(
+                        f"Column {name!r} does not show eta = {eta} values in every cell, as release.json states.\n"
+                        "The release is damaged: get it again."
+                    )
+                return cls(axis, sets=column)
+        if isinstance(column, CodedSets):
+            raise DataError(
+                f"Column {name!r} was asked for, but it holds sets that were not drawn by randomization.\n"
+                "Ask for columns of single values, or randomized ones."
+            )
+        return cls.of_codes(name, column.codes, column.labels)
+
+    @classmethod
+    def of_codes(cls, name: str, codes: NDArray[np.int32], labels: tuple[str, ...]) -> _Column:
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        rank = np.empty(len(labels), dtype=np.int32)
+        rank[order] = np.arange(len(labels), dtype=np.int32)
+        return cls(Axis(name, tuple(labels[code] for code in order)), codes=rank[codes])
+
+    def cells(self, rows: NDArray[np.int32] | None) -> Cells:
+        if self.sets is not None:
+            return Cells.of_sets(self.axis, self.sets if rows is None else self.sets.take(rows))
+        assert self.codes is not None
+        return Cells.of_values(self.axis, self.codes if rows is None else self.codes[rows])
+
+
+def _stated(about: Mapping[str, Any], name: str) -> tuple[int, float]:
+    """Return eta and p of a column, as release.json states them."""
+    try:
+        eta, p, d = about["eta"], Fraction(str(about["p"])), len(about["domain"])
+        fine = isinstance(eta, int) and 1 <= eta <= d and 0 <= p <= 1
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        fine = False
+    if not fine:
+        raise DataError(
+            f"The release.json does not say how column {name!r} was randomized (domain, eta, p).\n"
+            "Get the whole release folder, as `sfumato anonymize` wrote it."
+        )
+    return int(eta), float(p)
