@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.api import Run as Run
+    from sfumato.api import Sweep as Sweep
     from sfumato.api import anonymize as anonymize
     from sfumato.api import attack as attack
     from sfumato.api import audit as audit
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato.api import measure as measure
     from sfumato.api import reconstruct as reconstruct
     from sfumato.api import run as run
+    from sfumato.api import sweep as sweep
     from sfumato.data.hierarchy import Hierarchy as Hierarchy
     from sfumato.models import KAnonymity as KAnonymity
     from sfumato.models import LDiversity as LDiversity
@@ -34,6 +36,7 @@ _HOME = {
     "LDiversity": "sfumato.models",
     "Plan": "sfumato.plan",
     "Run": "sfumato.api",
+    "Sweep": "sfumato.api",
     "TCloseness": "sfumato.models",
     "anonymize": "sfumato.api",
     "attack": "sfumato.api",
@@ -42,6 +45,7 @@ _HOME = {
     "measure": "sfumato.api",
     "reconstruct": "sfumato.api",
     "run": "sfumato.api",
+    "sweep": "sfumato.api",
 }
 __all__ = [*_HOME, "__version__"]
 

@@ -30,6 +30,8 @@ from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.report.page import render
 from sfumato.report.text import summary
+from sfumato.report.tradeoff import render_sweep, sweep_text
+from sfumato.sweeping import sweep as run_sweep
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,85 @@ def run(
         exposures=outcome.exposures,
         facts=outcome.facts,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What each combination of settings costs. Shows itself in a notebook."""
+
+    facts: Mapping[str, Any]  # everything as plain data, as in sweep.json
+
+    @property
+    def cells(self) -> Sequence[Mapping[str, Any]]:
+        """The combinations: their values, whether they hold or why not, verdicts, measurements, attacks."""
+        return tuple(self.facts["cells"])
+
+    @property
+    def frontier(self) -> Sequence[Mapping[str, Any]]:
+        """The combinations that none beats in both strictness and loss, loosest first."""
+        return tuple(self.cells[place] for place in self.facts["frontier"])
+
+    @property
+    def knee(self) -> Mapping[str, Any] | None:
+        """The combination where the frontier bends, if it does."""
+        place = self.facts["knee"]
+        return None if place is None else self.cells[place]
+
+    def report(self, path: str | Path) -> Path:
+        """Write the page, which opens without network, and return where it is."""
+        with atomic_file(Path(path)) as temporary:
+            temporary.write_text(render_sweep(self.facts), encoding="utf-8")
+        return Path(path)
+
+    def __str__(self) -> str:
+        return sweep_text(self.facts)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(sweep_text(self.facts))}</pre>"
+
+
+def sweep(
+    plan: Plan,
+    vary: Mapping[str, str | Sequence[Any]],
+    *,
+    frame: Any = None,
+    out: str | Path | None = None,
+    loss: str | None = None,
+    jobs: int = 1,
+    seed: int | None = None,
+    overwrite: bool = False,
+    progress: Progress = SILENT,
+) -> Sweep:
+    """Try every combination of some settings of a plan on a frame, or on the plan's source when none is given.
+
+    Values are lists, or text such as "2,5,10" and "0.2..0.5". With `out` the folder that `sfumato sweep` leaves is
+    written, and a sweep that was stopped goes on. More than one of `jobs` start new interpreters: call it from a script
+    with `if __name__ == "__main__":` then.
+
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> people = pa.table({"age": list(range(20, 60)), "job": ["nurse", "cook"] * 20})
+    >>> plan = sf.Plan.from_dict({
+    ...     "columns": {"age": {"role": "quasi-identifier"}, "job": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... })
+    >>> found = sf.sweep(plan, {"k": [2, 4, 50]}, frame=people)
+    >>> [(cell["values"]["k"], cell["holds"]) for cell in found.cells]
+    [(2, True), (4, True), (50, False)]
+    """
+    facts = run_sweep(
+        plan,
+        vary,
+        table=to_arrow(frame) if frame is not None else None,
+        out=Path(out) if out is not None else None,
+        page=render_sweep,
+        loss=loss,
+        jobs=jobs,
+        seed=seed,
+        overwrite=overwrite,
+        progress=progress,
+    )
+    return Sweep(facts)
 
 
 def audit(data: Any, plan: Plan, *, progress: Progress = SILENT) -> tuple[Verdict, ...]:

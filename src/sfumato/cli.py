@@ -413,6 +413,60 @@ def reconstruct(
 
 
 @app.command()
+def sweep(
+    plan: PlanFile,
+    vary: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=VALUES",
+            help="A setting and its values: k=2,5,10 or t=0.2..0.5 or t=0.2..0.5/7. Several of these make a grid. "
+            "Where names meet: l-diversity.l=2,3 or mondrian.strict=true,false.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the measurements go; a stopped sweep there goes on.")
+    ] = Path("sfumato-sweep"),
+    loss: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Measurement to trade against. Default: detail lost (ncp).")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Combinations side by side. Default: all cores.", min=1)] = None,
+    seed: Seed = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Try combinations of settings: what does each cost, and where does strictness get dear? Writes no release."""
+    from sfumato import api
+    from sfumato.engines.local import available_threads
+    from sfumato.plan import Plan
+    from sfumato.sweeping import parse_vary
+
+    loaded, values = Plan.load(plan), parse_vary(vary)
+    try:
+        with _watching() as progress:
+            found = api.sweep(
+                loaded,
+                values,
+                out=out,
+                loss=loss,
+                jobs=jobs or available_threads(),
+                seed=seed,
+                overwrite=overwrite,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        _fail(f"Stopped. What is finished is kept in {out}: the same command goes on.", INTERRUPTED, as_json)
+        return
+    if as_json:
+        _print_json({"out": str(out), **found.facts})
+    else:
+        console = _stdout()
+        console.print(str(found), markup=False, highlight=False)
+        console.print(f"\nTable: {out / 'sweep.csv'}\nPage:  {out / 'sweep.html'}", markup=False, highlight=False)
+    raise typer.Exit(0 if found.facts["holding"] else 1)
+
+
+@app.command()
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
     out: Annotated[

@@ -115,7 +115,7 @@ def run_to_folder(
     """
     clock = Clock()
     with atomic_folder(out, overwrite=overwrite) as folder:  # first of all: a bad folder is known before hours of work
-        table, source = _read_source(plan, progress, clock)
+        table, source = read_source(plan, progress, clock)
         dataset, release, steps = _make_release(table, plan, seed, threads, progress, clock)
         del table
         public, private = folder / "release", folder / "private"
@@ -153,7 +153,7 @@ def measure_path(
     path: Path, plan: Plan, *, target: str | None = None, progress: Progress = SILENT
 ) -> tuple[Measurement, ...]:
     """Measure a release folder, or a file of any tool, against the plan's source."""
-    table, _ = _read_source(plan, progress, Clock())
+    table, _ = read_source(plan, progress, Clock())
     dataset = encode(table, plan.schema)
     release = replace(_read_any(path, plan), public=public_inputs_of(plan, dataset, progress))
     return measure_all(dataset, release, target=target or plan.measure.target, progress=progress)
@@ -177,7 +177,7 @@ def attack_path(
     if plan.source is None:
         public = _known_to_all(plan, path, progress)
     else:
-        table, _ = _read_source(plan, progress, Clock())
+        table, _ = read_source(plan, progress, Clock())
         dataset = encode(table, plan.schema)
         public = public_inputs_of(plan, dataset, progress)
         original = replace(as_if_published(dataset), public=public)
@@ -244,7 +244,7 @@ def _known_to_all(plan: Plan, path: Path, progress: Progress) -> PublicInputs:
                 return PublicInputs(knowledge, np.array(prior) if needs_prior else None, base_rates)
     if plan.source is None and not needs_prior:
         return PublicInputs(knowledge)  # an audit without base rates can refute, and says so
-    table, _ = _read_source(plan, progress, Clock())
+    table, _ = read_source(plan, progress, Clock())
     return public_inputs_of(plan, encode(table, plan.schema), progress)
 
 
@@ -293,7 +293,8 @@ def _refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:
         )
 
 
-def _read_source(plan: Plan, progress: Progress, clock: Clock) -> tuple[pa.Table, dict[str, Any]]:
+def read_source(plan: Plan, progress: Progress, clock: Clock) -> tuple[pa.Table, dict[str, Any]]:
+    """Return the plan's data without identifiers, and what is to be known about the file."""
     if plan.source is None:
         raise PlanError(['it names no data: [source] path = "...".'])
     with clock.time("read"):

@@ -55,7 +55,7 @@ def render(facts: Mapping[str, Any]) -> str:
     True
     """
     verdict = sections.verdict(facts)
-    page = _environment().get_template("page.html")
+    page = environment().get_template("page.html")
     shown = page.render(
         title=f"{verdict['stamp']} · sfumato",
         version=text(mapping(facts.get("versions")).get("sfumato")),
@@ -63,7 +63,12 @@ def render(facts: Mapping[str, Any]) -> str:
         warnings=sections.warnings(facts),
         sections=[_section(name, title, build, facts) for name, (title, build) in PARTS.items()],
     )
-    return shown.translate(_HARMLESS).encode("utf-8", "replace").decode("utf-8")  # a label may hold half a character
+    return harmless(shown)
+
+
+def harmless(page: str) -> str:
+    """Return a page without characters that would turn the text around them about, and that can be written."""
+    return page.translate(_HARMLESS).encode("utf-8", "replace").decode("utf-8")  # a label may hold half a character
 
 
 def _section(name: str, title: str, build: Callable[[Facts], Any], facts: Facts) -> Section:
@@ -74,7 +79,8 @@ def _section(name: str, title: str, build: Callable[[Facts], Any], facts: Facts)
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return where templates come from and how they are filled: everything is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 

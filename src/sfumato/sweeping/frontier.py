@@ -1,0 +1,112 @@
+"""Which combinations are worth a look: the frontier between strictness and loss, and where it bends.
+
+Strictness is what the audits found, from 0 (the loosest combination of the sweep) to 1 (the strictest), averaged over
+the requirements that vary. Counts that must be at least so large (k, l) are compared by their logarithm: twice as many
+means the same anywhere. A combination is on the frontier if none that is at least as strict loses less, and none that
+loses no more is stricter. The knee is the point of the frontier that lies farthest below the straight line between its
+ends: up to it strictness is cheap, beyond it dear.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+CLEAR = 0.02  # how far below the line a knee must lie, both axes from 0 to 1
+
+# What counts as the loss, unless told otherwise: the first that differs between combinations.
+LOSSES = ("ncp", "term-loss", "item-loss", "cell-loss", "suppression", "query-error", "kl-divergence")
+
+
+def strictness(cells: Sequence[Mapping[str, Any]], requirements: Sequence[int]) -> list[float | None]:
+    """Return the strictness of each combination, None for those that do not hold."""
+    known = [place for place, cell in enumerate(cells) if cell["holds"]]
+    parts: list[list[float]] = []
+    for requirement in requirements:
+        reached = [_oriented(cells[place]["verdicts"][requirement]) for place in known]
+        if all(value is not None for value in reached):
+            scaled = _from_0_to_1([value for value in reached if value is not None])
+            parts += [scaled] if scaled is not None else []
+    score: list[float | None] = [None] * len(cells)
+    for position, place in enumerate(known):
+        score[place] = sum(part[position] for part in parts) / len(parts) if parts else 0.0
+    return score
+
+
+def _oriented(verdict: Mapping[str, Any]) -> float | None:
+    """Return what was reached so that more is stricter."""
+    reached = verdict.get("reached")
+    if reached is None:
+        return None
+    if verdict.get("bound") == "at least":
+        return math.log(reached) if reached > 0 else None
+    return -float(reached)
+
+
+def _from_0_to_1(values: Sequence[float]) -> list[float] | None:
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return [(value - low) / (high - low) for value in values] if high > low else None
+
+
+def loss_of(cells: Sequence[Mapping[str, Any]], wanted: str | None = None) -> Mapping[str, Any] | None:
+    """Return the measurement that counts as loss, without its value: the wanted one, or the first that differs."""
+    measured: dict[str, Mapping[str, Any]] = {}
+    values: dict[str, set[float]] = {}
+    for cell in cells:
+        for entry in cell.get("measurements", ()):
+            if entry.get("better") in ("lower", "higher") and entry.get("value") is not None:
+                measured[entry["name"]] = entry
+                values.setdefault(entry["name"], set()).add(entry["value"])
+    if wanted is not None:
+        chosen: str | None = wanted if wanted in measured else None
+    else:
+        order = [*(name for name in LOSSES if name in measured), *(name for name in measured if name not in LOSSES)]
+        chosen = next((name for name in order if len(values[name]) > 1), order[0] if order else None)
+    return {key: value for key, value in measured[chosen].items() if key not in ("value", "before")} if chosen else None
+
+
+def value_of(cell: Mapping[str, Any], name: str) -> float | None:
+    """Return a measurement of a combination by name."""
+    found = (entry["value"] for entry in cell.get("measurements", ()) if entry["name"] == name)
+    return next(found, None)
+
+
+def frontier(score: Sequence[float | None], loss: Sequence[float | None]) -> list[int]:
+    """Return the combinations on the frontier, loosest first; `loss` is so turned that less is better.
+
+    >>> frontier([0, 0.5, 0.5, 1, None], [0.1, 0.2, 0.3, 0.4, None])
+    [0, 1, 3]
+    """
+    points = sorted(
+        (
+            (s, -l, place)
+            for place, (s, l) in enumerate(zip(score, loss, strict=True))
+            if s is not None and l is not None
+        ),
+        reverse=True,
+    )
+    found: list[int] = []
+    best = math.inf
+    for _, less, place in points:  # from the strictest down: only what loses less than all stricter ones stays
+        if -less < best:
+            found.append(place)
+            best = -less
+    return found[::-1]
+
+
+def knee(chosen: Sequence[int], score: Sequence[float | None], loss: Sequence[float | None]) -> int | None:
+    """Return where the frontier bends, or None when it does not.
+
+    >>> knee([0, 1, 2], [0, 0.5, 1], [0.1, 0.15, 0.6]), knee([0, 1, 2], [0, 0.5, 1], [0.1, 0.35, 0.6])
+    (1, None)
+    """
+    if len(chosen) < 3:
+        return None
+    across = _from_0_to_1([score[place] or 0.0 for place in chosen])
+    up = _from_0_to_1([loss[place] or 0.0 for place in chosen])
+    if across is None or up is None:
+        return None
+    below = [x - y for x, y in zip(across, up, strict=True)]  # both run from 0 to 1, so the line is the diagonal
+    deepest = max(range(len(chosen)), key=below.__getitem__)
+    return chosen[deepest] if below[deepest] > CLEAR else None
