@@ -1,4 +1,4 @@
-"""Pages that are made from the code when the documentation is built: the commands, and the architecture."""
+"""Pages that are made from the code when the documentation is built: commands, Python, architecture."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def on_files(files: Any, config: Any) -> Any:
 
     pages = {
         "reference/commands.md": commands(),
+        "reference/python.md": python(),
         "reference/architecture.md": (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"),
     }
     for name, content in pages.items():
@@ -43,6 +44,28 @@ def commands() -> str:
     group: Any = typer.main.get_command(app)
     pages = (line for name in group.commands for line in _page(group, name))
     return "\n".join(["# Commands", "", *_EXIT_CODES, *pages])
+
+
+def python() -> str:
+    """Return the reference of the library: what `import sfumato` offers, then every member of every family."""
+    from sfumato.anonymizers import ANONYMIZERS
+    from sfumato.attacks import ATTACKS
+    from sfumato.metrics import METRICS
+    from sfumato.models import PRIVACY_MODELS
+
+    families: dict[str, dict[str, Any]] = {
+        "Models": PRIVACY_MODELS,
+        "Anonymizers": ANONYMIZERS,
+        "Metrics": METRICS,
+        "Attacks": ATTACKS,
+    }
+    lines = ["# Python", "", "What `import sfumato as sf` offers. Every example runs in the tests.", ""]
+    lines += ["::: sfumato.api", "", "::: sfumato.plan.Plan", ""]
+    for title, members in families.items():
+        lines += [f"## {title}", ""]
+        for member in members.values():
+            lines += [f"::: {member.__module__}.{member.__qualname__}", "    options:", "      members: []", ""]
+    return "\n".join(lines)
 
 
 def _page(group: Any, name: str) -> Iterator[str]:

@@ -13,6 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.anonymizers import ANONYMIZERS
+from sfumato.attacks import ATTACKS
+from sfumato.metrics import METRICS
+from sfumato.models import PRIVACY_MODELS
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -75,11 +80,32 @@ def test_every_page_is_in_the_contents():
         assert page.relative_to(ROOT / "docs").as_posix() in contents
 
 
+def part_of_the_docs(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "reference" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_names_every_member_of_every_family():
+    page = part_of_the_docs("generated").python()
+
+    for family in (PRIVACY_MODELS, ANONYMIZERS, METRICS, ATTACKS):
+        for member in family.values():
+            assert f"::: {member.__module__}.{member.__qualname__}" in page
+
+
+def test_examples_of_docstrings_get_a_fence():
+    pytest.importorskip("griffe", reason="mkdocstrings is not installed: `make docs` installs it")
+    fenced = part_of_the_docs("fenced").fenced
+
+    assert fenced("One.\n\n>>> 1 + 1\n2\n\nTwo.") == "One.\n\n```python\n>>> 1 + 1\n2\n```\n\nTwo."
+    assert fenced(">>> 1\n1") == "```python\n>>> 1\n1\n```"
+    assert fenced("no example") == "no example"
+
+
 def test_the_reference_names_every_command_and_option():
-    spec = importlib.util.spec_from_file_location("generated", ROOT / "docs" / "reference" / "generated.py")
-    generated = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generated)
-    page = generated.commands()
+    page = part_of_the_docs("generated").commands()
 
     for command in ("demo", "init", "explain", "anonymize", "audit", "measure", "attack", "report"):
         assert f"## sfumato {command}" in page
