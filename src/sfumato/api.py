@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from sfumato.estimators.base import CrossTable, Estimator, Expectation
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
-from sfumato.pipeline import attack_path, audit_path, judge, measure_path, run_in_memory, run_to_folder
+from sfumato.pipeline import attack_path, audit_path, judge, known_rates, measure_path, run_in_memory, run_to_folder
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.report.page import render
@@ -198,7 +198,9 @@ def audit(data: Any, plan: Plan, *, progress: Progress = SILENT) -> tuple[Verdic
     """Judge any frame, the release of a run, a release folder or a file by the plan's requirements."""
     if isinstance(data, str | Path):
         return audit_path(Path(data), plan, progress)
-    return judge(_seen(data, plan.schema), plan.policy, progress)
+    release = _seen(data, plan.schema)
+    public = replace(release.public, masked_rates=known_rates(plan, release, progress))
+    return judge(replace(release, public=public), plan.policy, progress)
 
 
 def _seen(data: Any, schema: Schema | None) -> Release:

@@ -23,6 +23,7 @@ from sfumato import __version__
 from sfumato.anonymizers.base import Stage, Workplace, options_of
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
+from sfumato.data.base_rates import BaseRates, read_base_rates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, value_counts
 from sfumato.data.encoding import check_columns, encode
 from sfumato.data.knowledge import PublicInputs
@@ -124,9 +125,9 @@ def run_to_folder(
         with clock.time("write"):
             missing = plan.schema.missing[0] if plan.schema.missing else ""
             write_release(release, public, plan.release.format, missing=missing, progress=progress)
-            known_to_all = release.public
+            everybody_knows = release.public
             del release  # what counts from here on is what was written
-            written = replace(read_release(public, plan.schema), public=known_to_all)
+            written = replace(read_release(public, plan.schema), public=everybody_knows)
         with clock.time("audit"):
             verdicts = judge(written, plan.policy, progress)
         _refuse_unless_all_hold(verdicts)
@@ -146,7 +147,7 @@ def run_to_folder(
 def audit_path(path: Path, plan: Plan, progress: Progress = SILENT) -> tuple[Verdict, ...]:
     """Judge a release folder, or a file of any tool, by the plan's requirements."""
     release = _read_any(path, plan)
-    return judge(replace(release, public=_known_to_all(plan, path, progress)), plan.policy, progress)
+    return judge(replace(release, public=_known_to_all(plan, release, path, progress)), plan.policy, progress)
 
 
 def measure_path(
@@ -175,7 +176,7 @@ def attack_path(
     crowd = _read_population(population, plan) if population is not None else None
     original = None
     if plan.source is None:
-        public = _known_to_all(plan, path, progress)
+        public = _known_to_all(plan, release, path, progress)
     else:
         table, _ = read_source(plan, progress, Clock())
         dataset = encode(table, plan.schema)
@@ -217,35 +218,71 @@ def public_inputs_of(plan: Plan, dataset: Dataset, progress: Progress = SILENT) 
         for column in dataset.with_role(Role.SENSITIVE_QUASI_IDENTIFIER)
         if isinstance(column, CodedColumn)
     }
+    masked = _given_rates(plan)
+    for name in plan.masked_columns:
+        if name not in masked and isinstance(column := dataset.columns.get(name), CodedColumn):
+            masked[name] = BaseRates.of(column)
     if plan.knowledge is None:
-        return PublicInputs(base_rates=base_rates)
+        return PublicInputs(base_rates=base_rates, masked_rates=masked)
     knowledge = plan.knowledge.read(progress)
     judged = plan.policy.of(QSDiversity, QSCloseness)
     if knowledge.weight is not None or not judged:
-        return PublicInputs(knowledge, base_rates=base_rates)
+        return PublicInputs(knowledge, base_rates=base_rates, masked_rates=masked)
     # All of them are about the same columns: the plan sees to that.
     terms = TermColumns.of_dataset(dataset, judged[0].judged_columns)
-    return PublicInputs(knowledge, None if terms.not_sets else estimated_prior(terms.sets, knowledge), base_rates)
+    prior = None if terms.not_sets else estimated_prior(terms.sets, knowledge)
+    return PublicInputs(knowledge, prior, base_rates, masked)
 
 
-def _known_to_all(plan: Plan, path: Path, progress: Progress) -> PublicInputs:
+def _known_to_all(plan: Plan, release: Release, path: Path, progress: Progress = SILENT) -> PublicInputs:
     """Return the public inputs for an audit; what was counted in the original comes from the run, else the source."""
+    masked = known_rates(plan, release, progress)
     knowledge = plan.knowledge.read(progress) if plan.knowledge is not None else None
     needs_prior = knowledge is not None and knowledge.weight is None
     needs_rates = bool(plan.schema.named(Role.SENSITIVE_QUASI_IDENTIFIER))
     if not needs_prior and not needs_rates:
-        return PublicInputs(knowledge)
+        return PublicInputs(knowledge, masked_rates=masked)
     for folder in (path, path.parent):
         if (folder / "private" / "run.json").is_file():
             facts = read_facts(folder)
             prior, base_rates = facts.get("prior"), facts.get("base_rates") or {}
             known = not needs_prior or (prior is not None and knowledge and len(prior) == knowledge.n_labels)
             if known and (base_rates or not needs_rates):
-                return PublicInputs(knowledge, np.array(prior) if needs_prior else None, base_rates)
+                return PublicInputs(knowledge, np.array(prior) if needs_prior else None, base_rates, masked)
     if plan.source is None and not needs_prior:
-        return PublicInputs(knowledge)  # an audit without base rates can refute, and says so
+        return PublicInputs(knowledge, masked_rates=masked)  # an audit without base rates can refute, and says so
     table, _ = read_source(plan, progress, Clock())
-    return public_inputs_of(plan, encode(table, plan.schema), progress)
+    return replace(public_inputs_of(plan, encode(table, plan.schema), progress), masked_rates=masked)
+
+
+def known_rates(plan: Plan, release: Release, progress: Progress = SILENT) -> dict[str, BaseRates]:
+    """Return how common values of masked columns are, for an audit: as given, as published, else from the source."""
+    rates = _published_rates(plan, release) | _given_rates(plan)
+    if plan.source is not None and any(name not in rates for name in plan.masked_columns):
+        table, _ = read_source(plan, progress, Clock())
+        dataset = encode(table, plan.schema)
+        rates = {name: BaseRates.of(dataset.column(name)) for name in plan.masked_columns} | rates
+    return rates
+
+
+def _given_rates(plan: Plan) -> dict[str, BaseRates]:
+    specs = [plan.schema.spec(name) for name in plan.masked_columns]
+    return {
+        spec.name: read_base_rates(spec.base_rates, plan.schema.missing)
+        for spec in specs
+        if spec is not None and spec.base_rates is not None
+    }
+
+
+def _published_rates(plan: Plan, release: Release) -> dict[str, BaseRates]:
+    """Return base rates that release.json shows."""
+    columns = release.description.get("columns", {})
+    rates = {}
+    for name in plan.masked_columns:
+        shown = columns.get(name, {}).get("base_rates") if isinstance(columns, Mapping) else None
+        if isinstance(shown, Mapping):
+            rates[name] = BaseRates(weight=dict(shown["values"]), missing=int(shown["missing"]), counted=True)
+    return rates
 
 
 def read_facts(run: Path) -> dict[str, Any]:
@@ -349,6 +386,11 @@ def _make_release(
         description["test_only"] = True  # whoever guesses the seed repeats every draw
     if plan.publish_prior and public.knowledge is not None and public.belief is not None:
         description["prior"] = dict(zip(public.knowledge.labels, public.belief.tolist(), strict=True))
+    if plan.release.publish_base_rates:
+        columns = {name: dict(column) for name, column in description["columns"].items()}
+        for name, rates in public.masked_rates.items():
+            columns[name]["base_rates"] = {"values": dict(rates.weight), "missing": rates.missing}
+        description["columns"] = columns
     return dataset, replace(release, public=public, description=description), steps
 
 

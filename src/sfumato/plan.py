@@ -23,17 +23,20 @@ from sfumato.data.reading import Source
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema, SensitiveShare
 from sfumato.data.writing import ReleaseFormat
 from sfumato.errors import InputError, PlanError, PolicyError, did_you_mean
-from sfumato.models import PRIVACY_MODELS
+from sfumato.models import PRIVACY_MODELS, AlphaDiversity, MultiDiversity
 from sfumato.models.base import Policy, PrivacyModel
 
 REST = "*"
 FORMATS = ("csv", "parquet")
-COLUMN_KEYS = ("role", "kind", "hierarchy", "separator", "domain", "bins", "sensitive_items", "present", "term")
+COLUMN_KEYS = (
+    "role", "kind", "hierarchy", "separator", "domain", "bins", "sensitive_items", "present", "term", "base_rates",
+)  # fmt: skip
 
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
 NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
 
 # Why a stage comes where it comes; that of the classes depends on what the columns offer.
+MASKING: tuple[type[Any], ...] = (MultiDiversity, AlphaDiversity)
 WHY = {
     Stage.MASKS: "sensitive values are masked within classes of equal quasi-identifiers",
     Stage.TERMS: "terms are removed within groups of equal quasi-identifiers",
@@ -48,6 +51,7 @@ class ReleaseOptions:
 
     format: ReleaseFormat = "csv"
     shuffle: bool = True
+    publish_base_rates: bool = False  # whether release.json shows how common values of masked columns were
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,9 +151,22 @@ class Plan:
     def _with_options(self, name: str) -> Anonymizer:
         return self.options.get(name) or ANONYMIZERS[name]()
 
+    @property
+    def masked_columns(self) -> tuple[str, ...]:
+        """The sensitive columns that may be published as labels, for which base rates are needed."""
+        return tuple(dict.fromkeys(name for model in self.policy.of(*MASKING) for name in model.judged_columns))
+
     def warnings(self) -> tuple[str, ...]:
         """Return what is allowed but deserves a second look."""
         found = []
+        for model in self.policy.of(MultiDiversity):
+            if len(model.judged_columns) == 1:
+                found.append(
+                    f"multi-diversity names one column only, {model.judged_columns[0]!r}: that is alpha-diversity, "
+                    "there is no other secret to know."
+                )
+            elif model.exact_alpha_qi > model.exact_alpha_sa:
+                found.append("multi-diversity has alpha_qi above alpha_sa, which asks for nothing more.")
         judged = {column for model in self.policy for column in model.judged_columns}
         bare = [name for name in self.schema.named(Role.SENSITIVE) if name not in judged]
         if bare:
@@ -349,6 +366,7 @@ class _Parser:
             sensitive_items=sensitive_items,
             present=self._present(table, role, kind, where),
             term=self._text(table, "term", where),
+            base_rates=self._base_rates(table, where),
         )
 
     def _present(
@@ -385,6 +403,10 @@ class _Parser:
             self.problems.append(f"{where} sensitive_items seed must be a whole number.")
             return None
         return SensitiveShare(share=share, seed=seed)
+
+    def _base_rates(self, table: Mapping[str, Any], where: str) -> Path | None:
+        path = self._text(table, "base_rates", where)
+        return None if path in (None, FROM_DATA) else self.base / str(path)
 
     def _requirements(self) -> tuple[list[PrivacyModel], dict[int, str]]:
         given = self.document.get("require", [])
@@ -500,10 +522,11 @@ class _Parser:
 
     def _release(self) -> ReleaseOptions:
         table = self._table("release")
-        self._known_keys(table, ("format", "shuffle"), "[release]")
+        self._known_keys(table, ("format", "shuffle", "publish_base_rates"), "[release]")
         return ReleaseOptions(
             format=cast(ReleaseFormat, self._choice(table, "format", FORMATS, "[release]") or "csv"),
             shuffle=self._flag(table, "shuffle", True, "[release]"),
+            publish_base_rates=self._flag(table, "publish_base_rates", False, "[release]"),
         )
 
     def _measure(self, schema: Schema) -> MeasureOptions:
@@ -550,6 +573,7 @@ class _Parser:
                 "it judges quasi-sensitive columns, which needs public knowledge: [knowledge] path, label, terms."
             )
         self._check_terms(plan)
+        self._check_masks(plan)
         judged = {name for model in plan.policy for name in model.judged_columns}
         for role in NEED_A_REQUIREMENT:
             for name in schema.named(role):
@@ -576,6 +600,25 @@ class _Parser:
                         f"[columns.{name}] is read together with other columns, but nothing says what its terms are. "
                         'Write kind = "set", kind = "category" (one term a cell) or present = "yes" (binary).'
                     )
+
+    def _check_masks(self, plan: Plan) -> None:
+        masked = plan.masked_columns
+        for name in masked:
+            spec = plan.schema.spec(name)
+            if spec is not None and spec.role is Role.SENSITIVE and spec.hierarchy is None:
+                self.problems.append(
+                    f"column {name!r} is to be masked along a hierarchy, but has none. Add one to [columns.{name}]; "
+                    "hierarchy = { flat = true } needs no file, but its only mask is *, which loses the whole value."
+                )
+        for model in plan.policy:
+            both = [name for name in model.judged_columns if name in masked]
+            if both and not isinstance(model, MASKING):
+                self.problems.append(
+                    f"requirement {model.name} judges {_names(both)}, which another requirement masks: it cannot be "
+                    "told what labels mean to it. Ask one of them of the column."
+                )
+        if len({model.reading for model in plan.policy.of(*MASKING)}) > 1:
+            self.problems.append("its requirements on masked columns differ in their reading. Give all the same one.")
 
 
 def _plans_beside(path: Path) -> str:

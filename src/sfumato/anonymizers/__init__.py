@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.local_recoding import LocalRecoding
+from sfumato.anonymizers.masking import Masking
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.partial_suppression import PartialSuppression
 from sfumato.anonymizers.randomization import Randomization
@@ -14,7 +15,7 @@ from sfumato.models.base import PrivacyModel
 # The first that aims at a model is the model's default.
 ANONYMIZERS: dict[str, type[Anonymizer]] = {
     anonymizer.name: anonymizer
-    for anonymizer in (TermSuppression, PartialSuppression, Randomization, LocalRecoding, Mondrian)
+    for anonymizer in (TermSuppression, PartialSuppression, Randomization, LocalRecoding, Mondrian, Masking)
 }
 
 

@@ -176,21 +176,33 @@ def distinct_rows(columns: Sequence[CodedColumn], n_rows: int) -> Cells:
     >>> cells.codes.tolist(), cells.weight.tolist(), cells.cell_of.tolist()
     ([[0, 1], [1, 0]], [2, 1], [0, 1, 0])
     """
-    cell_of = np.zeros(n_rows, dtype=np.int64)
-    n_cells = min(n_rows, 1)
-    for column in columns:
-        cell_of, n_cells = _renumber(cell_of * len(column.labels) + column.codes)
+    return distinct_codes([(column.codes, len(column.labels)) for column in columns], n_rows)
+
+
+def distinct_codes(columns: Sequence[tuple[Codes, int]], n_rows: int) -> Cells:
+    """Do the same for codes with how many values each column has."""
+    dense = max(4 * n_rows, 1 << 20)
+    key, span = np.zeros(n_rows, dtype=np.int64), min(n_rows, 1)
+    for codes, n_values in columns:
+        if span * n_values > dense:
+            key, span = _renumber(key, span, dense)
+        key = key * n_values + codes
+        span *= n_values
+    cell_of, n_cells = _renumber(key, span, dense)
     weight = np.bincount(cell_of, minlength=n_cells)
     some_row = np.zeros(n_cells, dtype=np.int64)
     some_row[cell_of] = np.arange(n_rows)
-    codes = np.empty((n_cells, len(columns)), dtype=np.int32)
-    for position, column in enumerate(columns):
-        codes[:, position] = column.codes[some_row]
-    return Cells(codes=codes, weight=weight, cell_of=cell_of.astype(np.int32))
+    found = np.empty((n_cells, len(columns)), dtype=np.int32)
+    for position, (codes, _) in enumerate(columns):
+        found[:, position] = codes[some_row]
+    return Cells(codes=found, weight=weight, cell_of=cell_of.astype(np.int32))
 
 
-def _renumber(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Number distinct keys 0, 1, ... in ascending order; run after each column, keys stay far below 2**63."""
+def _renumber(keys: NDArray[np.int64], span: int, dense: int) -> tuple[NDArray[np.int64], int]:
+    """Number distinct keys, all below `span`, 0, 1, ... in ascending order."""
+    if span <= dense:
+        rank = np.cumsum(np.bincount(keys, minlength=span) > 0) - 1
+        return rank[keys], int(rank[-1]) + 1 if span else 0
     encoded = as_arrow(keys).dictionary_encode()
     distinct = as_numpy(encoded.dictionary)
     rank = np.empty(distinct.size, dtype=np.int64)

@@ -290,7 +290,7 @@ def _encode_values(
         labels, values = _merge_equal_numbers(codes, labels, spec)
     elif dates:
         kind, spec = Kind.ORDERED, _in_order_of_time(labels, spec)
-    hierarchy = _hierarchy_for(spec, kind, labels)
+    hierarchy = hierarchy_for(spec, kind, labels)
     order = _order_of(kind, labels, values, hierarchy, spec)
     rank = np.empty(len(labels) + 1, dtype=np.int32)  # the last entry is the missing value, which stays last
     rank[order] = np.arange(len(labels), dtype=np.int32)
@@ -400,7 +400,7 @@ def _binned(codes: Codes, labels: list[str], spec: ColumnSpec) -> list[str]:
     return [spec.bins.labels[place] for place in occurring_bins]
 
 
-def _hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy | None:
+def hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy | None:
     """Return the column's hierarchy, its leaves in the order of the column."""
     if spec.hierarchy is None:
         return None

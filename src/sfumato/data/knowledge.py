@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.base_rates import BaseRates
 from sfumato.errors import DataError, PolicyError, did_you_mean
 
 UNLINKED = ("linked", "zero", "forbid")
@@ -144,6 +145,7 @@ class PublicInputs:
     prior: NDArray[np.float64] | None = None  # (labels,) of the knowledge table: what an intruder believed before
     # By column and value: how often it occurs in the original, where a model takes that as known to the intruder.
     base_rates: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    masked_rates: Mapping[str, BaseRates] = field(default_factory=dict)  # by column that may be masked
 
     def __post_init__(self) -> None:
         if self.prior is None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from sfumato.data.bins import Bins
 from sfumato.data.builders import HierarchySource
@@ -70,6 +71,7 @@ class ColumnSpec:
     sensitive_items: tuple[str, ...] | SensitiveShare | None = None
     present: tuple[str, ...] | None = None  # of a binary quasi-sensitive column: the values that say yes
     term: str | None = None  # what a binary column says; its name, if nothing else
+    base_rates: Path | None = None  # table of how common values are; None: as in the data
 
     @property
     def secret(self) -> bool:

@@ -1,8 +1,10 @@
 """What a release must satisfy: one privacy model per file, with its audit."""
 
+from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.base import Policy, PrivacyModel, Verdict
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.l_diversity import LDiversity
+from sfumato.models.multi_diversity import MultiDiversity
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 from sfumato.models.rho_uncertainty import RhoUncertainty
@@ -21,13 +23,17 @@ PRIVACY_MODELS = {
         RhoUncertainty,
         SensitiveQidDiversity,
         SensitiveQidCloseness,
+        AlphaDiversity,
+        MultiDiversity,
     )
 }
 
 __all__ = [
     "PRIVACY_MODELS",
+    "AlphaDiversity",
     "KAnonymity",
     "LDiversity",
+    "MultiDiversity",
     "Policy",
     "PrivacyModel",
     "QSCloseness",

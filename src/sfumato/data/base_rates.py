@@ -1,0 +1,87 @@
+"""Base rates: how common each value of a sensitive column is, as everybody may know it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.data.dataset import CodedColumn
+from sfumato.data.encoding import text_codes
+from sfumato.data.reading import Source, read_table
+from sfumato.errors import DataError
+
+LARGEST = 2**31  # of all weights together: loops compare products of two of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseRates:
+    """Whole numbers in proportion to how common values are; a missing value is a value of its own.
+
+    >>> rates = BaseRates(weight={"flu": 3, "asthma": 1}, missing=1)
+    >>> rates.total, rates.share("flu")
+    (5, Fraction(3, 5))
+    """
+
+    weight: Mapping[str, int]
+    missing: int = 0
+    counted: bool = False  # whether these are the rows of the original, counted
+
+    @property
+    def total(self) -> int:
+        """All weights together."""
+        return sum(self.weight.values()) + self.missing
+
+    def share(self, value: str | None) -> Fraction:
+        """Return how common a value is (None: a missing one), from 0 to 1."""
+        weight = self.missing if value is None else self.weight.get(value, 0)
+        return Fraction(weight, self.total) if self.total else Fraction(0)
+
+    @classmethod
+    def of(cls, column: CodedColumn) -> BaseRates:
+        """Return how common the values of a column are in it."""
+        counts = np.bincount(column.codes, minlength=len(column.labels)).tolist()
+        known = {label: count for code, (label, count) in enumerate(zip(column.labels, counts, strict=True))
+                 if code != column.missing}  # fmt: skip
+        return cls(weight=known, missing=counts[column.missing] if column.missing >= 0 else 0, counted=True)
+
+
+def read_base_rates(path: Path, missing: Sequence[str]) -> BaseRates:
+    r"""Read a table of two columns, value and weight; weights may be counts or shares, with up to nine decimals.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "rates.csv"
+    ...     _ = path.write_text("illness,share\nflu,0.75\nasthma,0.25\n")
+    ...     read_base_rates(path, [""]).share("flu")
+    Fraction(3, 4)
+    """
+    table = read_table(Source(path=path, missing=tuple(missing)))
+    if table.num_columns != 2:
+        raise DataError(
+            f"{path.name} was to hold base rates, but has {table.num_columns} columns.\n"
+            "It needs two: the values, and how common each is (counts or shares)."
+        )
+    codes, labels, has_missing = text_codes(table.column(0), missing)
+    if len(codes) != len(labels) + has_missing:
+        raise DataError(f"{path.name} lists {len(codes) - len(labels):,} value(s) again.\nKeep one line a value.")
+    numbers, names, _ = text_codes(table.column(1), ())
+    try:
+        written = [Fraction(names[code]) for code in numbers.tolist()]
+    except (ValueError, ZeroDivisionError):
+        raise DataError(f"{path.name} has weights that are no numbers.\nGive counts, or shares from 0 to 1.") from None
+    scale = math.lcm(*(weight.denominator for weight in written))
+    weights = [int(weight * scale) for weight in written]
+    if min(weights, default=0) < 0 or not sum(weights):
+        raise DataError(f"{path.name} has a weight below 0, or none above.\nGive counts, or shares from 0 to 1.")
+    if sum(weights) >= LARGEST:
+        divisor = math.gcd(*weights)
+        weights = [weight // divisor for weight in weights]
+    if sum(weights) >= LARGEST:
+        raise DataError(f"{path.name} has weights with too many digits.\nGive counts, or shares with nine decimals.")
+    known = {labels[code]: weight for code, weight in zip(codes.tolist(), weights, strict=True) if code < len(labels)}
+    return BaseRates(weight=known, missing=sum(weights) - sum(known.values()))

@@ -1,0 +1,123 @@
+"""Multi-Diversity: knowing or excluding one sensitive value must not give away another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.models.alpha_diversity import (
+    BEYOND,
+    LIMIT,
+    checked_alpha,
+    checked_flag,
+    checked_k,
+    column_names,
+    named,
+    posterior_verdict,
+    size_verdict,
+)
+from sfumato.models.base import Verdict, one_of, plain_number
+from sfumato.models.posteriors import READINGS, Secrets, judge
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiDiversity:
+    """Each value of each sensitive column stays at most as likely as `alpha_sa` to who knows all the others.
+
+    A sensitive equivalence class of a column is the rows that agree in all quasi-identifiers and in the published labels
+    of the other sensitive columns. In each of them a value is at most as likely as alpha_sa, and in each class of
+    quasi-identifiers at most as likely as `alpha_qi` (alpha_sa unless given; it changes something below alpha_sa only,
+    because a class is a mixture of its sensitive equivalence classes). Any knowledge about the other columns, a value
+    known or excluded, for certain or by chance, weights such classes anew, so it leads to no more than alpha_sa either.
+    Labels, base rates, `k` and missing values are read as in `AlphaDiversity`.
+
+    Source: treating all but one sensitive attribute as quasi-identifiers goes back to Machanavajjhala et al. (2007);
+    alpha requirement: Wong et al. (2006).
+    Limit: whoever can exclude values of the column itself believes more in the others.
+
+    >>> import pyarrow as pa
+    >>> from dataclasses import replace
+    >>> from sfumato.data.base_rates import BaseRates
+    >>> from sfumato.data.builders import Flat
+    >>> from sfumato.data.knowledge import PublicInputs
+    >>> from sfumato.data.schema import ColumnSpec, Schema
+    >>> schema = Schema({
+    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+    ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE, hierarchy=Flat()),
+    ...     "father": ColumnSpec(name="father", role=Role.SENSITIVE, hierarchy=Flat()),
+    ... })
+    >>> table = pa.table({"age": ["*"] * 4, "illness": ["a", "a", "b", "b"], "father": ["x", "x", "y", "y"]})
+    >>> rates = {"illness": BaseRates(weight={"a": 1, "b": 1}), "father": BaseRates(weight={"x": 1, "y": 1})}
+    >>> release = replace(Release.from_table(table, schema), public=PublicInputs(masked_rates=rates))
+    >>> print(MultiDiversity(sensitive=["illness", "father"], alpha_sa=0.5).audit(release))
+    multi-diversity of 'illness', 'father' FAILS: largest chance above a base rate 1, required at most 0.5 (4 of 4 sensitive equivalence classes, 4 rows)
+    """  # noqa: E501
+
+    name: ClassVar[str] = "multi-diversity"
+    judged_role: ClassVar[Role] = Role.SENSITIVE
+
+    sensitive: str | Sequence[str]  # becomes a tuple of names
+    alpha_sa: float | str | Fraction  # above 0, up to 1; becomes an exact fraction
+    alpha_qi: float | str | Fraction | None = None  # the same; alpha_sa when not given
+    k: int | None = None  # becomes ceil(1 / alpha_qi) when not given
+    reading: str = "prior"
+    missing_is_sensitive: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sensitive", column_names(self.sensitive, self.name))
+        object.__setattr__(self, "alpha_sa", checked_alpha(self.alpha_sa, f"alpha_sa of {self.name}"))
+        given = self.alpha_sa if self.alpha_qi is None else self.alpha_qi
+        object.__setattr__(self, "alpha_qi", checked_alpha(given, f"alpha_qi of {self.name}"))
+        object.__setattr__(self, "k", checked_k(self.k, self.exact_alpha_qi, self.name))
+        one_of(self.reading, f"reading of {self.name}", READINGS)
+        checked_flag(self.missing_is_sensitive, f"missing_is_sensitive of {self.name}")
+
+    @property
+    def exact_alpha_sa(self) -> Fraction:
+        """The parameter alpha_sa as it was written."""
+        return Fraction(self.alpha_sa)
+
+    @property
+    def exact_alpha_qi(self) -> Fraction:
+        """The parameter alpha_qi as it was written, alpha_sa when it was not."""
+        return Fraction(self.alpha_sa if self.alpha_qi is None else self.alpha_qi)
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        return (
+            f"Whoever finds a person's class, and knows or excludes whatever they like of the others among "
+            f"{named(self.judged_columns)}, believes in no value of one of them more than "
+            f"{plain_number(self.exact_alpha_sa)}{BEYOND[self.reading]}."
+        )
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return (
+            "Whoever can exclude values of the column itself believes more in those that are left. "
+            f"{LIMIT[self.reading]}"
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """The sensitive columns."""
+        return tuple(self.sensitive)
+
+    def audit(self, release: Release) -> Verdict:
+        """Judge a release by what sensitive values tell about one another."""
+        secrets = Secrets.of(release, self.judged_columns, self)
+        sizes = size_verdict(self, self.k, release)
+        if sizes is not None:
+            return sizes
+        missing = self.missing_is_sensitive
+        whole = judge(secrets, self.exact_alpha_qi, self.reading, knowing_others=False, missing_is_sensitive=missing)
+        if whole.failing:
+            return posterior_verdict(self, whole, self.exact_alpha_qi, "class", {})
+        known = judge(secrets, self.exact_alpha_sa, self.reading, knowing_others=True, missing_is_sensitive=missing)
+        facts = {"highest_chance_in_classes": whole.highest}
+        return posterior_verdict(self, known, self.exact_alpha_sa, "sensitive equivalence class", facts)

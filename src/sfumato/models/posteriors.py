@@ -1,0 +1,329 @@
+"""What somebody believes about sensitive values who finds a person's class, and knows the person's other secrets.
+
+Sensitive values may be published as labels of their hierarchies. What a label tells about the values below it is a
+matter of reading:
+
+| reading | the chance of a value below a label |
+| --- | --- |
+| `prior` | its base rate over those of all values below: the reader knows how common values are |
+| `uniform` | one over the number of values below: the reader knows the hierarchy only |
+| `true` | whatever it may be: all rows with the label, as far as so many rows can have the value |
+
+Everything here starts from released labels, public hierarchies and base rates. It shares no code with the anonymizers,
+so a mistake there shows here. Sizes: n rows, g groups, v labels and s leaves of a column, p pairs of group and leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.base_rates import BaseRates
+from sfumato.data.dataset import TEXT
+from sfumato.data.encoding import hierarchy_for, infer_kind
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import Kind
+from sfumato.errors import DataError
+from sfumato.models.base import PrivacyModel
+from sfumato.models.classes import LARGEST, Integers, checked_codes, classes_of, sensitive_column
+
+READINGS = ("prior", "uniform", "true")
+NEAR = 1e-9
+BATCH = 1 << 22  # pairs of a group and a leaf that are worked on at once
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The values of a sensitive column and the labels above them, as the public knows them.
+
+    Leaves come first among labels; a missing value, where base rates know of one, is the last leaf and lies directly
+    below the root. The leaves below a label are an interval.
+    """
+
+    names: tuple[str | None, ...]  # (v,): None stands for the missing value
+    first: Integers  # (v,)
+    last: Integers  # (v,)
+    rates: BaseRates
+    n_leaves: int
+
+    @property
+    def weight(self) -> list[int]:
+        """The base rate of each leaf, as whole numbers in proportion."""
+        return [
+            self.rates.missing if name is None else self.rates.weight.get(name, 0)
+            for name in self.names[: self.n_leaves]
+        ]
+
+    def shares(self, reading: str) -> tuple[Integers, Integers]:
+        """Return part (s,) and whole (v,): the chance of a leaf below a label is part / whole."""
+        if reading == "prior":
+            part = np.array(self.weight, dtype=np.int64)
+            upto = np.concatenate([[0], np.cumsum(part)])
+            return part, upto[self.last + 1] - upto[self.first]
+        part = np.ones(self.n_leaves, dtype=np.int64)
+        return part, self.last - self.first + 1 if reading == "uniform" else np.ones_like(self.first)
+
+    def bounds(self, alpha: Fraction, reading: str, *, missing_is_sensitive: bool) -> list[Fraction]:
+        """Return how likely each leaf may become: alpha, or its base rate where that is higher already."""
+        if reading == "true":
+            bounds = [alpha] * self.n_leaves
+        elif reading == "uniform":
+            bounds = [max(alpha, Fraction(1, self.n_leaves))] * self.n_leaves
+        else:
+            total = max(sum(self.weight), 1)
+            bounds = [max(alpha, Fraction(weight, total)) for weight in self.weight]
+        if not missing_is_sensitive:
+            bounds = [Fraction(1) if name is None else bound for name, bound in zip(self.names, bounds, strict=False)]
+        return bounds
+
+
+def domain_of(release: Release, column: ReleasedColumn, model: PrivacyModel) -> Domain:
+    """Return what the public knows of a column, or raise when that is not enough to judge it."""
+    asked = f"{model.name} is asked of column {column.name!r}"
+    if column.spec is None or column.spec.hierarchy is None:
+        raise DataError(
+            f"{asked}, which has no hierarchy.\n"
+            "Give it one in the plan; { flat = true } is the simplest, whose only mask is *."
+        )
+    rates = release.public.masked_rates.get(column.name)
+    if rates is None:
+        raise DataError(
+            f"{asked}, but nothing says how common its values are.\n"
+            "Name the source in the plan, or give the column a table: base_rates = FILE."
+        )
+    known = list(rates.weight)
+    kind = column.spec.kind or infer_kind(known, TEXT)
+    hierarchy = hierarchy_for(column.spec, Kind.NUMBER if kind is Kind.NUMBER else Kind.CATEGORY, known)
+    assert hierarchy is not None
+    missing = rates.missing > 0
+    leaves = hierarchy.n_leaves + missing
+    size = len(hierarchy.labels)
+    first, last = [size] * size, [-1] * size
+    for node, above in enumerate(hierarchy.parent):
+        if node < hierarchy.n_leaves:
+            first[node] = last[node] = node
+        if above >= 0:
+            first[above], last[above] = min(first[above], first[node]), max(last[above], last[node])
+    first[-1], last[-1] = 0, leaves - 1
+    at = hierarchy.n_leaves
+    gap = [at] if missing else []
+    return Domain(
+        names=(*hierarchy.labels[:at], *([None] if missing else []), *hierarchy.labels[at:]),
+        first=np.array([*first[:at], *gap, *first[at:]], dtype=np.int64),
+        last=np.array([*last[:at], *gap, *last[at:]], dtype=np.int64),
+        rates=rates,
+        n_leaves=leaves,
+    )
+
+
+def labels_of_rows(column: ReleasedColumn, domain: Domain, n_rows: int) -> NDArray[np.int32]:
+    """Return the label of each row by its number in the domain, or raise when one is not in it."""
+    number_of = {name: number for number, name in enumerate(domain.names)}
+    codes = checked_codes(column, n_rows)
+    numbers = [number_of.get(None if code == column.missing else label, -1) for code, label in enumerate(column.labels)]
+    unknown = np.array(numbers, dtype=np.int64) < 0
+    strange = int(np.bincount(codes, minlength=len(numbers))[unknown].sum()) if unknown.any() else 0
+    if strange:
+        raise DataError(
+            f"Column {column.name!r} has {strange:,} row(s) whose label is neither a value nor a group of its "
+            "hierarchy.\nJudge a release with the hierarchies and base rates that it was made with."
+        )
+    return np.array(numbers, dtype=np.int32)[codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Secrets:
+    """The sensitive columns that a requirement names, as labels."""
+
+    class_of: NDArray[np.int32]  # (n,)
+    columns: tuple[str, ...]
+    domains: tuple[Domain, ...]
+    labels: tuple[NDArray[np.int32], ...]  # for each column (n,)
+
+    @classmethod
+    def of(cls, release: Release, names: Sequence[str], model: PrivacyModel) -> Secrets:
+        """Read them from a release."""
+        columns = [sensitive_column(release, name, model) for name in names]
+        domains = [domain_of(release, column, model) for column in columns]
+        labels = [
+            labels_of_rows(column, domain, release.n_rows) for column, domain in zip(columns, domains, strict=True)
+        ]
+        return cls(classes_of(release).class_of, tuple(names), tuple(domains), tuple(labels))
+
+    def groups(self, i: int, *, knowing_others: bool) -> tuple[NDArray[np.int32], int]:
+        """Return the group of each row, and how many there are: by class, and by labels of the other columns."""
+        keys = self.class_of.astype(np.int64)
+        for j, labels in enumerate(self.labels):
+            if knowing_others and j != i:
+                keys = keys * len(self.domains[j].names) + labels
+                keys = pa.array(keys).dictionary_encode().indices.to_numpy().astype(np.int64)
+        encoded = pa.array(keys).dictionary_encode()
+        return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """How likely leaves are in some groups, and whether each keeps its bound."""
+
+    group: Integers  # (p,)
+    leaf: Integers  # (p,)
+    chance: NDArray[np.float64]  # (p,)
+    kept: NDArray[np.bool_]  # (p,): decided exactly
+
+
+def beliefs(
+    secrets: Secrets, i: int, reading: str, bounds: Sequence[Fraction], *, knowing_others: bool
+) -> Iterator[tuple[Integers, Beliefs]]:
+    """Yield sizes of all groups of a column (g,) with what is believed in some of them, batch by batch."""
+    domain = secrets.domains[i]
+    group_of, n_groups = secrets.groups(i, knowing_others=knowing_others)
+    size = np.bincount(group_of, minlength=n_groups).astype(np.int64)
+    width = len(domain.names)
+    keys = np.sort(group_of.astype(np.int64) * width + secrets.labels[i])
+    first = np.flatnonzero(np.concatenate([[keys.size > 0], keys[1:] != keys[:-1]])) if keys.size else keys
+    count = np.diff(first, append=keys.size).astype(np.int64)
+    group, label = np.divmod(keys[first], width)
+    if reading == "prior" and (domain.shares(reading)[1][label] == 0).any():
+        raise DataError(
+            f"The base rates of column {secrets.columns[i]!r} say that values never occur which its release shows.\n"
+            "Give every value that occurs a weight above 0."
+        )
+    spread = domain.last[label] - domain.first[label] + 1
+    ends = np.cumsum(spread)
+    at = 0
+    while at < group.size:
+        until = max(int(np.searchsorted(ends, (ends[at - 1] if at else 0) + BATCH)), at + 1)
+        until = int(np.searchsorted(group, group[until - 1], side="right"))  # groups stay whole
+        here = slice(at, until)
+        found = _Batch(domain, reading, bounds, group[here], label[here], count[here], size)
+        yield size, found.hidden_bounded(secrets, i) if reading == "true" else found.decided()
+        at = until
+
+
+class _Batch:
+    """Labels of some groups, laid out as pairs of a group and a leaf."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        reading: str,
+        bounds: Sequence[Fraction],
+        group: Integers,
+        label: Integers,
+        count: Integers,
+        size: Integers,
+    ) -> None:
+        self.bounds = bounds
+        self.group, self.label, self.count = group, label, count
+        spread = domain.last[label] - domain.first[label] + 1
+        self.of = np.repeat(np.arange(label.size), spread)  # (z,): which label a part comes from
+        leaf = np.arange(self.of.size) - np.repeat(np.cumsum(spread) - spread, spread) + domain.first[label][self.of]
+        part, whole = domain.shares(reading)
+        self.part, self.whole = part[leaf], whole[label][self.of]
+        keep = self.part > 0
+        self.of, leaf, self.part, self.whole = self.of[keep], leaf[keep], self.part[keep], self.whole[keep]
+        order = np.argsort(group[self.of] * domain.n_leaves + leaf, kind="stable")
+        self.of, leaf, self.part, self.whole = self.of[order], leaf[order], self.part[order], self.whole[order]
+        key = group[self.of] * domain.n_leaves + leaf
+        self.first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        self.pair_group, self.pair_leaf = np.divmod(key[self.first], domain.n_leaves)
+        self.pair_size = size[self.pair_group]
+        self.pair_of = np.cumsum(np.bincount(self.first, minlength=key.size)) - 1  # (z,)
+        self.num = np.array([bound.numerator for bound in bounds], dtype=object)
+        self.den = np.array([bound.denominator for bound in bounds], dtype=object)
+        if max(max(self.num), max(self.den)) * (int(size.max()) + 1) < LARGEST:
+            self.num, self.den = self.num.astype(np.int64), self.den.astype(np.int64)
+
+    def _sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.add.reduceat(values, self.first)
+
+    def decided(self) -> Beliefs:
+        """Return chances, and whether each keeps its bound: in whole numbers, or exact fractions where these differ."""
+        count = self.count[self.of]
+        chance = self._sum(count * (self.part / self.whole)) / self.pair_size
+        num, den = self.num[self.pair_leaf], self.den[self.pair_leaf]
+        # A label whose share is the bound changes nothing; one with share 1 or 0 counts in whole numbers.
+        sure = self.part == self.whole
+        even = ~sure & np.asarray(self.part * den[self.pair_of] == num[self.pair_of] * self.whole, dtype=np.bool_)
+        certain = self._sum(np.where(sure, count, 0))
+        neutral = self._sum(np.where(even, count, 0))
+        fractions = self._sum((~sure & ~even).astype(np.int64))
+        kept = np.asarray(certain * (den - num) <= (self.pair_size - certain - neutral) * num, dtype=np.bool_)
+        bound = np.array([float(bound) for bound in self.bounds])[self.pair_leaf]
+        gap = chance - bound
+        kept = np.where(fractions > 0, gap <= 0, kept)
+        for pair in np.flatnonzero((fractions > 0) & (np.abs(gap) <= NEAR)).tolist():
+            kept[pair] = self._exact(pair) <= self.bounds[self.pair_leaf[pair]]
+        return Beliefs(self.pair_group, self.pair_leaf, chance, kept)
+
+    def _exact(self, pair: int) -> Fraction:
+        last = self.first[pair + 1] if pair + 1 < self.first.size else self.of.size
+        total = sum(
+            (
+                Fraction(int(self.count[self.of[z]]) * int(self.part[z]), int(self.whole[z]))
+                for z in range(self.first[pair], last)
+            ),
+            Fraction(0),
+        )
+        return total / int(self.pair_size[pair])
+
+    def hidden_bounded(self, secrets: Secrets, i: int) -> Beliefs:
+        """Return the highest chance that any original has which fits the release and the base rates."""
+        domain = secrets.domains[i]
+        shown = self.label[self.of] == self.pair_leaf[self.pair_of]
+        count = self.count[self.of]
+        visible = self._sum(np.where(shown, count, 0))
+        masked = self._sum(np.where(shown, 0, count))
+        if domain.rates.counted and domain.rates.total == secrets.labels[i].size:
+            in_all = np.bincount(secrets.labels[i], minlength=len(domain.names))[: domain.n_leaves]
+            hidden = np.array(domain.weight, dtype=np.int64) - in_all
+            if (hidden >= 0).all():
+                masked = np.minimum(masked, hidden[self.pair_leaf])
+        num, den = self.num[self.pair_leaf], self.den[self.pair_leaf]
+        rows = visible + masked
+        kept = np.asarray(rows * den <= self.pair_size * num, dtype=np.bool_)
+        return Beliefs(self.pair_group, self.pair_leaf, rows / self.pair_size, kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """One kind of group of all columns, judged."""
+
+    groups: int
+    failing: int
+    failing_row: NDArray[np.bool_]  # (n,): rows in a group that fails
+    worst: float | None  # the highest chance above the base rate; of those that fail, where some do
+    highest: float  # the highest chance at all
+
+
+def judge(
+    secrets: Secrets, alpha: Fraction, reading: str, *, knowing_others: bool, missing_is_sensitive: bool
+) -> Judged:
+    """Judge what is believed in every group of every column."""
+    groups = failing = 0
+    failing_row = np.zeros(secrets.class_of.size, dtype=np.bool_)
+    worst_kept, worst_failing, highest = 0.0, -1.0, 0.0
+    for i, domain in enumerate(secrets.domains):
+        bounds = domain.bounds(alpha, reading, missing_is_sensitive=missing_is_sensitive)
+        base = np.array([float(bound) if bound > alpha else 0.0 for bound in bounds])
+        fails = np.zeros(0, dtype=np.bool_)
+        for size, found in beliefs(secrets, i, reading, bounds, knowing_others=knowing_others):
+            fails = fails if fails.size else np.zeros(size.size, dtype=np.bool_)
+            fails[found.group[~found.kept]] = True
+            above = found.kept & (found.chance > base[found.leaf] + NEAR)
+            worst_kept = max(worst_kept, float(found.chance[above].max(initial=0.0)))
+            worst_failing = max(worst_failing, float(found.chance[~found.kept].max(initial=-1.0)))
+            highest = max(highest, float(found.chance.max(initial=0.0)))
+        groups += fails.size
+        failing += int(fails.sum())
+        if fails.any():
+            group_of, _ = secrets.groups(i, knowing_others=knowing_others)
+            failing_row |= fails[group_of]
+    worst = None if not groups else worst_failing if failing else worst_kept
+    return Judged(groups, failing, failing_row, worst, highest)
