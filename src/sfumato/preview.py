@@ -102,7 +102,7 @@ def preview(plan: Plan) -> Preview:
                 kind=kind,
                 kind_inferred=spec.kind is None and kind is not None,
                 hierarchy_levels=levels,
-                fate=_fate(spec.role, levels),
+                fate=_fate(spec.role, levels, masked=name in plan.masked_columns),
             )
         )
     if problems:
@@ -115,11 +115,13 @@ def preview(plan: Plan) -> Preview:
     )
 
 
-def _fate(role: Role, levels: int | None) -> str:
+def _fate(role: Role, levels: int | None, *, masked: bool) -> str:
     if role is Role.IDENTIFIER:
         return "dropped"
     if role is Role.QUASI_IDENTIFIER:
         return "generalized to labels of its hierarchy" if levels is not None else "generalized to ranges or value sets"
+    if masked:
+        return "masked by labels of its hierarchy where it would tell too much"
     if role in (Role.SENSITIVE, Role.OTHER):
         return "published as it is"
     return "protected by its requirement"
