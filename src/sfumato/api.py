@@ -22,10 +22,18 @@ from sfumato.data.writing import atomic_file, read_release, schema_for
 from sfumato.errors import DataError
 from sfumato.estimators import BUDGET
 from sfumato.estimators.base import CrossTable, Estimator, Expectation
-from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
-from sfumato.pipeline import attack_path, audit_path, judge, known_rates, measure_path, run_in_memory, run_to_folder
+from sfumato.pipeline import (
+    attack_path,
+    audit_path,
+    judge,
+    known_rates,
+    measure_path,
+    measured,
+    run_in_memory,
+    run_to_folder,
+)
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.report.page import render
@@ -257,7 +265,7 @@ def measure(
         return measure_path(Path(release), plan, target=target, progress=progress)
     dataset = encode(to_arrow(original), plan.schema)
     published = _seen(release, plan.schema)
-    return measure_all(dataset, published, target=target or plan.measure.target, progress=progress)
+    return measured(plan, dataset, published, progress, target=target)
 
 
 def attack(

@@ -10,7 +10,7 @@ import importlib.metadata
 import json
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +35,7 @@ from sfumato.data.terms import TermColumns
 from sfumato.data.writing import atomic_folder, read_release, schema_for, write_release
 from sfumato.engines.local import available_threads, use_threads
 from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
+from sfumato.estimators import CrossTable, reconstruct
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Policy, Verdict, describe
@@ -45,6 +46,7 @@ from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
 RUN_FORMAT = 1
+MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 Page = Callable[[Mapping[str, Any]], str]  # turns the facts of a run into the holder's report
 
 
@@ -94,7 +96,7 @@ def run_in_memory(
         verdicts = judge(seen, plan.policy, progress)
     _refuse_unless_all_hold(verdicts)
     with clock.time("measure"):
-        measurements = measure_all(dataset, release, target=plan.measure.target, progress=progress)
+        measurements = measured(plan, dataset, release, progress)
     with clock.time("attack"):
         exposures = _attacked(dataset, seen, progress)
     return _outcome(plan, dataset, release, steps, verdicts, measurements, exposures, clock, source=None)
@@ -132,7 +134,7 @@ def run_to_folder(
             verdicts = judge(written, plan.policy, progress)
         _refuse_unless_all_hold(verdicts)
         with clock.time("measure"):
-            measurements = measure_all(dataset, written, target=plan.measure.target, progress=progress)
+            measurements = measured(plan, dataset, written, progress)
         with clock.time("attack"):
             exposures = _attacked(dataset, written, progress)
         outcome = _outcome(plan, dataset, written, steps, verdicts, measurements, exposures, clock, source)
@@ -157,7 +159,19 @@ def measure_path(
     table, _ = read_source(plan, progress, Clock())
     dataset = encode(table, plan.schema)
     release = replace(_read_any(path, plan), public=public_inputs_of(plan, dataset, progress))
-    return measure_all(dataset, release, target=target or plan.measure.target, progress=progress)
+    return measured(plan, dataset, release, progress, target=target)
+
+
+def measured(
+    plan: Plan, dataset: Dataset, release: Release, progress: Progress = SILENT, target: str | None = None
+) -> tuple[Measurement, ...]:
+    """Measure a release against the original, as the plan asks; tables are computed back as an analyst would."""
+
+    def estimate(seen: Release, columns: Sequence[str]) -> CrossTable:
+        return reconstruct(seen, columns, budget=MEASURE_BUDGET)
+
+    target, tables = target or plan.measure.target, plan.measure.tables
+    return measure_all(dataset, release, target=target, estimate=estimate, tables=tables, progress=progress)
 
 
 def attack_path(

@@ -59,6 +59,7 @@ class MeasureOptions:
     """What is measured beyond the usual."""
 
     target: str | None = None  # column that a classifier predicts from the quasi-identifiers, before and after
+    tables: tuple[tuple[str, ...], ...] = ()  # columns of cross tables that an analyst would compute; none: random ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -531,13 +532,25 @@ class _Parser:
 
     def _measure(self, schema: Schema) -> MeasureOptions:
         table = self._table("measure")
-        self._known_keys(table, ("target",), "[measure]")
+        self._known_keys(table, ("target", "tables"), "[measure]")
         target = self._text(table, "target", "[measure]")
         if target is not None and schema.spec(target) is None:
             self.problems.append(
                 f"[measure] target {target!r} is not a column of the plan.{did_you_mean(target, schema.columns)}"
             )
-        return MeasureOptions(target=target)
+        tables = table.get("tables", [])
+        named = isinstance(tables, list | tuple) and all(
+            isinstance(each, list | tuple) and each and all(isinstance(name, str) for name in each) for each in tables
+        )
+        if not named:
+            self.problems.append('[measure] tables must be a list of lists of columns: tables = [["age", "job"]].')
+            tables = []
+        for name in sorted({name for each in tables for name in each if schema.spec(name) is None}):
+            self.problems.append(
+                f"[measure] tables names {name!r}, which is not a column of the plan."
+                f"{did_you_mean(name, schema.columns)}"
+            )
+        return MeasureOptions(target=target, tables=tuple(tuple(each) for each in tables))
 
     def _check_together(self, plan: Plan) -> None:
         schema = plan.schema

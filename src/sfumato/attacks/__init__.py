@@ -7,11 +7,14 @@ from dataclasses import replace
 from sfumato.attacks.base import THRESHOLD, Attack, Exposure, Finding, checked_threshold, expose
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
+from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.progress import SILENT, Progress
 
-ATTACKS: dict[str, type[Attack]] = {attack.name: attack for attack in (Linking, KnowledgeLinking)}
+ATTACKS: dict[str, type[Attack]] = {
+    attack.name: attack for attack in (Linking, KnowledgeLinking, SetInference, Intersection, SecondRelease)
+}
 
 __all__ = [
     "ATTACKS",
@@ -19,8 +22,11 @@ __all__ = [
     "Attack",
     "Exposure",
     "Finding",
+    "Intersection",
     "KnowledgeLinking",
     "Linking",
+    "SecondRelease",
+    "SetInference",
     "attack_all",
     "expose",
 ]

@@ -20,6 +20,7 @@ from sfumato.metrics.class_sizes import ClassSizes
 from sfumato.metrics.classification import Classification, default_target
 from sfumato.metrics.column_distributions import ColumnDistributions
 from sfumato.metrics.comparison import Comparison
+from sfumato.metrics.cross_tables import CrossTables, Estimate, randomized_columns
 from sfumato.metrics.discernibility import Discernibility
 from sfumato.metrics.kl_divergence import KlDivergence
 from sfumato.metrics.ncp import Ncp
@@ -44,9 +45,13 @@ METRICS: dict[str, type[Metric]] = {
         KlDivergence,
         ColumnDistributions,
         QueryError,
+        CrossTables,
         Classification,
     )
 }
+
+# These speak of classes of equal quasi-identifiers, and have nothing to say without any.
+_OF_CLASSES = (Ncp, Discernibility, AverageClassSize, ClassSizes, Risk, KlDivergence, QueryError)
 
 __all__ = [
     "METRICS",
@@ -56,6 +61,7 @@ __all__ = [
     "Classification",
     "ColumnDistributions",
     "Comparison",
+    "CrossTables",
     "Discernibility",
     "KlDivergence",
     "Measurement",
@@ -76,13 +82,16 @@ def measure_all(
     target: str | None = None,
     population: Dataset | None = None,
     seed: int = 0,
+    estimate: Estimate | None = None,
+    tables: tuple[tuple[str, ...], ...] = (),
     progress: Progress = SILENT,
 ) -> tuple[Measurement, ...]:
     """Return all measurements of a release, in the order of `METRICS`.
 
     `target` is the column to predict (else the first sensitive one; without one nothing is predicted), `population` the
     table that a journalist would search (see `Risk`), `seed` fixes the random queries and folds. A change of belief is
-    measured when a knowledge table comes with the release.
+    measured when a knowledge table comes with the release, and cross tables (those named in `tables`, else random ones)
+    when columns are randomized and `estimate` says how tables are computed back.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -100,7 +109,9 @@ def measure_all(
     metrics = [
         metric
         for member in METRICS.values()
-        for metric in _applicable(member, comparison, target=target, population=population, seed=seed)
+        for metric in _applicable(
+            member, comparison, target=target, population=population, seed=seed, estimate=estimate, tables=tables
+        )
     ]
     stage = progress.stage("measure", len(metrics))
     found = []
@@ -112,9 +123,18 @@ def measure_all(
 
 
 def _applicable(
-    member: type[Metric], comparison: Comparison, *, target: str | None, population: Dataset | None, seed: int
+    member: type[Metric],
+    comparison: Comparison,
+    *,
+    target: str | None,
+    population: Dataset | None,
+    seed: int,
+    estimate: Estimate | None,
+    tables: tuple[tuple[str, ...], ...],
 ) -> Iterator[Metric]:
     """Yield a metric as it applies to a release: once for each column that it is about, never when there is none."""
+    if member in _OF_CLASSES and not comparison.dataset.quasi_identifiers:
+        return
     if member is Classification:
         if target is not None or default_target(comparison) is not None:
             yield Classification(target=target, seed=seed)
@@ -124,6 +144,9 @@ def _applicable(
     elif member is TermLoss:
         if comparison.terms is not None:
             yield TermLoss()
+    elif member is CrossTables:
+        if estimate is not None and (tables or randomized_columns(comparison.release)):
+            yield CrossTables(estimate=estimate, tables=tables, seed=seed)
     elif member is QueryError:
         yield QueryError(seed=seed)
     elif member is Risk:

@@ -44,7 +44,7 @@ class BeliefChange(Metric):
     >>> from sfumato.data.encoding import encode
     >>> from sfumato.data.knowledge import PublicInputs
     >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
     >>> from sfumato.models.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),

@@ -15,7 +15,7 @@ MOST_REQUIREMENTS = 5
 MOST_COLUMNS = 3
 
 # The measurements that are worth a line, in this order.
-_MAIN = ("ncp", "suppression", "average-class-size", "query-error", "classification", "risk")
+_MAIN = ("ncp", "suppression", "average-class-size", "query-error", "cross-tables", "classification", "risk")
 
 
 def summary(facts: Mapping[str, Any]) -> str:

@@ -85,8 +85,9 @@ def test_all_sections_are_there_and_linked(facts):
 
     ids = {attributes["id"] for _, attributes in found.tags if "id" in attributes}
     links = {attributes["href"][1:] for attributes in found.all("a")}
-    assert {"verdict", *PARTS} <= links <= ids
-    assert [title for title, _ in PARTS.values()] == [
+    here = {name: part for name, part in PARTS.items() if name != "randomized"}  # nothing is randomized here
+    assert {"verdict", *here} <= links <= ids
+    assert [title for title, _ in here.values()] == [
         words for level, words in found.headings if level == 2 and "warning" not in words
     ]
 

@@ -1,0 +1,324 @@
+"""What randomized cells give away: one column by itself, two columns read together, and a second release.
+
+All three work from the release and from base rates that everybody may know: how common each value of a column is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.data.masks import MaskedSets
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.errors import DataError
+
+ROWS = 20_000  # records that are looked at
+COLUMNS = 8  # of which all pairs are looked at
+DRAWS = 10_000  # people that are made up to see what a second release would do
+SURE = 3  # standard errors above which a pair of values counts as possible
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """A randomized column as an intruder sees it. Sizes: n records that are looked at, d values."""
+
+    name: str
+    shown: NDArray[np.bool_]  # (n, d)
+    share: NDArray[np.float64]  # (d,): how common each value is
+    eta: int
+    p: float
+
+    @property
+    def d(self) -> int:
+        """The size of the domain."""
+        return self.share.size
+
+    @property
+    def rho(self) -> float:
+        """How much less likely a set is for a value outside it."""
+        return 1.0 if self.eta == self.d else (1 - self.p) / (1 - self.p + self.p * self.d / self.eta)
+
+    @property
+    def chances(self) -> tuple[float, float]:
+        """The probability that a cell shows the true value, and another given one."""
+        tail = (1 - self.p) * self.eta / self.d
+        return self.p + tail, self.p * (self.eta - 1) / max(self.d - 1, 1) + tail
+
+    @classmethod
+    def of(cls, release: Release, name: str) -> Sets | None:
+        """Return a column of a release; None when it shows single values."""
+        column = release.columns.get(name)
+        about = release.description.get("columns", {}).get(name, {})
+        if not isinstance(column, MaskedSets) or not {"eta", "p"} <= set(about):
+            return None
+        rows = _looked_at(release.n_rows)
+        part = column.take(rows)
+        shown = part.bits(0, rows.size).astype(np.bool_)
+        found = cls(name, shown, np.ones(len(column.labels)), int(about["eta"]), float(about["p"]))
+        known = release.public.base_rates.get(name)
+        if known is not None:
+            share = np.array([known.get(label, 0) for label in column.labels], dtype=np.float64)
+        else:  # estimated: solved for those that have the value
+            own, other = found.chances
+            share = np.maximum((shown.mean(axis=0) - other) / max(own - other, 1e-12), 0)
+        return cls(name, shown, share / max(share.sum(), 1e-300), found.eta, found.p)
+
+    def belief(self, shown: NDArray[np.bool_], prior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is believed of some records afterwards, shape (records, d)."""
+        weight = prior * np.where(shown, 1.0, self.rho)
+        belief: NDArray[np.float64] = weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
+        return belief
+
+
+def _looked_at(n_rows: int) -> NDArray[np.int32]:
+    """Return the rows that are looked at: all, or so many evenly spread ones."""
+    return np.unique(np.linspace(0, max(n_rows - 1, 0), min(n_rows, ROWS)).astype(np.int32))
+
+
+def _finding(confidence: NDArray[np.float64], n_rows: int, threshold: float, **facts: Any) -> Finding:
+    """Return a finding about all records from those that were looked at."""
+    if not confidence.size:
+        return Finding(people=n_rows, exposed=0, worst=0.0, facts=facts)
+    return Finding(
+        people=n_rows,
+        exposed=round(float((confidence > threshold).mean()) * n_rows),
+        worst=float(confidence.max()),
+        mean=float(confidence.mean()),
+        facts={"looked_at": confidence.size, **facts},
+    )
+
+
+def _randomized(release: Release) -> list[str]:
+    return [
+        name
+        for name, column in release.columns.items()
+        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER and isinstance(column, MaskedSets)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetInference(Attack):
+    """Guess a value from the set that a cell shows and from how common each value is (Bayes' rule).
+
+    On the original every value is there to read. Diversity alone does not bound this: closeness does.
+    """
+
+    name: ClassVar[str] = "set-inference"
+
+    column: str
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        checked_threshold(self.threshold)
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return f"Guessing {self.column!r} from its cell"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        return "Knows which record is a person's and how common each value is, and takes the likeliest value of a cell."
+
+    @classmethod
+    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+        """Yield one attack for each randomized column."""
+        for name in _randomized(release):
+            yield cls(column=name, threshold=threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        sets = Sets.of(table, self.column)
+        if sets is None:
+            return Finding(people=table.n_rows, exposed=table.n_rows, worst=1.0, mean=1.0)
+        confidence = np.empty(len(sets.shown))
+        for first in range(0, confidence.size, 1 << 13):
+            part = sets.shown[first : first + (1 << 13)]
+            confidence[first : first + (1 << 13)] = sets.belief(part, sets.share).max(axis=1)
+        return _finding(confidence, table.n_rows, self.threshold, values=sets.d)
+
+    def guess(self, table: Release) -> Finding | None:
+        """Return what somebody would get who always takes the most common value."""
+        known = table.public.base_rates.get(self.column)
+        if not known or not table.n_rows:
+            return None
+        most = max(known.values()) / max(sum(known.values()), 1)
+        return Finding(people=table.n_rows, exposed=table.n_rows if most > self.threshold else 0, worst=most, mean=most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intersection(Attack):
+    """Read two randomized columns together: pairs of values that never occur are struck out.
+
+    Which pairs occur, and how often, the intruder learns from the release itself, as any analyst would. The pair of
+    columns that gives away most is reported.
+    """
+
+    name: ClassVar[str] = "intersection"
+
+    columns: tuple[str, ...]
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        checked_threshold(self.threshold)
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return "Reading two randomized columns together"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        return "Knows which record is a person's, and from the release which pairs of values go together."
+
+    @classmethod
+    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+        """Yield one attack when at least two columns are randomized."""
+        names = _randomized(release)[:COLUMNS]
+        if len(names) > 1:
+            yield cls(columns=tuple(names), threshold=threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        columns = [sets for name in self.columns if (sets := Sets.of(table, name)) is not None]
+        if len(columns) < 2:
+            return Finding(people=table.n_rows, exposed=table.n_rows, worst=1.0, mean=1.0)
+        pairs = []
+        for one, other in combinations(columns, 2):
+            joint = _joint(one, other)
+            for told, by, table_of in ((one, other, joint), (other, one, joint.T)):
+                confidence, alone = _together(told, by, table_of)
+                pairs.append((float(confidence.mean()), told, by, confidence, alone))
+        worst = max(pairs, key=lambda pair: pair[0])
+        _, told, by, confidence, alone = worst
+        return _finding(
+            confidence,
+            table.n_rows,
+            self.threshold,
+            told=told.name,
+            by=by.name,
+            pinned=float((confidence > 0.999).mean()),
+            alone=float((alone > self.threshold).mean()),
+        )
+
+    def guess(self, table: Release) -> Finding | None:
+        """Return nothing: what a guess gets of each column stands with that column."""
+        return None
+
+
+def _joint(one: Sets, other: Sets) -> NDArray[np.float64]:
+    """Return how common each pair of values seems to be, pairs that may be noise left out, shape (d, d')."""
+    n = max(len(one.shown), 1)
+    table = one.shown.astype(np.float32).T @ other.shown.astype(np.float32) / np.float32(n)
+    table = table.astype(np.float64)
+    error = np.ones((1, 1))
+    for position, sets in enumerate((one, other)):
+        own, less = sets.chances
+        gap = max(own - less, 1e-9)
+        total = table.sum(axis=position, keepdims=True)
+        table = (table - less / sets.eta * total) / gap
+        error = error * (less * (1 - less) + (own - less) * 0.5) / gap**2
+    sure = np.sqrt(np.maximum(error, 1e-12) / n) * SURE
+    kept = np.where(table > sure, table, 0.0)
+    kept = kept + 1e-12 * np.outer(one.share, other.share)  # where nothing is sure, the columns count as independent
+    # Rows as common as they are known to be.
+    joint: NDArray[np.float64] = kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300) * one.share[:, None]
+    return joint
+
+
+def _together(told: Sets, by: Sets, joint: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how sure one is of a column's values with the help of another, and without."""
+    together, alone = np.empty(len(told.shown)), np.empty(len(told.shown))
+    for first in range(0, together.size, 1 << 13):
+        part = slice(first, first + (1 << 13))
+        likelihood = np.where(by.shown[part], 1.0, by.rho) @ joint.T  # of the other cell, for each value told
+        likelihood = np.maximum(likelihood, 1e-300)
+        weight = likelihood * np.where(told.shown[part], 1.0, told.rho)
+        total = weight.sum(axis=1)
+        together[part] = np.where(total > 1e-250, weight.max(axis=1) / np.maximum(total, 1e-300), 0.0)
+        alone[part] = told.belief(told.shown[part], told.share).max(axis=1)
+    return together, alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondRelease(Attack):
+    """Intersect two releases of the same people.
+
+    With `other`, a release whose rows stand in the same order, the two are intersected as they are. Without, people are
+    made up from base rates and published twice with the same parameters: what a second release would give away.
+    """
+
+    name: ClassVar[str] = "second-release"
+
+    column: str
+    threshold: float = THRESHOLD
+    other: Release | None = None
+
+    def __post_init__(self) -> None:
+        checked_threshold(self.threshold)
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return f"Publishing {self.column!r} a second time"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        return "Has two releases of the same people, drawn anew each time, and knows which records are a person's."
+
+    @classmethod
+    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+        """Yield one attack for each randomized column."""
+        for name in _randomized(release):
+            yield cls(column=name, threshold=threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        sets = Sets.of(table, self.column)
+        if sets is None:
+            return Finding(people=table.n_rows, exposed=table.n_rows, worst=1.0, mean=1.0)
+        if self.other is not None:
+            again = Sets.of(self.other, self.column)
+            if again is None or self.other.n_rows != table.n_rows or again.d != sets.d:
+                raise DataError(
+                    f"A second release was given for column {self.column!r}, but it is not one of the same people.\n"
+                    "Give a randomized release with the same rows, in the same order."
+                )
+            first, second = sets.shown, again.shown
+        else:
+            rng = np.random.default_rng(0)
+            values = rng.choice(sets.d, DRAWS, p=sets.share)
+            first, second = (_drawn(rng, sets, values) for _ in range(2))
+            again = sets
+        belief = again.belief(second, sets.belief(first, sets.share))
+        return _finding(
+            belief.max(axis=1),
+            table.n_rows,
+            self.threshold,
+            pinned=float((belief.max(axis=1) > 0.999).mean()),
+            made_up=self.other is None,
+        )
+
+    def guess(self, table: Release) -> Finding | None:
+        """Return what one release alone gives away."""
+        return SetInference(column=self.column, threshold=self.threshold).guess(table)
+
+
+def _drawn(rng: np.random.Generator, sets: Sets, values: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return sets for made-up people: the true value first with probability p, then others in random order."""
+    order = rng.random((values.size, sets.d))
+    order[np.arange(values.size), values] -= rng.random(values.size) < sets.p
+    chosen = np.argpartition(order, sets.eta - 1, axis=1)[:, : sets.eta]
+    shown = np.zeros(order.shape, dtype=np.bool_)
+    np.put_along_axis(shown, chosen, True, axis=1)
+    return shown
