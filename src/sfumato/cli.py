@@ -6,19 +6,21 @@ Heavy modules are imported inside the commands, so that `sfumato --help` answers
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from sfumato import __version__
 from sfumato.errors import SfumatoError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from sfumato.progress import Progress
 
 INTERRUPTED = 130  # as shells have it
+TABLE_WIDTH = 80  # columns of a terminal below which tables are set as lists
 SHOWN = 30  # rows of a table that fit a screen
 
 app = typer.Typer(
@@ -57,6 +60,9 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output
 def main() -> None:
     """Run the command line; every error becomes a message and an exit code."""
     as_json = "--json" in sys.argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? for what it cannot
     try:
         code = app(standalone_mode=False)
     except SfumatoError as error:
@@ -84,7 +90,7 @@ def main() -> None:
 
 def _fail(message: str, exit_code: int, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"error": message, "exit_code": exit_code}, ensure_ascii=False))  # noqa: T201
+        _print_json({"error": message, "exit_code": exit_code}, indent=None)
     _stderr().print(f"sfumato: {message}", markup=False, highlight=False, soft_wrap=True, style="red")
     sys.exit(exit_code)
 
@@ -97,8 +103,11 @@ def _stdout() -> Console:
     return Console()
 
 
-def _print_json(content: Mapping[str, Any]) -> None:
-    print(json.dumps(content, indent=1, ensure_ascii=False))  # noqa: T201
+def _print_json(content: Mapping[str, Any], indent: int | None = 1) -> None:
+    unicode = (
+        (sys.stdout.encoding or "").lower().startswith("utf")
+    )  # anything else gets escapes: they read back the same
+    print(json.dumps(content, indent=indent, ensure_ascii=not unicode))  # noqa: T201
 
 
 @contextmanager
@@ -114,6 +123,22 @@ def _watching() -> Iterator[Progress]:
 
     with Bars(console) as bars, when_compiling(tell):
         yield bars
+
+
+def _show_columns(console: Console, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Show columns of the data side by side where there is room, else one below the other: nothing is cut off."""
+    if console.width < TABLE_WIDTH:
+        for name, role, kind, words in rows:
+            about = f"{role}, {kind}" if kind else role
+            console.print(f"{name}: {about}", markup=False, highlight=False)
+            console.print(Padding(Text(words), (0, 0, 0, 4)))
+        return
+    table = Table(box=None, pad_edge=False)
+    for word in head:
+        table.add_column(word, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
 
 
 def _show_verdicts(verdicts: tuple[Verdict, ...]) -> None:
@@ -178,10 +203,8 @@ def init(
         _print_json({"plan": str(out), "guesses": shown, "warnings": list(drafted.warnings)})
         return
     console = _stdout()
-    table = Table("column", "role", "kind", "why (a guess)", box=None, pad_edge=False)
-    for guess in drafted.guesses:
-        table.add_row(*map(escape, (guess.name, guess.role.value, guess.kind.value, guess.reason)))
-    console.print(table)
+    rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
+    _show_columns(console, ("column", "role", "kind", "why (a guess)"), rows)
     for warning in drafted.warnings:
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     console.print(
@@ -205,11 +228,11 @@ def explain(plan: PlanFile, as_json: Json = False) -> None:
     console = _stdout()
     facts = found.as_dict()
     console.print(f"Source: {facts['source'] or 'a frame given in Python'}\n", highlight=False, markup=False)
-    table = Table("column", "role", "kind", "what happens", box=None, pad_edge=False)
+    rows = []
     for column in facts["columns"]:
         kind = f"{column['kind']} (inferred)" if column["kind_inferred"] else column["kind"] or ""
-        table.add_row(column["name"], column["role"], kind, column["fate"])
-    console.print(table)
+        rows.append((column["name"], column["role"], kind, column["fate"]))
+    _show_columns(console, ("column", "role", "kind", "what happens"), rows)
     for number, step in enumerate(facts["steps"], start=1):
         options = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in step["options"].items())
         console.print(f"\nStep {number}: {step['anonymizer']}, because {step['why']}.", highlight=False, markup=False)
@@ -420,7 +443,7 @@ def sweep(
         typer.Option(
             metavar="NAME=VALUES",
             help="A setting and its values: k=2,5,10 or t=0.2..0.5 or t=0.2..0.5/7. Several of these make a grid. "
-            "Where names meet: l-diversity.l=2,3 or mondrian.strict=true,false.",
+            "The full name of a setting is MODEL.NAME or ANONYMIZER.NAME.",
             show_default=False,
         ),
     ],

@@ -121,7 +121,8 @@ def run_to_folder(
         table, source = read_source(plan, progress, clock)
         dataset, release, steps = _make_release(table, plan, seed, threads, progress, clock)
         del table
-        public, private = folder / "release", folder / "private"
+        # Whoever finds this after a power cut shall not take it for a release: it gets that name last of all.
+        public, private = folder / "unaudited", folder / "private"
         public.mkdir()
         private.mkdir(mode=0o700)
         with clock.time("write"):
@@ -143,6 +144,7 @@ def run_to_folder(
         stage = progress.stage("report")
         (private / "report.html").write_text(page(outcome.facts), encoding="utf-8")
         stage.done()
+        public.rename(folder / "release")
     return outcome
 
 

@@ -313,7 +313,7 @@ class _Bytes:
 @contextmanager
 def _opened(path: Path) -> Iterator[_Bytes]:
     try:
-        raw = pa.OSFile(str(path), "rb")
+        raw = pa.OSFile(os.fsencode(path), "rb")
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(path, error) from None
     compression = _COMPRESSIONS.get(path.suffix.lower())
@@ -535,7 +535,7 @@ def _read_parquet(path: Path, drop: Collection[str], stage: Stage, limit: int | 
 def _arrow_batches(path: Path) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch], Callable[[], int]]]:
     """Yield the schema, the batches, and how many bytes were read so far."""
     try:
-        with pa.OSFile(str(path), "rb") as file:
+        with pa.OSFile(os.fsencode(path), "rb") as file:
             is_file = file.read(6) == b"ARROW1"
             file.seek(0)
             if is_file:

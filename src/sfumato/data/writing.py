@@ -10,8 +10,11 @@ text where it is a value. What is missing shows as the marker, by default nothin
 from __future__ import annotations
 
 import errno
+import glob
+import hashlib
 import json
 import os
+import platform
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -351,6 +354,7 @@ def atomic_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
     """
     target = _resolved(target)
     _refuse_what_must_stay(target, overwrite=overwrite)
+    _sweep_up(target)
     temporary = _beside(target, "tmp")
     try:
         temporary.mkdir(mode=0o700)
@@ -375,6 +379,7 @@ def atomic_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
         raise OutputError(f"The output file {target} is a folder.\nName a file.")
     if exists and not overwrite:
         raise OutputError(f"The output file {target} exists already.\nChoose another, or allow to overwrite it.")
+    _sweep_up(target)
     temporary = _beside(target, "tmp")
     try:
         temporary.touch(mode=0o600)
@@ -412,7 +417,35 @@ def _resolved(target: Path) -> Path:
 
 
 def _beside(target: Path, what: str) -> Path:
-    return target.with_name(f".{target.name}.{what}-{secrets.token_hex(6)}")
+    return target.with_name(f".{target.name}.{what}-{_HOST}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+# Work of other machines may lie in a shared folder: nobody here knows whether it still goes on.
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+
+
+def _sweep_up(target: Path) -> None:
+    """Delete what processes of this machine left beside the target when they were killed in the middle of work."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.tmp-{_HOST}-*"):
+        owner = left.name.rpartition(f".tmp-{_HOST}-")[2].partition("-")[0]
+        if owner.isdecimal() and not _runs(int(owner)):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process of this machine still runs; in doubt it does."""
+    if os.name != "posix":
+        return True  # asking there would end it
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _refuse_what_must_stay(target: Path, *, overwrite: bool) -> None:

@@ -116,6 +116,7 @@ def draft(source: Source, folder: Path, progress: Progress = SILENT) -> Draft:
     guesses = [_with_hierarchy(guess, look_of[guess.name], missing) for guess in guesses]
     writer = _Writer(guesses, look_of, rows)
     path = Path(os.path.relpath(source.path.resolve(), folder.resolve())).as_posix()
+    path = os.fsencode(path).decode("utf-8", "replace")  # names that the locale cannot spell come in pieces
     text = writer.text(path, source.separator, tuple(missing) or DEFAULT_MISSING)
     return Draft(text=text, guesses=tuple(guesses), warnings=tuple(writer.warnings))
 

@@ -1,0 +1,112 @@
+"""Killed in the middle, or on a full disk: no half release, and nothing that looks like one."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+
+PLAN = """
+[source]
+path = "people.csv"
+[columns.age]
+role = "quasi-identifier"
+[columns.disease]
+role = "sensitive"
+[[require]]
+model = "k-anonymity"
+k = 3
+"""
+# Runs the command line, but ends itself as kill -9 would, before or after one of its steps.
+DIES = """
+import os, signal, sys
+import sfumato.pipeline as pipeline
+from sfumato.cli import main
+
+when, step = sys.argv[1:3]
+original = getattr(pipeline, step)
+
+def last(*arguments, **options):
+    if when == "after":
+        original(*arguments, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(pipeline, step, last)
+sys.argv[1:] = ["anonymize", "plan.toml", "--out", "out"]
+main()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    chance = random.Random(3)
+    rows = [f"{chance.randint(20, 80)},{chance.choice(['flu', 'cold'])}" for _ in range(4000)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,disease", *rows]) + "\n")
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def anonymize(folder, **options):
+    command = [sys.executable, "-m", "sfumato", "anonymize", "plan.toml", "--out", "out"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir() if path.name not in ("people.csv", "plan.toml"))
+
+
+@pytest.mark.parametrize(
+    ("when", "step"),
+    [
+        ("before", "write_release"),
+        ("after", "write_release"),
+        ("before", "judge"),
+        ("after", "judge"),
+        ("after", "measure_all"),
+    ],
+)
+def test_a_killed_run_leaves_nothing_that_looks_like_a_release_and_the_next_one_sweeps_up(folder, when, step):
+    done = subprocess.run([sys.executable, "-c", DIES, when, step], cwd=folder, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+    assert not (folder / "out").exists()
+    assert not [path for path in folder.rglob("*") if path.name == "release"]
+    assert all(name.startswith(".") for name in left(folder))
+    for path in folder.iterdir():
+        if path.name.startswith("."):
+            assert path.stat().st_mode & 0o077 == 0  # for its owner only
+
+    assert anonymize(folder).returncode == 0
+    assert left(folder) == ["out"]
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["private", "release"]
+
+
+def test_what_a_living_process_works_on_is_left_alone(folder):
+    from sfumato.data.writing import atomic_folder
+
+    with atomic_folder(folder / "out") as under_way:
+        (under_way / "mine").write_text("")
+        with atomic_folder(folder / "out") as other:
+            assert (under_way / "mine").exists()
+            assert other != under_way
+            raise_later = sorted(path.name for path in folder.iterdir())
+        assert len([name for name in raise_later if ".tmp-" in name]) == 2
+        os.rename(folder / "out", folder / "first")  # noqa: PTH104 - make room for the other one
+
+
+@pytest.mark.parametrize("most", [0, 1000, 30_000])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_full_disk_leaves_nothing_and_says_so(folder, most, form):
+    (folder / "plan.toml").write_text(f'{PLAN}[release]\nformat = "{form}"\n')
+
+    # No file may grow beyond this: what a full disk is to whoever writes.
+    done = anonymize(folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+
+    assert done.returncode == 2, (done.returncode, done.stderr)
+    assert "cannot be written" in done.stderr
+    assert left(folder) == []
