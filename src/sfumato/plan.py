@@ -173,7 +173,7 @@ class Plan:
         if bare:
             found.append(
                 f"No requirement judges the sensitive column(s) {_names(bare)}: whoever is linked to a class of equal "
-                "values learns them. Add l-diversity or t-closeness."
+                "values learns them. Add l-diversity, t-closeness or multi-diversity."
             )
         from_data = [
             name
