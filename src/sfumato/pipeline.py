@@ -204,7 +204,7 @@ def attack_path(
 
 def _attacked(dataset: Dataset, release: Release, progress: Progress) -> tuple[Exposure, ...]:
     original = replace(as_if_published(dataset), public=release.public)
-    return attack_all(release, original, progress=progress)
+    return attack_all(release, original, on_demand=False, progress=progress)
 
 
 def _read_population(path: Path, plan: Plan) -> Dataset:

@@ -38,14 +38,17 @@ def attack_all(
     *,
     threshold: float = THRESHOLD,
     population: Dataset | None = None,
+    on_demand: bool = True,
     progress: Progress = SILENT,
 ) -> tuple[Exposure, ...]:
     """Run every attack that applies to a release, on it and on the original where that is at hand.
 
     `population` is a larger table with the same quasi-identifiers, which a journalist would search.
+    Without `on_demand`, attacks that suppose more than a reader of one release has are left out.
     """
     checked_threshold(threshold)
-    attacks = [attack for member in ATTACKS.values() for attack in member.suited_to(release, threshold)]
+    members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
+    attacks = [attack for member in members for attack in member.suited_to(release, threshold)]
     if population is not None:
         attacks = [replace(item, population=population) if isinstance(item, Linking) else item for item in attacks]
     stage = progress.stage("attack", len(attacks))

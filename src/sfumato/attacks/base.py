@@ -80,6 +80,7 @@ class Attack(Protocol):
     """What an intruder does. Members are frozen dataclasses; their fields are what the intruder knows."""
 
     name: ClassVar[str]
+    on_demand: ClassVar[bool] = False  # supposes more than a reader of one release has: for `sfumato attack` only
 
     @property
     def title(self) -> str:

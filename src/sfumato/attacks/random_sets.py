@@ -163,6 +163,7 @@ class Intersection(Attack):
     """
 
     name: ClassVar[str] = "intersection"
+    on_demand: ClassVar[bool] = True
 
     columns: tuple[str, ...]
     threshold: float = THRESHOLD
@@ -258,6 +259,7 @@ class SecondRelease(Attack):
     """
 
     name: ClassVar[str] = "second-release"
+    on_demand: ClassVar[bool] = True
 
     column: str
     threshold: float = THRESHOLD
