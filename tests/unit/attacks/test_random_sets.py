@@ -81,7 +81,8 @@ def dependent():
 
 def test_columns_that_depend_on_one_another_are_intersected(dependent):
     table, plan, run = dependent
-    exposures = {exposure.title: exposure for exposure in run.exposures}
+    found = sf.attack(run.release, plan, original=table)
+    exposures = {exposure.title: exposure for exposure in found}
     together = exposures["Reading two randomized columns together"]
     assert {together.after.facts["told"], together.after.facts["by"]} == {"one", "two"}
     # Both cells have a second member that fits the other cell with probability 1/5.
@@ -90,7 +91,10 @@ def test_columns_that_depend_on_one_another_are_intersected(dependent):
     assert alone.mean == pytest.approx(0.5, abs=0.05)
     assert exposures["Guessing 'one' from its cell"].before.worst == 1
     assert json.dumps(run.facts["attacks"])
-    assert len(sf.attack(run.release, plan, original=table)) == len(run.exposures)
+    on_demand = {"intersection", "second-release"}  # they suppose more than a reader of one release has
+    assert [exposure.attack for exposure in found if exposure.attack not in on_demand] == [
+        exposure.attack for exposure in run.exposures
+    ]
 
 
 def test_one_column_alone_is_not_read_together():
