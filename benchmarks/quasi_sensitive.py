@@ -1,63 +1,45 @@
-"""Quasi-sensitive terms: the exact search against the published ones, on the same groups in the same process.
+"""Quasi-sensitive terms: the papers' experiments, with the exact search against the published ones.
 
-    python benchmarks/quasi_sensitive.py [--quick] [--million] [--seconds 10] [--threads 2] [--out FOLDER]
+    python benchmarks/quasi_sensitive.py [--quick] [--out FOLDER] [--data FOLDER] [--seconds 10] [--groups 10]
+                                         [--million] [--threads 2] [--only WORD]
 
-Prints the acceptance rows of the specification, then the settings of the papers' Figures 6 to 12 as tables; with --out
-every table is also written as a csv file. Times are CPU seconds. Groups of whole tables are cut from made-up
-quasi-identifiers; figures use groups of k records in order, as a stand-in for generalization.
+The settings of Figures 6 to 12 of the technical report of Shi and Xiong (2010), then what they did not measure: groups
+proven optimal, whole tables, skewed priors, real knowledge tables. All searches run in one process on the same groups.
+With --out every table is also a csv file and every figure a plot. Quasi-identifiers are those of Adult when --data
+names a folder with adult/adult_arx.csv.gz, else made up; real knowledge tables are taken from its folder medical.
+Times are CPU seconds unless they are called elapsed.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import resource
-import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from figures import Figures
+from quasi_sensitive_tables import (
+    cuts_of_2006,
+    default_people,
+    privacy_and_loss,
+    query_errors,
+    real_tables,
+    whole_tables,
+)
 from sfumato.data.knowledge import Knowledge
 from sfumato.generators import knowledge_table, term_records
 from sfumato.kernels import term_suppression as kernels
 from sfumato.kernels.term_suppression_compared import solve_published
+from sfumato.models.qs_closeness import QSCloseness
+from sfumato.models.qs_diversity import QSDiversity
 
-
-@dataclass
-class Report:
-    """Prints rows as they come and keeps them for files."""
-
-    out: Path | None
-    title: str = ""
-    rows: list[list[str]] = field(default_factory=list)
-
-    def section(self, title: str, *columns: str) -> None:
-        self._write()
-        self.title, self.rows = title, [list(columns)]
-        print(f"\n## {title}\n")
-        self._show(list(columns))
-
-    def row(self, *cells: Any) -> None:
-        shown = [f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in cells]
-        self.rows.append(shown)
-        self._show(shown)
-
-    def _show(self, cells: list[str]) -> None:
-        print(" ".join(f"{cell:>12}" if i else f"{cell:38}" for i, cell in enumerate(cells)), flush=True)
-
-    def _write(self) -> None:
-        if self.out and len(self.rows) > 1:
-            self.out.mkdir(parents=True, exist_ok=True)
-            name = "".join(letter if letter.isalnum() else "-" for letter in self.title.split(":")[0].lower())
-            with (self.out / f"{name}.csv").open("w", newline="") as file:
-                csv.writer(file).writerows(self.rows)
-
-    def close(self) -> None:
-        self._write()
+T4, CL30 = {"t": 0.4}, {"c": Fraction(1), "l": 30}
+SEARCHES = ("exact", "adaptive", "dfs")
 
 
 @dataclass
@@ -66,12 +48,10 @@ class Case:
 
     records: kernels.Records
     prior: np.ndarray
-    seconds: float  # of preparation
 
     @classmethod
     def make(cls, knowledge: Knowledge, rows: int, unlinked: str = "linked", **options: Any) -> Case:
         drawn = term_records(knowledge, rows, **options)
-        begin = time.process_time()
         records = kernels.code_records(
             drawn.start,
             drawn.items,
@@ -81,68 +61,70 @@ class Case:
             len(knowledge.terms),
             len(knowledge.labels),
         )
-        prior = kernels.estimate_prior(records, unlinked)
-        return cls(records, prior, time.process_time() - begin)
+        return cls(records, kernels.estimate_prior(records, unlinked))
 
-    def solve(self, order: Any, start: Any, threads: int = 1, **required: Any) -> tuple[kernels.Found, float, float]:
-        """Return the answers, CPU seconds and elapsed seconds."""
+    def solve(self, order: Any, start: Any, search: str = "exact", seconds: float = 10, **required: Any) -> Answer:
+        """Solve groups with one of the searches; `seconds` bounds a published one in each group."""
         requirement = kernels.make_requirement(self.prior, "linked", **required)
-        begin, clock = time.process_time(), time.perf_counter()
-        found = kernels.solve_all(self.records, order, start, self.prior, requirement, threads=threads)
-        return found, time.process_time() - begin, time.perf_counter() - clock
-
-    def published(self, order: Any, start: Any, seconds: float, adaptive: bool, **required: Any) -> tuple[Any, float]:
-        requirement = kernels.make_requirement(self.prior, "linked", **required)
-        done = [0]
-
-        def advance(groups: int) -> None:
-            done[0] += groups
-            if sys.stderr.isatty():
-                print(f"\r{done[0]} of {start.size - 1} groups", end="\r", file=sys.stderr, flush=True)
-
         begin = time.process_time()
-        found = solve_published(
-            self.records, order, start, self.prior, requirement, adaptive=adaptive, seconds=seconds, advance=advance
-        )
-        return found, time.process_time() - begin
+        if search == "exact":
+            found = kernels.solve_all(self.records, order, start, self.prior, requirement)
+        else:
+            adaptive = search == "adaptive"
+            found = solve_published(
+                self.records, order, start, self.prior, requirement, adaptive=adaptive, seconds=seconds
+            )
+        return Answer(found, time.process_time() - begin)
+
+
+@dataclass
+class Answer:
+    """What a search found for some groups."""
+
+    found: kernels.Found
+    seconds: float
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The cost T of each group; a search that found nothing safe would have to remove everything."""
+        cost = np.where(self.found.status == kernels.UNREACHABLE, self.found.total, self.found.cost)
+        return np.asarray(cost / self.found.total)
+
+    @property
+    def macro(self) -> float:
+        return float(self.shares.mean())
+
+    @property
+    def micro(self) -> float:
+        return float(self.found.cost.sum() / self.found.total.sum())
+
+    @property
+    def bound(self) -> float:
+        return float(self.found.bound.sum() / self.found.total.sum())
+
+    @property
+    def proven(self) -> float:
+        return float(self.found.proven.mean())
 
 
 def groups_of(size: int, count: int) -> tuple[Any, Any]:
+    """Return groups of so many records in order."""
     return np.arange(size * count), np.arange(0, size * count + 1, size)
-
-
-def mondrian_like(rows: int, k: int, seed: int = 5) -> tuple[Any, Any]:
-    """Return groups of k to 2k - 1 records: made-up quasi-identifiers halved while both halves have k records."""
-    order = np.random.default_rng(seed).permutation(rows)
-    sizes = [rows]
-    while max(sizes) >= 2 * k:
-        sizes = [part for size in sizes for part in ([size // 2, size - size // 2] if size >= 2 * k else [size])]
-    return order, np.concatenate([[0], np.cumsum(sizes)])
-
-
-def micro(found: kernels.Found) -> float:
-    return float(found.cost.sum() / found.total.sum())
-
-
-def macro(found: kernels.Found) -> float:
-    return float((found.cost / found.total).mean())
-
-
-T4, CL30 = {"t": 0.4}, {"c": Fraction(1), "l": 30}
 
 
 def warm_up(case: Case) -> None:
     """Compile and load everything outside the timings."""
     order, start = groups_of(5, 4)
     for required in (T4, CL30, {"t": 0.05}):
-        case.solve(order, start, **required)
-        case.published(order, start, 0.01, True, **required)
+        for search in SEARCHES:
+            case.solve(order, start, search, 0.01, **required)
 
 
-def default_groups(report: Report, case: Case, correlated: Case, seconds: float, count: int, compared: int) -> None:
-    report.section(
-        "Default groups: d = 5, n = 9", "requirement", "T exact", "accepted", "proven", "ms/group", "T adaptive",
-        "T dfs", "T ratio", "accepted", "worse", "time ratio",
+def default_groups(figures: Figures, case: Case, correlated: Case, seconds: float, count: int, compared: int) -> None:
+    """The acceptance numbers: every group proven, never worse than the published search, far cheaper and faster."""
+    table = figures.table(
+        "Default groups, 5 records of 9 terms", "requirement", "T exact", "at most", "proven", "ms/group",
+        "T adaptive", "T dfs", "T ratio", "at most ", "groups worse", "times faster",
     )  # fmt: skip
     rows = (
         ("(1,30)", case, CL30, 0.262, 1.0),
@@ -151,134 +133,137 @@ def default_groups(report: Report, case: Case, correlated: Case, seconds: float,
         ("(1,30) correlated", correlated, CL30, None, 0.85),
         ("t=.4 correlated", correlated, T4, None, None),
     )
-    for name, source, required, most, ratio in rows:
-        order, start = groups_of(5, count)
-        found, cpu, _ = source.solve(order, start, **required)
-        part, part_start = groups_of(5, compared)
-        adaptive, adaptive_cpu = source.published(part, part_start, seconds, True, **required)
-        dfs, _ = source.published(part, part_start, seconds, False, **required)
-        unsolved = adaptive.status == kernels.UNREACHABLE
-        ours = found.cost[:compared]
-        theirs = np.where(unsolved, adaptive.total, adaptive.cost)
-        own, other = float((ours / adaptive.total).mean()), float((theirs / adaptive.total).mean())
-        faster = (adaptive_cpu / compared) / (cpu / count)
-        report.row(
-            name, macro(found), f"<= {most}" if most else "", float(found.proven.mean()), 1e3 * cpu / count,
-            other, macro(dfs), own / other, f"<= {ratio:.2f}" if ratio else "", int((ours > theirs).sum()),
-            f"1/{faster:,.0f}",
+    for name, source, required, most, ratio in figures.watch(rows, "default groups"):
+        exact = source.solve(*groups_of(5, count), **required)
+        adaptive, dfs = (source.solve(*groups_of(5, compared), search, seconds, **required) for search in SEARCHES[1:])
+        ours = exact.shares[:compared]
+        table.row(
+            name, exact.macro, most, exact.proven, 1e3 * exact.seconds / count, adaptive.macro, dfs.macro,
+            float(ours.mean()) / adaptive.macro, ratio, int((ours > adaptive.shares + 1e-12).sum()),
+            round((adaptive.seconds / compared) / (exact.seconds / count)),
         )  # fmt: skip
 
 
-def whole_tables(report: Report, table: Knowledge, correlated: Knowledge, sizes: list[int], threads: int) -> None:
-    report.section(
-        "Whole tables: groups of k to 2k - 1", "table", "k", "mean d", "requirement", "CPU s", "elapsed", "T micro",
-        "T macro", "bound", "proven", "unreachable",
-    )  # fmt: skip
-    for rows in sizes:
-        for name, knowledge in (("independent", table), ("correlated", correlated)):
-            if rows > 100_000 and name == "correlated":
-                continue
-            case = Case.make(knowledge, rows)
-            for k in (2, 5, 10) if rows < 100_000 else (5,):
-                order, start = mondrian_like(rows, k)
-                for shown, required in (("(1,30)", CL30), ("t=.4", T4)):
-                    found, cpu, clock = case.solve(order, start, threads, **required)
-                    report.row(
-                        f"{rows:,} {name}", k, rows / (start.size - 1), shown, cpu, clock, micro(found), macro(found),
-                        float(found.bound.sum() / found.total.sum()), float(found.proven.mean()),
-                        int((found.status == kernels.UNREACHABLE).sum()),
-                    )  # fmt: skip
-            report.row(f"{rows:,} {name}: coding and prior", "", "", "", case.seconds)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"\nPeak memory so far: {peak:.2f} GB")
+def sweeps(figures: Figures, knowledge: Knowledge, case: Case, seconds: float, count: int, quick: bool) -> None:
+    """Figures 6 and 7: the mean cost of each search over one parameter."""
+    some = slice(None, None, 2) if quick else slice(None)
+    lengths = (5, 7, 9, 11)[some]
+    by_terms = {n: Case.make(knowledge, 3000, terms=n) for n in lengths}
+    sizes, cs, ls = (1, 2, 3, 5, 7, 9)[some], ("1/2", "1", "2", "4")[some], (10, 20, 30, 40, 60)[some]
+    points: dict[str, list[tuple[float, Case, int, dict[str, Any]]]] = {}
+    for figure, of, required in (("Figure 6", "(1,30)", CL30), ("Figure 7", "t=.4", T4)):
+        points[f"{figure}a {of}: n, terms of a record"] = [(n, by_terms[n], 5, required) for n in lengths]
+        points[f"{figure}b {of}: d, records of a group"] = [(d, case, d, required) for d in sizes]
+    points["Figure 6c l=30: c"] = [(float(Fraction(c)), case, 5, {"c": Fraction(c), "l": 30}) for c in cs]
+    points["Figure 6d c=1: l"] = [(l, case, 5, {"c": Fraction(1), "l": l}) for l in ls]
+    points["Figure 7c closeness: t"] = [(t, case, 5, {"t": t}) for t in (0.1, 0.2, 0.3, 0.4, 0.5)[some]]
+    for title in sorted(points):
+        x = title.split(": ")[1].split(",")[0]
+        table = figures.table(title, x, "search", "T", "to exact", "ms/group", "unsolved")
+        for value, source, d, required in figures.watch(points[title], x):
+            answers = {name: source.solve(*groups_of(d, count), name, seconds, **required) for name in SEARCHES}
+            for name, answer in answers.items():
+                ratio = answer.macro / answers["exact"].macro if answers["exact"].macro else None
+                unsolved = int((answer.found.status == kernels.UNREACHABLE).sum())
+                table.row(value, name, answer.macro, ratio, 1e3 * answer.seconds / count, unsolved)
+        table.plot(x=x, y="T", by="search")
 
 
-def skewed(report: Report, table: Knowledge, quick: bool) -> None:
-    report.section(
-        "Skewed prior: Zipf, 3,000 rows", "prior, k", "t", "CPU s", "T micro", "bound", "proven", "unreachable"
-    )
-    for exponent in (1.0,) if quick else (1.0, 1.5):
-        case = Case.make(table, 3000, zipf=exponent)
-        for k in (5, 10):
-            order, start = mondrian_like(3000, k)
-            for t in (0.4, 0.3, 0.2) if quick else (0.4, 0.3, 0.2, 0.15):
-                found, cpu, _ = case.solve(order, start, t=t)
-                report.row(
-                    f"Zipf {exponent}, k={k}", t, cpu, micro(found), float(found.bound.sum() / found.total.sum()),
-                    float(found.proven.mean()), int((found.status == kernels.UNREACHABLE).sum()),
-                )  # fmt: skip
-
-
-def figures(report: Report, table: Knowledge, case: Case, seconds: float, count: int) -> None:
-    """Sweeps of the papers' figures: mean cost of each search over some groups."""
-
-    def sweep(title: str, points: list[tuple[str, Case, int, dict[str, Any]]]) -> None:
-        report.section(title, "setting", "T exact", "T adaptive", "T dfs", "ms exact")
-        for name, source, d, required in points:
-            order, start = groups_of(d, count)
-            found, cpu, _ = source.solve(order, start, **required)
-            row: list[Any] = [name, macro(found)]
-            for adaptive in (True, False):
-                other, _ = source.published(order, start, seconds, adaptive, **required)
-                unsolved = other.status == kernels.UNREACHABLE
-                row.append(float((np.where(unsolved, other.total, other.cost) / other.total).mean()))
-            report.row(*row, 1e3 * cpu / count)
-
-    sweep(
-        "Figure 6: cost against c", [(f"c={c}", case, 5, {"c": Fraction(c), "l": 30}) for c in ("1/2", "1", "2", "4")]
-    )
-    sweep("Figure 7: cost against l", [(f"l={l}", case, 5, {"c": Fraction(1), "l": l}) for l in (10, 20, 30, 40, 60)])
-    sweep("Figure 8: cost against t", [(f"t={t}", case, 5, {"t": t}) for t in (0.1, 0.2, 0.3, 0.4, 0.5)])
-    both = (("(1,30)", CL30), ("t=.4", T4))
-    sweep("Figure 9: cost against d", [(f"{n}, d={d}", case, d, r) for n, r in both for d in (1, 2, 3, 5, 7, 9)])
-    by_terms = {n: Case.make(table, 3000, terms=n) for n in (5, 7, 9, 11)}
-    sweep("Figure 10: cost against n", [(f"{s}, n={n}", by_terms[n], 5, r) for s, r in both for n in by_terms])
-
-    report.section("Figure 11: cost against time of adaptive", "seconds", "T adaptive (1,30)", "T adaptive t=.4")
-    order, start = groups_of(5, count)
-    for limit in (0.01, 0.1, *((1.0,) if seconds > 0.1 else ()), *((seconds,) if seconds > 1 else ())):
-        shown = []
-        for required in (CL30, T4):
-            found, _ = case.published(order, start, limit, True, **required)
-            unsolved = found.status == kernels.UNREACHABLE
-            shown.append(float((np.where(unsolved, found.total, found.cost) / found.total).mean()))
-        report.row(limit, *shown)
-
-    report.section("Figure 12: privacy and cost against k", "requirement, k", "T micro", "mean d", "max d", "changed")
-    for name, required in both:
-        for k in (1, 2, 5, 10, 20):
-            order, start = mondrian_like(3000, k)
-            found, _, _ = case.solve(order, start, **required)
-            distance, size = np.sqrt(found.distance), np.diff(start)
-            report.row(
-                f"{name}, k={k}", micro(found), float((distance * size).sum() / size.sum()), float(distance.max()),
-                float((found.cost > 0).mean()),
-            )  # fmt: skip
+def cost_over_time(figures: Figures, case: Case, seconds: float, count: int) -> None:
+    """Figure 8: the cost that each search has reached after some time; the exact one ends by itself."""
+    table = figures.table("Figure 8: cost over time", "seconds", "search", "T")
+    limits = [limit for limit in (0.001, 0.01, 0.1, 1.0, 10.0, 100.0) if limit <= 10 * seconds]
+    for name, required in (("(1,30)", CL30), ("t=.4", T4)):
+        exact = case.solve(*groups_of(5, count), **required)
+        for limit in figures.watch(limits, name):
+            for search in SEARCHES[1:]:
+                answer = case.solve(*groups_of(5, count), search, limit, **required)
+                table.row(limit, f"{search}, {name}", answer.macro)
+        for limit in (exact.seconds / count, limits[-1]):
+            table.row(limit, f"exact, {name}", exact.macro)
+    table.plot(x="seconds", y="T", by="search", log="x")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer groups and shorter published searches")
+    parser.add_argument("--quick", action="store_true", help="fewer groups, settings and seconds")
     parser.add_argument("--million", action="store_true", help="also 1,000,000 rows")
     parser.add_argument("--seconds", type=float, default=10.0, help="of a published search in one group")
+    parser.add_argument("--groups", type=int, default=10, help="of each setting of Figures 6 to 8")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="folder for tables and plots")
+    parser.add_argument("--data", type=Path, help="folder with adult/ and medical/")
+    parser.add_argument("--only", default="", help="parts whose name has this word: " + ", ".join(PARTS))
     options = parser.parse_args()
-    seconds = 0.2 if options.quick else options.seconds
-    report = Report(options.out)
+    if options.quick:
+        options.seconds, options.groups = 0.02, 3
     begin = time.perf_counter()
-    table, correlated = knowledge_table(), knowledge_table(correlated=True)
-    case, other = Case.make(table, 3000), Case.make(correlated, 3000)
+    knowledge = knowledge_table()
+    case = Case.make(knowledge, 3000)
     warm_up(case)
     print(f"Set up and compiled in {time.perf_counter() - begin:.1f} s", flush=True)
-    default_groups(report, case, other, seconds, 100, 5 if options.quick else 20)
-    sizes = [3000, 30_162, *([1_000_000] if options.million else [])]
-    whole_tables(report, table, correlated, sizes[:1] if options.quick else sizes, options.threads)
-    skewed(report, table, options.quick)
-    figures(report, table, case, 0.05 if options.quick else min(seconds, 1.0), 3)
-    report.close()
-    print(f"\nDone in {time.perf_counter() - begin:.0f} s")
+    for name, part in PARTS.items():
+        if options.only in name:
+            part(Figures(options.out), knowledge, case, options)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\nDone in {time.perf_counter() - begin:.0f} s, {peak:.2f} GB at most")
 
+
+def _default_groups(figures: Figures, knowledge: Knowledge, case: Case, options: Any) -> None:
+    correlated = Case.make(knowledge_table(correlated=True), 3000)
+    default_groups(figures, case, correlated, options.seconds, 100, 5 if options.quick else 2 * options.groups)
+
+
+def _figures_9_to_11(figures: Figures, knowledge: Knowledge, case: Case, options: Any) -> None:
+    people = default_people(3000, options.data, options.threads)
+    ls, cs, ts = (10, 30, 60), (0.5, 1, 2, 4), (0.2, 0.3, 0.4, 0.5)
+    if options.quick:
+        ls, cs, ts = (10, 60), (1, 4), (0.2, 0.4)
+    by_l = {float(l): QSDiversity(column="terms", c=1, l=l) for l in ls}
+    by_c = {float(c): QSDiversity(column="terms", c=c, l=60) for c in cs}
+    by_t = {t * t: QSCloseness(column="terms", t=t) for t in ts}
+    privacy_and_loss(figures, people, "Figure 9: privacy and loss over l", "l", by_l)
+    privacy_and_loss(figures, people, "Figure 10: privacy and loss over c", "c", by_c)
+    privacy_and_loss(figures, people, "Figure 11: privacy and loss over t squared", "t squared", by_t)
+
+
+def _whole_tables(figures: Figures, knowledge: Knowledge, case: Case, options: Any) -> None:
+    correlated = knowledge_table(correlated=True)
+    sizes = {"3,000 independent": (knowledge, 3000), "3,000 correlated": (correlated, 3000)}
+    if not options.quick:
+        sizes |= {"30,162 independent": (knowledge, 30_162), "30,162 correlated": (correlated, 30_162)}
+    if options.million:
+        sizes["1,000,000 independent"] = (knowledge, 1_000_000)
+    whole_tables(figures, sizes, options.data, options.threads)
+
+
+def _real_tables(figures: Figures, knowledge: Knowledge, case: Case, options: Any) -> None:
+    if options.data is None:
+        print("\nReal knowledge tables are left out: --data names their folder.")
+        return
+    real_tables(figures, options.data, options.threads, quick=options.quick)
+
+
+PARTS = {
+    "groups": _default_groups,
+    "figures 6 and 7": lambda figures, knowledge, case, options: sweeps(
+        figures, knowledge, case, options.seconds, options.groups, options.quick
+    ),
+    "figure 8": lambda figures, knowledge, case, options: cost_over_time(
+        figures, case, min(options.seconds, 10), min(options.groups, 6)
+    ),
+    "figures 9 to 11": _figures_9_to_11,
+    "figure 12": lambda figures, knowledge, case, options: query_errors(
+        figures,
+        default_people(3000, options.data, options.threads),
+        *((200, (1, 2, 5, 10)) if options.quick else (10_000, (1, 2, 5, 10, 20))),
+    ),
+    "tables": _whole_tables,
+    "cuts of 2006": lambda figures, knowledge, case, options: cuts_of_2006(
+        figures, options.data, options.threads, options.quick
+    ),
+    "real": _real_tables,
+}
 
 if __name__ == "__main__":
     main()
