@@ -34,7 +34,7 @@ def demo(tmp_path_factory):
 @pytest.fixture
 def example(tmp_path, demo):
     """A copy of the demonstration's input that a test may spoil."""
-    for name in ("patients.csv", "plan.toml", "jobs.csv", "diseases.csv"):
+    for name in ("patients.csv", "plan.toml", "jobs.csv", "diseases.csv", "symptoms.csv"):
         shutil.copy(demo[0] / name, tmp_path / name)
     return tmp_path
 
@@ -55,7 +55,9 @@ def test_the_release_holds_what_was_promised_counted_by_hand(demo):
 
     assert len(rows) == 800
     assert "name" not in rows[0]
-    classes = Counter(tuple(value for name, value in row.items() if name != "disease") for row in rows)
+    classes = Counter(
+        tuple(value for name, value in row.items() if name not in ("disease", "symptoms")) for row in rows
+    )
     assert min(classes.values()) >= 5
 
 
@@ -67,7 +69,12 @@ def test_the_public_description_holds_no_secret(demo):
     assert described["format"] == 1
     assert described["rows"] == 800
     assert described["columns"]["disease"]["role"] == "sensitive"
-    assert {model["model"] for model in described["models"]} == {"k-anonymity", "l-diversity", "t-closeness"}
+    assert {model["model"] for model in described["models"]} == {
+        "k-anonymity",
+        "l-diversity",
+        "t-closeness",
+        "qs-closeness",
+    }
     assert "HIV" not in text
     assert "seed" not in text
 
@@ -161,10 +168,10 @@ def test_explain_says_what_will_be_done_and_why(demo):
     done = sfumato("explain", folder / "plan.toml")
 
     assert done.returncode == 0, done.stderr
-    assert "local-recoding, because every quasi-identifier has a hierarchy" in done.stdout
+    assert "mondrian, because terms are removed afterwards" in done.stdout
     assert "does not stop" in done.stdout
     facts = json.loads(sfumato("explain", folder / "plan.toml", "--json").stdout)
-    assert facts["steps"][0]["anonymizer"] == "local-recoding"
+    assert [step["anonymizer"] for step in facts["steps"]] == ["mondrian", "term-suppression"]
 
 
 def test_init_drafts_a_plan_that_runs(example):

@@ -25,16 +25,33 @@ DISEASES = {
     "Infectious": ("Influenza", "Hepatitis B", "HIV"),
     "Mental health": ("Depression", "Anxiety disorder"),
 }
+# What everybody can look up: the symptoms that go with a disease.
+SYMPTOMS = {
+    "Asthma": ("cough", "wheezing", "short breath", "tight chest"),
+    "Bronchitis": ("cough", "phlegm", "fatigue", "short breath", "fever"),
+    "Pneumonia": ("cough", "phlegm", "fever", "chills", "short breath", "chest pain"),
+    "High blood pressure": ("headache", "dizziness", "nosebleed", "fatigue"),
+    "Heart failure": ("short breath", "swollen legs", "fatigue", "palpitations", "cough"),
+    "Angina": ("chest pain", "short breath", "sweating", "fatigue"),
+    "Diabetes": ("thirst", "weight loss", "fatigue", "blurred vision", "frequent urination"),
+    "Thyroid disorder": ("weight loss", "palpitations", "sweating", "fatigue", "trembling"),
+    "Gout": ("joint pain", "swollen joints", "fever"),
+    "Influenza": ("fever", "chills", "cough", "headache", "muscle pain", "fatigue"),
+    "Hepatitis B": ("fatigue", "dark urine", "nausea", "joint pain", "fever"),
+    "HIV": ("fever", "rash", "weight loss", "night sweats", "fatigue", "swollen glands"),
+    "Depression": ("fatigue", "sleeplessness", "weight loss", "low mood"),
+    "Anxiety disorder": ("palpitations", "trembling", "sleeplessness", "sweating", "dizziness"),
+}
 _PREVALENCE = (9, 8, 5, 14, 3, 3, 9, 6, 3, 12, 1, 1, 12, 9)
 
 
 def patients(rows: int = 5_000, seed: int = 7) -> pa.Table:
-    """Return a table of made-up patients: name, age, sex, zip, job, admission, disease.
+    """Return a table of made-up patients: name, age, sex, zip, job, admission, symptoms, disease.
 
-    Ages, jobs and diseases depend on one another as they do in real life, and a few cells are missing.
+    Ages, jobs, diseases and symptoms depend on one another as they do in real life, and a few cells are missing.
 
     >>> patients(3).column_names
-    ['name', 'age', 'sex', 'zip', 'job', 'admission', 'disease']
+    ['name', 'age', 'sex', 'zip', 'job', 'admission', 'symptoms', 'disease']
     """
     rng = np.random.default_rng(seed)
     age = np.clip(rng.gamma(7.0, 7.2, rows), 18, 95).astype(np.int64)
@@ -60,9 +77,19 @@ def patients(rows: int = 5_000, seed: int = 7) -> pa.Table:
             "zip": zip_code,
             "job": pa.array(job.tolist(), mask=rng.random(rows) < 0.01),
             "admission": admission.astype(str).tolist(),
+            "symptoms": _symptoms(diseases[chosen].tolist(), rng),
             "disease": diseases[chosen].tolist(),
         }
     )
+
+
+def _symptoms(disease_of: list[str], rng: np.random.Generator) -> list[str]:
+    """Return one to four symptoms of each disease, as the text of a set cell."""
+    counts = rng.integers(1, 5, len(disease_of)).tolist()
+    return [
+        "|".join(sorted(rng.permutation(SYMPTOMS[disease])[:count].tolist()))
+        for disease, count in zip(disease_of, counts, strict=True)
+    ]
 
 
 DEMO_PLAN = """\
@@ -89,9 +116,18 @@ hierarchy = "jobs.csv"
 [columns.admission]
 role = "quasi-identifier"
 hierarchy = { dates = ["month", "quarter", "year"] }
+[columns.symptoms]
+role = "quasi-sensitive"          # harmless, until the table below turns symptoms into a disease
+kind = "set"
 [columns.disease]
 role = "sensitive"
 hierarchy = "diseases.csv"
+
+[knowledge]                       # what everybody can look up
+path = "symptoms.csv"
+label = "disease"
+terms = "symptoms"
+separator = "|"
 
 [[require]]
 model = "k-anonymity"
@@ -107,6 +143,11 @@ sensitive = "disease"
 t = 0.45
 distance = "hierarchical"
 
+[[require]]
+model = "qs-closeness"            # looking symptoms up moves nobody's belief in a disease by more than t
+column = "symptoms"
+t = 0.4
+
 [measure]
 target = "disease"
 """
@@ -118,7 +159,7 @@ def hierarchy_lines(groups: dict[str, tuple[str, ...]]) -> str:
 
 
 def write_demo(folder: Path, rows: int, *, overwrite: bool = False) -> Path:
-    """Write made-up patients, their hierarchies and a plan into a folder; return the path of the plan."""
+    """Write made-up patients, their hierarchies, public knowledge and a plan into a folder; return the plan's path."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"The example was to go into {folder}, which is a file.\nName another folder with --out.")
     if not overwrite and folder.is_dir() and any(folder.iterdir()):
@@ -129,7 +170,12 @@ def write_demo(folder: Path, rows: int, *, overwrite: bool = False) -> Path:
         raise OutputError(f"The folder {folder} cannot be made: {error.strerror}.\nName another with --out.") from None
     with atomic_file(folder / "patients.csv", overwrite=True) as temporary:
         pyarrow.csv.write_csv(patients(rows), temporary)
-    texts = {"plan.toml": DEMO_PLAN, "jobs.csv": hierarchy_lines(JOBS), "diseases.csv": hierarchy_lines(DISEASES)}
+    texts = {
+        "plan.toml": DEMO_PLAN,
+        "jobs.csv": hierarchy_lines(JOBS),
+        "diseases.csv": hierarchy_lines(DISEASES),
+        "symptoms.csv": "disease,symptoms\n" + "".join(f"{name},{'|'.join(of)}\n" for name, of in SYMPTOMS.items()),
+    }
     for name, text in texts.items():
         with atomic_file(folder / name, overwrite=True) as temporary:
             temporary.write_text(text, encoding="utf-8")

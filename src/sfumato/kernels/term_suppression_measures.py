@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from sfumato.kernels.jit import kernel
 
+Ints = NDArray[np.int64]
+
 LINKED, ZERO, FORBID = range(3)  # what a record counts that no label explains
 NEAR = 1e-11  # excess per record below which floats do not decide
 PRIMES = (2_147_483_647, 2_147_483_629)
@@ -265,7 +267,7 @@ def satisfies(sizes, ats, labels, prior, requirement, tally):
 
 
 @kernel
-def judge(groups, start, size_at, at_at, labels, prior, requirement, safe, distance, tie):
+def judge_both(groups, start, size_at, at_at, labels, prior, requirement, safe, distance, tie):
     """Say for each of some groups whether it is safe, its squared distance and whether its diversity is a tie.
 
     The records of group g are the positions start[g]:start[g + 1]; size_at and at_at tell their labels.
@@ -277,3 +279,44 @@ def judge(groups, start, size_at, at_at, labels, prior, requirement, safe, dista
         safe[group], distance[group], _over, tie[group] = satisfies(
             size_at[first:last], at_at[first:last], labels, prior, requirement, tally
         )
+
+
+@kernel
+def judge_closeness(groups, start, size_at, at_at, labels, prior, requirement, safe, distance):
+    """Say for each of some groups whether it is close enough to the prior, and its squared distance."""
+    tally = make_tally(prior.size, np.int64(0))
+    for i in range(groups.size):
+        group = groups[i]
+        clear(tally)
+        explained = True
+        for at in range(start[group], start[group + 1]):
+            put(size_at[at], at_at[at], labels, 1.0, tally)
+            if size_at[at] == 0:
+                explained = False
+        linked = tally.note[prior.size, N_LINKED]
+        m = linked if requirement.unlinked == LINKED else start[group + 1] - start[group]
+        distance[group] = squared_distance(m, prior, requirement, tally)
+        safe[group] = (explained or requirement.unlinked != FORBID) and not (
+            linked > 0 and requirement.limit >= 0.0 and distance[group] > requirement.bound
+        )
+
+
+def judge(
+    groups: Ints,
+    start: Ints,
+    size_at: Ints,
+    at_at: Ints,
+    labels: NDArray[np.int32],
+    prior: NDArray[np.float64],
+    requirement: Requirement,
+    safe: NDArray[np.bool_],
+    distance: NDArray[np.float64],
+    tie: NDArray[np.bool_],
+) -> None:
+    """Judge some groups; what is not asked for is not compiled either."""
+    where = (groups, start, size_at, at_at, labels, prior, requirement, safe, distance)
+    if requirement.l > 0:
+        judge_both(*where, tie)
+    else:
+        tie[groups] = False
+        judge_closeness(*where)

@@ -24,12 +24,13 @@ def test_some_jobs_are_missing_and_names_are_unique():
 def test_the_plan_of_the_demonstration_is_a_good_one(tmp_path):
     plan = Plan.load(write_demo(tmp_path / "demo", 100))
 
-    assert len(plan.policy.requirements) == 3
+    assert len(plan.policy.requirements) == 4
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
         "diseases.csv",
         "jobs.csv",
         "patients.csv",
         "plan.toml",
+        "symptoms.csv",
     ]
 
 
