@@ -1,7 +1,17 @@
 """Made-up data for demonstrations, experiments and tests."""
 
+from sfumato.generators.census import CensusColumn, census
 from sfumato.generators.hospital import hospital
 from sfumato.generators.patients import patients, write_demo
 from sfumato.generators.quasi_sensitive import TermRecords, knowledge_table, term_records
 
-__all__ = ["TermRecords", "hospital", "knowledge_table", "patients", "term_records", "write_demo"]
+__all__ = [
+    "CensusColumn",
+    "TermRecords",
+    "census",
+    "hospital",
+    "knowledge_table",
+    "patients",
+    "term_records",
+    "write_demo",
+]

