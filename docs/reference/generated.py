@@ -50,6 +50,7 @@ def python() -> str:
     """Return the reference of the library: what `import sfumato` offers, then every member of every family."""
     from sfumato.anonymizers import ANONYMIZERS
     from sfumato.attacks import ATTACKS
+    from sfumato.estimators import ESTIMATORS
     from sfumato.metrics import METRICS
     from sfumato.models import PRIVACY_MODELS
 
@@ -58,6 +59,7 @@ def python() -> str:
         "Anonymizers": ANONYMIZERS,
         "Metrics": METRICS,
         "Attacks": ATTACKS,
+        "Estimators": ESTIMATORS,
     }
     lines = ["# Python", "", "What `import sfumato as sf` offers. Every example runs in the tests.", ""]
     lines += ["::: sfumato.api", "", "::: sfumato.plan.Plan", ""]

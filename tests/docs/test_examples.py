@@ -15,6 +15,7 @@ import pytest
 
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.attacks import ATTACKS
+from sfumato.estimators import ESTIMATORS
 from sfumato.metrics import METRICS
 from sfumato.models import PRIVACY_MODELS
 
@@ -90,7 +91,7 @@ def part_of_the_docs(name):
 def test_the_reference_names_every_member_of_every_family():
     page = part_of_the_docs("generated").python()
 
-    for family in (PRIVACY_MODELS, ANONYMIZERS, METRICS, ATTACKS):
+    for family in (PRIVACY_MODELS, ANONYMIZERS, METRICS, ATTACKS, ESTIMATORS):
         for member in family.values():
             assert f"::: {member.__module__}.{member.__qualname__}" in page
 
@@ -107,7 +108,7 @@ def test_examples_of_docstrings_get_a_fence():
 def test_the_reference_names_every_command_and_option():
     page = part_of_the_docs("generated").commands()
 
-    for command in ("demo", "init", "explain", "anonymize", "audit", "measure", "attack", "report"):
+    for command in ("demo", "init", "explain", "anonymize", "audit", "measure", "attack", "reconstruct", "report"):
         assert f"## sfumato {command}" in page
     assert "`--out` (required)" in page
 
