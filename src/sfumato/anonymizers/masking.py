@@ -177,20 +177,19 @@ def _refuse_below_the_largest_share(
 ) -> None:
     for model in models:
         alpha = min(bound for bound in _alphas(model) if bound is not None)
-        for column in columns:
-            if column.coded.name not in model.judged_columns:
-                continue
-            counts = np.bincount(column.leaf_of_row, minlength=column.n_leaves)
-            if not model.missing_is_sensitive and column.has_missing:
-                counts[column.n_leaves - 1] = 0
-            largest = Fraction(int(counts.max()), int(column.leaf_of_row.size))
-            if alpha < largest:
-                raise Unsatisfiable(
-                    f'{model.name} with reading = "true" asks that no value of column {column.coded.name!r} be more '
-                    f"likely than {plain_number(alpha)}, but one has a share of {float(largest):.4g} in the table: in "
-                    "some class it is that likely.\n"
-                    f'The smallest alpha that can be reached is {float(largest):.4g}; or take reading = "prior".'
-                )
+        largest = {
+            column.coded.name: column.largest_share(missing=model.missing_is_sensitive)
+            for column in columns
+            if column.coded.name in model.judged_columns
+        }
+        name = max(largest, key=lambda name: largest[name])
+        reachable = largest[name]
+        if alpha < reachable:
+            raise Unsatisfiable(
+                f'{model.name} with reading = "true" asks that no value be more likely than {plain_number(alpha)}, but '
+                f"one of column {name!r} has a share of {float(reachable):.4g} in the table: in some class it is that "
+                f'likely.\nThe smallest alpha that can be reached is "{reachable}"; or take reading = "prior".'
+            )
 
 
 def _refuse_bare(quasi_identifiers: Sequence[CodedColumn]) -> None:
@@ -231,6 +230,13 @@ class _Sensitive:
     @property
     def n_leaves(self) -> int:
         return self.weight.size
+
+    def largest_share(self, *, missing: bool) -> Fraction:
+        """Return the share of the most frequent value in the table; a missing one counts if asked."""
+        counts = np.bincount(self.leaf_of_row, minlength=self.n_leaves)
+        if self.has_missing and not missing:
+            counts[-1] = 0
+        return Fraction(int(counts.max()), max(int(self.leaf_of_row.size), 1))
 
     @classmethod
     def of(

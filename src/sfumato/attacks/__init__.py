@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sfumato.attacks.base import THRESHOLD, Attack, Exposure, Finding, checked_threshold, expose
+from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
@@ -13,13 +14,14 @@ from sfumato.data.release import Release
 from sfumato.progress import SILENT, Progress
 
 ATTACKS: dict[str, type[Attack]] = {
-    attack.name: attack for attack in (Linking, KnowledgeLinking, SetInference, Intersection, SecondRelease)
+    attack.name: attack for attack in (Linking, KnowledgeLinking, Disclosure, SetInference, Intersection, SecondRelease)
 }
 
 __all__ = [
     "ATTACKS",
     "THRESHOLD",
     "Attack",
+    "Disclosure",
     "Exposure",
     "Finding",
     "Intersection",

@@ -22,6 +22,7 @@ from sfumato.metrics.column_distributions import ColumnDistributions
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cross_tables import CrossTables, Estimate, randomized_columns
 from sfumato.metrics.discernibility import Discernibility
+from sfumato.metrics.distortion import Distortion
 from sfumato.metrics.kl_divergence import KlDivergence
 from sfumato.metrics.ncp import Ncp
 from sfumato.metrics.query_error import QueryError
@@ -36,6 +37,7 @@ METRICS: dict[str, type[Metric]] = {
     for metric in (
         Ncp,
         Suppression,
+        Distortion,
         Discernibility,
         AverageClassSize,
         ClassSizes,
@@ -63,6 +65,7 @@ __all__ = [
     "Comparison",
     "CrossTables",
     "Discernibility",
+    "Distortion",
     "KlDivergence",
     "Measurement",
     "Metric",
@@ -147,6 +150,9 @@ def _applicable(
     elif member is CrossTables:
         if estimate is not None and (tables or randomized_columns(comparison.release)):
             yield CrossTables(estimate=estimate, tables=tables, seed=seed)
+    elif member is Distortion:
+        if comparison.release.public.masked_rates:
+            yield Distortion()
     elif member is QueryError:
         yield QueryError(seed=seed)
     elif member is Risk:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sfumato.report import intruders, randomized, sections
+from sfumato.report import intruders, masks, randomized, sections
 from sfumato.report.reading import Facts, mapping, text
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ PARTS: dict[str, tuple[str, Callable[[Facts], Any]]] = {
     "promises": ("What is promised", sections.promises),
     "risks": ("Who could still be found", sections.risks),
     "attacks": ("What an intruder gets", intruders.attacks),
+    "masks": ("What masks hide", masks.masks),
     "randomized": ("What cells show", randomized.randomized),
     "losses": ("What was lost", sections.losses),
     "pictures": ("Before and after", sections.pictures),

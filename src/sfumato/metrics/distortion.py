@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.schema import Kind
+from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.comparison import Comparison, Pair
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distortion(Metric):
+    """Distortion ratios: what labels of quasi-identifiers and of masked sensitive columns lose together.
+
+    A label over v of the d values of a column loses (v - 1) / d. The ratio of quasi-identifiers is the mean over rows
+    and columns, that of masked columns likewise, the total their sum. As printed it never reaches 1 for a column, so
+    `normalized` divides by what `*` everywhere would lose; there, numbers lose the width of their range.
+    After the distortion ratio for multiple sensitive attributes, which follows Iyengar's (2002) loss metric.
+    Limit: all values of a column count the same.
+    """
+
+    name: ClassVar[str] = "distortion"
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison."""
+        masked = [comparison.pair(name) for name in comparison.release.public.masked_rates]
+        quasi_identifiers = [_Losses.of(pair, comparison.n_dropped) for pair in comparison.quasi_identifiers]
+        sensitive = [_Losses.of(pair, comparison.n_dropped) for pair in masked]
+        qi, sa = _mean(quasi_identifiers), _mean(sensitive)
+        qi_norm, sa_norm = _mean(quasi_identifiers, normalized=True), _mean(sensitive, normalized=True)
+        return Measurement(
+            name=self.name,
+            title="Distortion",
+            value=qi + sa,
+            before=0.0,
+            better="lower",
+            explanation=f"Labels leave open {amount(qi, 'share')} of the values of quasi-identifiers and "
+            f"{amount(sa, 'share')} of those of masked columns; the two together, so from 0 to below 2.",
+            facts={
+                "quasi_identifiers": qi,
+                "sensitive": sa,
+                "total": qi + sa,
+                "normalized": {"quasi_identifiers": qi_norm, "sensitive": sa_norm, "total": qi_norm + sa_norm},
+                "columns": [losses.facts for losses in (*quasi_identifiers, *sensitive)],
+                "masks": [_masks(pair) for pair in masked],
+            },
+        )
+
+
+@dataclass(frozen=True)
+class _Losses:
+    facts: dict[str, Any]
+
+    @classmethod
+    def of(cls, pair: Pair, dropped: int) -> _Losses:
+        rows = int(pair.shown_by.sum()) + dropped
+        below, domain = _leaves_below(pair)
+        lost = float(pair.shown_by @ ((below - 1) / domain)) + dropped * (domain - 1) / domain
+        spread = (below - 1) / max(domain - 1, 1)
+        if pair.original.kind is Kind.NUMBER:
+            spread = pair.cover.loss(pair.original)
+        return cls(
+            {
+                "name": pair.original.name,
+                "loss": ratio(lost, rows),
+                "normalized": ratio(float(pair.shown_by @ spread) + dropped, rows),
+            }
+        )
+
+
+def _mean(columns: list[_Losses], *, normalized: bool = False) -> float:
+    key = "normalized" if normalized else "loss"
+    return ratio(sum(losses.facts[key] for losses in columns), len(columns))
+
+
+def _leaves_below(pair: Pair) -> tuple[NDArray[np.int64], int]:
+    """Return how many values each label stands for, occurring or not, and how many the column has."""
+    column = pair.original
+    missing = int(column.missing >= 0)
+    if column.hierarchy is None:
+        return np.maximum(pair.cover.size, 1), max(len(column.labels), 1)
+    domain = column.hierarchy.n_leaves + missing
+    count = _leaves_of(column.hierarchy)
+    below = [
+        domain if label == ROOT else 1 if code == pair.released.missing else count.get(label, int(covered))
+        for code, (label, covered) in enumerate(zip(pair.released.labels, pair.cover.size, strict=True))
+    ]
+    return np.maximum(np.array(below, dtype=np.int64), 1), max(domain, 1)
+
+
+def _leaves_of(hierarchy: Hierarchy) -> dict[str, int]:
+    count = [1] * hierarchy.n_leaves + [0] * (len(hierarchy.labels) - hierarchy.n_leaves)
+    for node, above in enumerate(hierarchy.parent):
+        if above >= 0:
+            count[above] += count[node]
+    return dict(zip(hierarchy.labels, count, strict=True))
+
+
+def _masks(pair: Pair) -> dict[str, Any]:
+    """Return how many rows of a column are masked, by how far the label lies above values."""
+    hierarchy = pair.original.hierarchy
+    by_level: dict[int, int] = {}
+    for code, (label, rows) in enumerate(zip(pair.released.labels, pair.shown_by.tolist(), strict=True)):
+        node = hierarchy.node_of.get(label) if hierarchy is not None and code != pair.released.missing else None
+        level = 0 if node is None or hierarchy is None else hierarchy.level[node]
+        by_level[level] = by_level.get(level, 0) + int(rows)
+    shown = by_level.pop(0, 0)
+    return {
+        "name": pair.original.name,
+        "shown": shown,
+        "masked": sum(by_level.values()),
+        "levels": {str(level): rows for level, rows in sorted(by_level.items())},
+    }

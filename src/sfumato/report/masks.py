@@ -1,0 +1,49 @@
+"""What masks hide, and from whom: facts that only the holder of the original can have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.report.plots import Table
+from sfumato.report.reading import Facts, mapping, mappings, number, text
+from sfumato.report.wording import count, plural, share
+
+READINGS = (
+    ("pool", "knows what is really behind each label of a class"),
+    ("true", "knows the true values of everybody in a sensitive equivalence class, but not who has which"),
+)
+
+
+def masks(facts: Facts) -> dict[str, Any] | None:
+    """Return what became of sensitive values, and what stronger intruders than the requirement's would believe."""
+    steps = [mapping(step.get("facts")) for step in mappings(facts.get("steps")) if step.get("anonymizer") == "masking"]
+    found = steps[-1] if steps else None
+    if not found:
+        return None
+    rows = number(mapping(facts.get("release")).get("rows"))
+    worst = mapping(found.get("worst_posterior"))
+    masked, vacuous = number(found.get("masked_values")), number(found.get("vacuous_masked_values"))
+    sentences = [
+        f"{plural(found.get('masked_values'), 'sensitive value is', 'sensitive values are')} shown as a coarser label. "
+        f"{count(found.get('vacuous_masked_values'))} of them ({share(vacuous / masked if masked and vacuous else 0)}) "
+        "carry a label that hides a single true value in its class: against somebody who knows that, such a mask hides "
+        "nothing. `avoid_vacuous = true` avoids them where it can.",
+        "The requirement speaks of an intruder who takes a label for the values below it, by how common they are (or "
+        "evenly). These know more; nobody but you can compute what they would believe:",
+    ]
+    return {
+        "sentences": sentences,
+        "stronger": [f"Who {words}: up to {share(worst.get(key))}." for key, words in READINGS if key in worst],
+        "table": Table(
+            head=["Column", "Masked", "Share of rows", "Hiding one value only"],
+            rows=[
+                [
+                    text(entry.get("name")),
+                    count(entry.get("masked")),
+                    share((number(entry.get("masked")) or 0) / rows if rows else None),
+                    count(entry.get("vacuous")),
+                ]
+                for entry in mappings(found.get("columns"))
+            ],
+        ),
+    }

@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.masking import Masking
+from sfumato.data.base_rates import BaseRates
+from sfumato.data.builders import Flat, Given, Widths
+from sfumato.data.encoding import encode
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.knowledge import PublicInputs
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release, publish
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.kernels import masking_regions
+from sfumato.metrics.distortion import Distortion
+from sfumato.models import AlphaDiversity, KAnonymity, LDiversity, MultiDiversity
+from sfumato.models.base import Policy
+
+ILLS = Hierarchy.from_nested({"lung": ["asthma", "flu"], "skin": ["acne", "eczema"], "blood": ["anaemia", "leukaemia"]})
+JOBS = Hierarchy.from_nested({"state": ["clerk", "judge", "guard"], "free": ["cook", "smith", "painter"]})
+SCHEMA = Schema(
+    {
+        "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER, kind=Kind.NUMBER, hierarchy=Widths((10, 20, 40))),
+        "sex": ColumnSpec(name="sex", role=Role.QUASI_IDENTIFIER, hierarchy=Flat()),
+        "ill": ColumnSpec(name="ill", role=Role.SENSITIVE, hierarchy=Given(ILLS)),
+        "job": ColumnSpec(name="job", role=Role.SENSITIVE, hierarchy=Given(JOBS)),
+    },
+    missing=("?",),
+)
+MULTI = MultiDiversity(sensitive=["ill", "job"], alpha_sa=0.4)
+
+
+def people(n=300, seed=1):
+    """Return people whose job says much about their illness."""
+    rng = np.random.default_rng(seed)
+    jobs = rng.integers(0, 6, n)
+    ills = np.where(rng.random(n) < 0.6, jobs, rng.integers(0, 6, n))
+    return pa.table(
+        {
+            "age": rng.integers(18, 80, n),
+            "sex": rng.choice(["f", "m"], n),
+            "ill": [ILLS.leaves[i] for i in ills],
+            "job": [JOBS.leaves[i] for i in jobs],
+        }
+    )
+
+
+def masked(table, *models, schema=SCHEMA, before=None, rates=None, **options):
+    dataset = encode(table, schema)
+    names = dict.fromkeys(name for model in models for name in model.judged_columns)
+    public = PublicInputs(masked_rates=rates or {name: BaseRates.of(dataset.column(name)) for name in names})
+    recoding = Masking(**options).anonymize(dataset, Policy(models), before or Recoding(), Workplace(public=public))
+    release = Release.from_table(publish(dataset, recoding, []).table(), schema)
+    return dataset, recoding, replace(release, public=public)
+
+
+def distortion(dataset, release):
+    return Distortion().measure(dataset, release).value
+
+
+def test_sensitive_values_change_where_they_would_tell_too_much():
+    dataset, recoding, release = masked(people(), MULTI)
+
+    assert MULTI.audit(release).satisfied
+    assert release.n_rows == dataset.n_rows
+    labels = set(release.column("ill").labels)
+    assert labels & {"lung", "skin", "blood", "*"}
+    assert labels & set(ILLS.leaves)  # and not everywhere
+    assert recoding.facts["masked_values"] > 0
+    assert 0 <= recoding.facts["vacuous_share"] <= 1
+    assert recoding.facts["worst_posterior"]["true"] >= recoding.facts["worst_posterior"]["pool"] - 1e-9 > 0
+
+
+def test_searches_rank_as_they_promise_and_repeat():
+    losses = {}
+    for search in ("best", "fast", "paper"):
+        dataset, recoding, release = masked(people(), MULTI, search=search)
+        _, again, _ = masked(people(), MULTI, search=search)
+        assert all(np.array_equal(recoding.columns[name].codes, again.columns[name].codes) for name in recoding.columns)
+        losses[search] = distortion(dataset, release)
+    assert losses["best"] <= losses["fast"] <= losses["paper"]
+
+
+def test_too_many_regions_are_cut_from_the_top(monkeypatch):
+    dataset, _, exact = masked(people(), MULTI, search="fast")
+    monkeypatch.setattr(masking_regions, "MOST_REGIONS", 1)
+    _, _, greedy = masked(people(), MULTI, search="fast")
+
+    assert MULTI.audit(greedy).satisfied
+    assert distortion(dataset, greedy) < 2 * distortion(dataset, exact)
+    assert len(set(greedy.column("age").labels)) > 1  # it did cut
+
+
+def test_local_suppression_shows_values_or_nothing():
+    _, _, release = masked(people(), MULTI, local_suppression=True)
+
+    assert MULTI.audit(release).satisfied
+    assert set(release.column("ill").labels) <= {*ILLS.leaves, "*"}
+    assert set(release.column("job").labels) <= {*JOBS.leaves, "*"}
+
+
+def test_vacuous_masks_become_fewer_when_they_are_avoided():
+    _, plain, _ = masked(people(), MULTI)
+    _, varied, release = masked(people(), MULTI, avoid_vacuous=True)
+
+    assert MULTI.audit(release).satisfied
+    assert plain.facts["vacuous_masked_values"] > 0
+    assert varied.facts["vacuous_masked_values"] < plain.facts["vacuous_masked_values"]
+
+
+def test_the_weight_says_which_loss_counts():
+    by_weight = {}
+    for weight in (0.05, 20.0):
+        dataset, _, release = masked(people(), MULTI, search="fast", weight=weight)
+        by_weight[weight] = Distortion().measure(dataset, release).facts
+    assert by_weight[0.05]["quasi_identifiers"] <= by_weight[20.0]["quasi_identifiers"]
+    assert by_weight[20.0]["sensitive"] <= by_weight[0.05]["sensitive"]
+
+
+def test_k_is_the_largest_that_is_asked_for():
+    _, _, release = masked(people(), MULTI, KAnonymity(k=12))
+
+    assert KAnonymity(k=12).audit(release).satisfied
+    assert MULTI.audit(release).satisfied
+
+
+def test_classes_of_a_step_before_are_kept():
+    table = people(200)
+    dataset = encode(table, SCHEMA)
+    class_of = (np.arange(200) % 7).astype(np.int32)
+    _, recoding, _ = masked(table, MULTI, before=Recoding(class_of=class_of))
+
+    assert set(recoding.columns) == {"ill", "job"}
+    assert np.array_equal(recoding.class_of, class_of)
+    shown = publish(dataset, recoding, []).table()
+    seen = shown.set_column(0, "age", pa.array(class_of.astype(str))).set_column(1, "sex", pa.array(["*"] * 200))
+    rates = {name: BaseRates.of(dataset.column(name)) for name in ("ill", "job")}
+    release = replace(Release.from_table(seen, SCHEMA), public=PublicInputs(masked_rates=rates))
+    assert MULTI.audit(release).satisfied
+
+
+def test_classes_of_a_step_before_that_are_too_small_are_refused():
+    class_of = np.arange(50).astype(np.int32)
+    with pytest.raises(Unsatisfiable, match="Add k-anonymity with k = 3"):
+        masked(people(50), MULTI, before=Recoding(class_of=class_of))
+
+
+def test_rows_that_are_not_published_take_no_part():
+    table = people(120)
+    keep = np.arange(120) % 2 == 0
+    dataset = encode(table, SCHEMA)
+    rates = {name: BaseRates.of(dataset.column(name)) for name in ("ill", "job")}
+    _, _, release = masked(table, MULTI, before=Recoding(keep_row=keep), rates=rates)
+
+    assert release.n_rows == 60
+    assert MULTI.audit(release).satisfied
+
+
+def test_given_base_rates_decide_what_a_mask_hides():
+    table = people()
+    rates = {
+        "ill": BaseRates(weight={leaf: 1 + 50 * (leaf == "flu") for leaf in ILLS.leaves}),
+        "job": BaseRates(weight=dict.fromkeys(JOBS.leaves, 1)),
+    }
+    _, _, release = masked(table, MULTI, rates=rates)
+
+    assert MULTI.audit(release).satisfied
+    with pytest.raises(DataError, match="1 of the 6 values") as caught:
+        masked(table, MULTI, rates=rates | {"job": BaseRates(weight=dict.fromkeys(JOBS.leaves[1:], 1))})
+    assert JOBS.leaves[0] not in str(caught.value)
+
+
+@pytest.mark.parametrize("search", ["best", "fast", "paper"])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_tiny_tables_and_single_values(search, n):
+    single = MultiDiversity(sensitive=["ill", "job"], alpha_sa=0.5, k=1)
+    table = pa.table({"age": [30] * n, "sex": ["f"] * n, "ill": ["flu"] * n, "job": ["cook"] * n})
+    _, _, release = masked(table, single, search=search)
+    assert single.audit(release).satisfied
+
+
+def test_single_diversity_asks_for_less_than_multi_diversity():
+    single = AlphaDiversity(sensitive=["ill", "job"], alpha=0.4)
+    dataset, _, release = masked(people(), single)
+    _, _, stricter = masked(people(), MULTI)
+
+    assert single.audit(release).satisfied
+    assert not MULTI.audit(release).satisfied
+    assert distortion(dataset, release) < distortion(dataset, stricter)
+
+
+def test_requirements_on_different_columns_are_met_together():
+    models = (AlphaDiversity(sensitive="ill", alpha=0.3), MultiDiversity(sensitive=["ill", "job"], alpha_sa=0.6))
+    _, _, release = masked(people(), *models)
+
+    assert all(model.audit(release).satisfied for model in models)
+
+
+def test_the_true_reading_says_how_far_it_can_be_met():
+    table = people()
+    with pytest.raises(Unsatisfiable, match="smallest alpha that can be reached is") as caught:
+        masked(table, MultiDiversity(sensitive=["ill", "job"], alpha_sa=0.05, reading="true"))
+    assert not any(leaf in str(caught.value) for leaf in (*ILLS.leaves, *JOBS.leaves))
+    reachable = str(caught.value).split("reached is")[1].split('"')[1]
+    assert Fraction(reachable) == max(
+        Fraction(max(table.column(name).value_counts().field(1).to_pylist()), 300) for name in ("ill", "job")
+    )
+    model = MultiDiversity(sensitive=["ill", "job"], alpha_sa=reachable, reading="true")
+    _, _, release = masked(table, model)
+    assert model.audit(release).satisfied
+
+
+def test_what_cannot_be_aimed_at_is_refused():
+    with pytest.raises(PolicyError, match="l-diversity"):
+        masked(people(), MULTI, LDiversity(sensitive="ill", l=2))
+    with pytest.raises(PolicyError, match="different ways"):
+        masked(people(), MULTI, AlphaDiversity(sensitive="ill", alpha=0.5, reading="uniform"))
+
+
+def test_columns_without_hierarchies_are_named():
+    bare = Schema({**SCHEMA.columns, "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
+    with pytest.raises(DataError, match=r"'age'.*\n.*bins"):
+        masked(people(), MULTI, schema=bare)
+    bare = Schema({**SCHEMA.columns, "ill": ColumnSpec(name="ill", role=Role.SENSITIVE)})
+    with pytest.raises(DataError, match=r"'ill'.*\n.*flat = true"):
+        masked(people(), MULTI, schema=bare)
+
+
+def test_more_rows_than_there_are_cannot_be_asked_for():
+    with pytest.raises(Unsatisfiable, match="the table has 20"):
+        masked(people(20), MULTI, KAnonymity(k=21))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"search": "quick"},
+        {"weight": 0},
+        {"weight": "heavy"},
+        {"local_suppression": 1},
+        {"avoid_vacuous": "yes"},
+        {"search": "paper", "avoid_vacuous": True},
+    ],
+)
+def test_wrong_options_are_refused(wrong):
+    with pytest.raises(PolicyError):
+        Masking(**wrong)
