@@ -38,7 +38,20 @@ MEDICAL = pa.table(
         "disease": ["Albinism"] * 3
         + ["Asthma", "Pneumonia", "Pneumonia", "Haemophilia", "Cold", "Liver cancer", "Liver cancer", "Liver cancer"]
         + ["Cold"],
-        "household": "Albinism No No Asthma Asthma Asthma Hepatitis No Pneumonia Hepatitis Hepatitis No".split(),
+        "household": [
+            "Albinism",
+            "No",
+            "No",
+            "Asthma",
+            "Asthma",
+            "Asthma",
+            "Hepatitis",
+            "No",
+            "Pneumonia",
+            "Hepatitis",
+            "Hepatitis",
+            "No",
+        ],
     }
 )
 BOTH = ("disease", "household")
