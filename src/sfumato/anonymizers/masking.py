@@ -120,7 +120,8 @@ class Masking:
                 labelled[column.name] = Labelled(codes=_spread(codes, rows, dataset.n_rows), labels=column.tree.labels)
         domains = [column.coded.name for column in columns], [column.first for column in columns]
         facts = {"search": self.search, **facts_of(masked, table, *domains, secrets)}
-        return before.with_columns(labelled, class_of=class_of, tree=None, facts=facts)
+        tree = before.tree if class_of_cell is not None else None  # joined classes keep every bound: mixtures
+        return before.with_columns(labelled, class_of=class_of, tree=tree, facts=facts)
 
     def _models(self, policy: Policy) -> tuple[MultiDiversity | AlphaDiversity, ...]:
         strange = sorted({model.name for model in policy if not isinstance(model, (*self.aims_at, *self.also_meets))})
