@@ -122,6 +122,8 @@ def _fate(role: Role, levels: int | None, *, masked: bool) -> str:
         return "generalized to labels of its hierarchy" if levels is not None else "generalized to ranges or value sets"
     if masked:
         return "masked by labels of its hierarchy where it would tell too much"
+    if role is Role.SENSITIVE_QUASI_IDENTIFIER:
+        return "published as small sets of values, drawn by chance"
     if role in (Role.SENSITIVE, Role.OTHER):
         return "published as it is"
     return "protected by its requirement"

@@ -33,7 +33,7 @@ t = { job = 0.4 }
 
 
 def sfumato(*arguments, cwd):
-    command = [sys.executable, "-m", "sfumato", *arguments]
+    command = [sys.executable, "-m", "sfumato", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
@@ -144,3 +144,29 @@ def test_bad_plans_write_nothing_and_show_no_values(place, old, new, code, messa
     assert message in " ".join(done.stderr.split())
     assert "smith" not in done.stderr
     assert not (place / "bad").exists()
+
+
+def test_a_cell_written_with_the_true_value_first_is_caught(place, tmp_path):
+    (tmp_path / "release").mkdir()
+    for file in (place / "out/release").iterdir():
+        (tmp_path / "release" / file.name).write_bytes(file.read_bytes())
+    data = tmp_path / "release/data.csv"
+    header, first, *rest = data.read_text().splitlines()
+    cells = next(csv.reader([first]))
+    cells[0] = "|".join(reversed(cells[0].split("|")))
+    line = ",".join(f'"{cell}"' for cell in cells)
+    data.write_text("\n".join([header, line, *rest]) + "\n")
+    done = sfumato("audit", tmp_path / "release", "--plan", "plan.toml", "--json", cwd=place)
+    assert done.returncode == 1
+    faults = json.loads(done.stdout)["verdicts"][0]["facts"]["faults"]
+    assert faults == {"job": ["cells that are not in the order of the domain"]}
+
+
+def test_attacks_and_measures_are_there_on_demand(place):
+    done = sfumato("attack", "out", "--plan", "plan.toml", "--json", cwd=place)
+    assert done.returncode == 0, done.stderr
+    names = [found["attack"] for found in json.loads(done.stdout)["attacks"]]
+    assert names == ["set-inference", "set-inference", "intersection", "second-release", "second-release"]
+    done = sfumato("measure", "out", "--plan", "plan.toml", "--json", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "cross-tables" in [found["name"] for found in json.loads(done.stdout)["measurements"]]

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.anonymizers import randomization_parameters
-from sfumato.anonymizers.dependence import Candidate, strength
+from sfumato.anonymizers import dependence, randomization_parameters
+from sfumato.anonymizers.dependence import Candidate, strengths
 from sfumato.anonymizers.randomization import _subsets
 from sfumato.anonymizers.randomization_parameters import Closeness, Parameters, choose, hierarchical, ordered
 from sfumato.data.hierarchy import Hierarchy
@@ -289,14 +289,17 @@ def candidate(codes, name="c"):
     return Candidate(name, codes, int(codes.max()) + 1, True)
 
 
-def test_a_function_removes_all_doubt_and_chance_removes_none():
+@pytest.mark.parametrize("cells", [dependence._CELLS, 0])
+def test_a_function_removes_all_doubt_and_chance_removes_none(cells, monkeypatch):
+    monkeypatch.setattr(dependence, "_CELLS", cells)
     rng = np.random.default_rng(5)
     x, other = rng.integers(0, 12, 5000), rng.integers(0, 12, 5000)
-    assert strength(candidate(x), candidate(x // 3)) == 1
-    assert strength(candidate(x // 3), candidate(x)) < 0.4
-    assert strength(candidate(x), candidate(other)) < 0.1
-    assert strength(candidate(np.arange(5000)), candidate(other)) == 0  # unique, so no guess from others
-    assert strength(candidate(x), candidate(np.zeros(5000))) == 0
+    forward, backward = strengths(candidate(x), candidate(x // 3))
+    assert forward == 1
+    assert backward < 0.4
+    assert max(strengths(candidate(x), candidate(other))) < 0.1
+    assert strengths(candidate(np.arange(5000)), candidate(other))[0] == 0  # unique, so no guess from others
+    assert strengths(candidate(x), candidate(np.zeros(5000)))[0] == 0
 
 
 @pytest.mark.parametrize("role", ["sensitive-quasi-identifier", "other", "quasi-identifier"])
