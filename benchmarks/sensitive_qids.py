@@ -292,7 +292,13 @@ def figure_anonymization(figures: Figures, columns: Sequence[CensusColumn]) -> N
     n = columns[0].codes.size
     size = f"{n:,} x {len(columns)}"
     table = figures.table(
-        f"Figure 5: anonymization of {size}, CPU seconds", "setting", "parameters", "draws", "total", "GB more"
+        f"Figure 5: anonymization of {size}, CPU seconds",
+        "setting",
+        "counts",
+        "parameters",
+        "draws",
+        "total",
+        "GB more",
     )
     few = [CensusColumn(column.name, column.codes[:100], column.d) for column in columns[:8]]
     for setting in (("l", 2.0), ("t", 0.1)):  # loads everything outside the timings
