@@ -116,26 +116,10 @@ def mask(cells: Cells, axes: Axes, secrets: Secrets, k: int, effort: Effort, adv
     """Return classes of at least k rows and their masks; None when not even the whole table can be masked."""
     found = best_classes(cells, axes, secrets, k)
     if found is None:
-        found = greedy_classes(cells, axes, k, _Price(cells, secrets))
+        found = greedy_classes(cells, axes, secrets, k)
     if found is None:
         return None
     return _masked(cells, found[0], found[1], secrets, effort, advance)
-
-
-class _Price:
-    """What masking some cells as one class costs."""
-
-    def __init__(self, cells: Cells, secrets: Secrets) -> None:
-        self.cells, self.secrets, self.desk = cells, secrets, Desk.sized(secrets, 256)
-
-    def __call__(self, members: NDArray[np.int64]) -> float:
-        order = members[np.argsort(self.cells.tuple_of[members], kind="stable")]
-        tuples = self.cells.tuple_of[order]
-        first = np.flatnonzero(np.concatenate([[True], tuples[1:] != tuples[:-1]]))
-        distinct = tuples[first].astype(np.int64)
-        given = (distinct, self.cells.leaf_of[distinct], np.add.reduceat(self.cells.rows[order], first))
-        flows, self.desk = _finished(self.secrets, self.cells.leaf_of, given, self.desk, Effort(0, 0, program=False))
-        return float("inf") if flows is None else _loss(self.secrets, flows)
 
 
 def mask_within(

@@ -8,7 +8,7 @@ time along the hierarchy that costs least, and pieces that were better off toget
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,16 +229,13 @@ def find_region(codes, region_key, region_at, sizes, strides, up, cut, region_of
 
 
 def greedy_classes(
-    cells: Cells, axes: Axes, k: int, price: Callable[[NDArray[np.int64]], float]
+    cells: Cells, axes: Axes, secrets: Secrets, k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-    """Return class of each cell and labels of each class, cut from the top; None when there is no way at all.
-
-    price(cells) is what masking some cells as one class costs.
-    """
-    pieces = _Pieces(cells, axes, k, price)
-    whole = np.arange(cells.tuple_of.size)
+    """Return class of each cell and labels of each class, cut from the top; None when there is no way at all."""
+    pieces = _Pieces(cells, axes, secrets, k)
+    whole = np.argsort(cells.tuple_of, kind="stable")  # equal tuples side by side, in every piece
     roots = tuple(parents.size - 1 for parents in axes.up)
-    _, chosen = pieces.split(whole, roots, pieces.cost(whole, roots))
+    _, chosen = pieces.split(whole, roots, pieces.cost(whole, roots, float("inf")))
     if not chosen:
         return None
     class_of = np.empty(cells.tuple_of.size, dtype=np.int32)
@@ -253,31 +250,43 @@ Piece = tuple[NDArray[np.int64], tuple[int, ...]]  # cells, and the label of eac
 class _Pieces:
     """Cuts the table from the top."""
 
-    def __init__(self, cells: Cells, axes: Axes, k: int, price: Callable[[NDArray[np.int64]], float]) -> None:
-        self.cells, self.axes, self.k, self.price = cells, axes, k, price
+    def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int) -> None:
+        self.cells, self.axes, self.secrets, self.k = cells, axes, secrets, k
+        self.up, _ = axes.side_by_side()
+        self.entries = 256
+        self.state = make_state(secrets.loss.shape[0], secrets.loss.shape[1], self.entries)
 
-    def cost(self, members: NDArray[np.int64], nodes: tuple[int, ...]) -> float:
-        """Return what a piece costs when it stays whole."""
+    def cost(self, members: NDArray[np.int64], nodes: tuple[int, ...], budget: float) -> float:
+        """Return what a piece costs when it stays whole; infinite when that is more than the budget."""
         rows = float(self.cells.rows[members].sum())
         if rows < self.k:
             return float("inf")
         own = sum(float(loss[node]) for loss, node in zip(self.axes.loss, nodes, strict=True)) * rows
-        return own + self.price(members)
+        if own > budget:
+            return float("inf")
+        while True:
+            cells = self.cells
+            price = price_of(members, cells.tuple_of, cells.rows, cells.leaf_of, self.state, self.secrets, budget - own)
+            if price >= 0:
+                return own + float(price)
+            self.entries *= 4
+            self.state = make_state(self.secrets.loss.shape[0], self.secrets.loss.shape[1], self.entries)
 
     def split(self, members: NDArray[np.int64], nodes: tuple[int, ...], cost: float) -> tuple[float, list[Piece]]:
         """Return what a piece costs at its best, and the pieces that it falls into; none when there is no way."""
         best: tuple[float, list[tuple[NDArray[np.int64], tuple[int, ...], float]]] = (float("inf"), [])
         for axis in range(len(nodes)):
-            below = self._children(members, axis, nodes[axis])
-            if below is None:
+            inside = self._below(members, axis, nodes[axis])
+            if inside is None:
                 continue
-            parts = []
-            for child in np.unique(below):
-                inside = members[below == child]
-                lower = (*nodes[:axis], int(child), *nodes[axis + 1 :])
-                parts.append((inside, lower, self.cost(inside, lower)))
-            total = sum(part[2] for part in parts)
-            if len(parts) == 1:  # the same rows with a lower label
+            total, parts = 0.0, []
+            for child, own in inside:
+                lower = (*nodes[:axis], child, *nodes[axis + 1 :])
+                parts.append((own, lower, self.cost(own, lower, best[0] - total)))
+                total += parts[-1][2]
+                if total >= best[0]:
+                    break
+            if len(inside) == 1:  # the same rows with a lower label
                 best = (total, parts)
                 break
             if total < best[0]:
@@ -288,12 +297,43 @@ class _Pieces:
             return total, [piece for part in done for piece in part[1]]
         return cost, [(members, nodes)] if np.isfinite(cost) else []
 
-    def _children(self, members: NDArray[np.int64], axis: int, node: int) -> NDArray[np.int64] | None:
-        """Return the child of a label that each cell lies below; None at a leaf."""
-        parents = self.axes.up[axis]
-        below: NDArray[np.int64] = self.cells.codes[members, axis].astype(np.int64)
-        if (below == node).all():
+    def _below(self, members: NDArray[np.int64], axis: int, node: int) -> list[tuple[int, NDArray[np.int64]]] | None:
+        """Return the cells below each child of a label; None at a leaf, and where a child has too few rows."""
+        below = np.empty(members.size, dtype=np.int64)
+        rows = np.zeros(self.up.shape[1], dtype=np.int64)
+        if not children_of(members, self.cells.codes[:, axis], self.cells.rows, self.up[axis], node, below, rows):
             return None
-        while (climb := parents[below] != node).any():
-            below[climb] = parents[below[climb]]
-        return below
+        children = np.flatnonzero(rows)
+        if rows[children].min() < self.k:
+            return None
+        order = np.argsort(below, kind="stable")
+        ends = np.searchsorted(below[order], children, side="right")
+        return [(int(child), part) for child, part in zip(children, np.split(members[order], ends[:-1]), strict=True)]
+
+
+@kernel
+def price_of(members, tuple_of, rows, leaf_of, state, secrets, budget):
+    """Return what masking some cells as one class costs, inf beyond the budget, -1 without room."""
+    no_log = np.empty((0, 3), dtype=np.int64)
+    clear(state)
+    for cell in members:
+        e = entry_of(state, leaf_of[tuple_of[cell]])
+        if e < 0:
+            return -1.0
+        add_rows(state, e, rows[cell])
+    price = settle(state, secrets, no_log, budget)
+    return -1.0 if state.number[OVERFLOW] else price
+
+
+@kernel
+def children_of(members, code_of, rows_of, up, node, below, rows):
+    """Fill the child of a label that each cell lies below, and the rows of each child; False at a leaf."""
+    for at in range(members.size):
+        label = np.int64(code_of[members[at]])
+        if label == node:
+            return False
+        while up[label] != node:
+            label = up[label]
+        below[at] = label
+        rows[label] += rows_of[members[at]]
+    return True
