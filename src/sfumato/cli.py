@@ -463,7 +463,7 @@ def sweep(
         Path, typer.Option(metavar="DIR", help="Where the measurements go; a stopped sweep there goes on.")
     ] = Path("sfumato-sweep"),
     loss: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Measurement to trade against. Default: detail lost (ncp).")
+        str | None, typer.Option(metavar="NAME", help="Measurement to trade against. Default: what the settings move.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Combinations side by side. Default: all cores.", min=1)] = None,
     seed: Seed = None,

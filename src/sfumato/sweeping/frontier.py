@@ -15,8 +15,9 @@ from typing import Any
 
 CLEAR = 0.02  # how far below the line a knee must lie, both axes from 0 to 1
 
-# What counts as the loss, unless told otherwise: the first that differs between combinations.
-LOSSES = ("ncp", "term-loss", "item-loss", "cell-loss", "suppression", "query-error", "kl-divergence")
+# What counts as the loss, unless told otherwise: what the most settings make a difference to, in this order.
+LOSSES = ("ncp", "term-loss", "distortion", "suppression", "cross-tables", "query-error", "column-distributions")
+NO_LOSS = ("risk", "belief-change")  # these measure safety
 
 
 def strictness(cells: Sequence[Mapping[str, Any]], requirements: Sequence[int]) -> list[float | None]:
@@ -50,20 +51,32 @@ def _from_0_to_1(values: Sequence[float]) -> list[float] | None:
 
 
 def loss_of(cells: Sequence[Mapping[str, Any]], wanted: str | None = None) -> Mapping[str, Any] | None:
-    """Return the measurement that counts as loss, without its value: the wanted one, or the first that differs."""
+    """Return the measurement that counts as loss, without its value: the wanted one, or one that the settings move."""
     measured: dict[str, Mapping[str, Any]] = {}
-    values: dict[str, set[float]] = {}
     for cell in cells:
         for entry in cell.get("measurements", ()):
             if entry.get("better") in ("lower", "higher") and entry.get("value") is not None:
-                measured[entry["name"]] = entry
-                values.setdefault(entry["name"], set()).add(entry["value"])
+                measured.setdefault(entry["name"], entry)
     if wanted is not None:
-        chosen: str | None = wanted if wanted in measured else None
+        chosen = wanted if wanted in measured else None
     else:
-        order = [*(name for name in LOSSES if name in measured), *(name for name in measured if name not in LOSSES)]
-        chosen = next((name for name in order if len(values[name]) > 1), order[0] if order else None)
+        order = [name for name in (*LOSSES, *measured) if name in measured and name not in NO_LOSS]
+        chosen = max(order, key=lambda name: _moved_by(name, cells), default=None)  # the first of those that tie
     return {key: value for key, value in measured[chosen].items() if key not in ("value", "before")} if chosen else None
+
+
+def _moved_by(name: str, cells: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many of the settings make a difference to a measurement while all others stay."""
+    settings = {setting for cell in cells for setting in cell["values"]}
+    count = 0
+    for setting in settings:
+        found: dict[tuple[tuple[str, str], ...], set[float | None]] = {}
+        for cell in cells:
+            if cell["holds"]:
+                others = tuple((key, str(value)) for key, value in cell["values"].items() if key != setting)
+                found.setdefault(others, set()).add(value_of(cell, name))
+        count += any(len(values) > 1 for values in found.values())
+    return count
 
 
 def value_of(cell: Mapping[str, Any], name: str) -> float | None:

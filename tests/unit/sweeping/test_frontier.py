@@ -49,6 +49,7 @@ def test_where_nothing_bends_there_is_no_knee(loss):
 
 def cell(k, t, **measured):
     return {
+        "values": {"k": k, "t": t},
         "holds": True,
         "verdicts": [{"reached": k, "bound": "at least"}, {"reached": t, "bound": "at most"}],
         "measurements": [{"name": name, "value": value, "better": "lower"} for name, value in measured.items()],
@@ -64,10 +65,13 @@ def test_strictness_grows_with_counts_and_falls_with_distances():
     assert not any(math.isnan(value) for value in strictness([cell(2, 0.5)] * 2, [0, 1]))
 
 
-def test_the_loss_is_the_first_measurement_that_differs():
-    cells = [cell(2, 0.5, ncp=0.1, suppression=0.0), cell(3, 0.5, ncp=0.1, suppression=0.2)]
+def test_the_loss_is_what_the_settings_make_a_difference_to():
+    cells = [cell(2, 0.5, ncp=0.1, suppression=0.0, risk=0.5), cell(3, 0.5, ncp=0.1, suppression=0.2, risk=0.3)]
 
     assert loss_of(cells)["name"] == "suppression"
+    both = [cell(k, t, ncp=k / 10, distortion=k / 10 + t) for k in (2, 3) for t in (0.1, 0.2)]
+    assert loss_of(both)["name"] == "distortion"  # t makes no difference to ncp
+    assert loss_of([entry for entry in both if entry["values"]["t"] == 0.1])["name"] == "ncp"
     assert loss_of(cells, "ncp")["name"] == "ncp"
     assert loss_of(cells, "nothing") is None
-    assert loss_of([{"holds": False}]) is None
+    assert loss_of([{"values": {"k": 2}, "holds": False}]) is None

@@ -113,6 +113,22 @@ def test_options_of_the_plan_stay_while_others_are_varied():
     assert not any(cell.plan.steps()[0].anonymizer.strict for cell in grid_of(asked, {"k": "2,3"}).cells)
 
 
+def test_parameters_by_column_can_be_varied_one_by_one():
+    asked = Plan.from_dict(
+        {
+            "columns": {
+                "age": {"role": "quasi-identifier"},
+                "job": {"role": "sensitive-quasi-identifier", "domain": ["a", "b", "c", "d"]},
+            },
+            "require": [{"model": "k-anonymity", "k": 2}, {"model": "sensitive-qid-diversity", "l": {"job": 2}}],
+        }
+    )
+
+    found = grid_of(asked, {"l.job": "2,3"})
+
+    assert [cell.plan.policy.requirements[1].l["job"] for cell in found.cells] == [2, 3]
+
+
 def test_every_setting_has_a_name_of_its_own():
     full = [setting.names[0] for setting in settings_of(plan(K, L_JOB, L_DISEASE, T))]
 
