@@ -315,6 +315,10 @@ def audit(
         Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)
     ],
     plan: PlanOption,
+    show_items: Annotated[
+        bool,
+        typer.Option("--show-items", help="Name the items of the worst rule. They are secrets: do not pass them on."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Judge any table by the plan's requirements; exit 1 if one does not hold."""
@@ -322,12 +326,17 @@ def audit(
     from sfumato.plan import Plan
 
     with _watching() as progress:
-        verdicts = audit_path(data, Plan.load(plan), progress)
+        verdicts = audit_path(data, Plan.load(plan), progress, show_items=show_items)
     satisfied = all(verdict.satisfied for verdict in verdicts)
     if as_json:
         _print_json({"satisfied": satisfied, "verdicts": [verdict.as_dict() for verdict in verdicts]})
     else:
         _show_verdicts(verdicts)
+        for verdict in verdicts if show_items else ():
+            worst = verdict.facts.get("worst_rule", {})
+            if "item" in worst:
+                known = ", ".join(worst["antecedent"]) or "(nothing)"
+                _stdout().print(f"worst rule: {known} -> {worst['item']} ({worst['confidence']})", markup=False)
     raise typer.Exit(0 if satisfied else 1)
 
 

@@ -42,6 +42,7 @@ from sfumato.models.base import Policy, Verdict, describe
 from sfumato.models.linking import estimated_prior
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
+from sfumato.models.rho_uncertainty import RhoUncertainty
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
@@ -148,10 +149,14 @@ def run_to_folder(
     return outcome
 
 
-def audit_path(path: Path, plan: Plan, progress: Progress = SILENT) -> tuple[Verdict, ...]:
-    """Judge a release folder, or a file of any tool, by the plan's requirements."""
+def audit_path(path: Path, plan: Plan, progress: Progress = SILENT, *, show_items: bool = False) -> tuple[Verdict, ...]:
+    """Judge a release folder, or a file of any tool, by the plan's requirements.
+
+    With `show_items`, verdicts that can do so name the items that break them: for the holder only.
+    """
     release = _read_any(path, plan)
-    return judge(replace(release, public=_known_to_all(plan, release, path, progress)), plan.policy, progress)
+    known = _known_to_all(plan, release, path, progress)
+    return judge(replace(release, public=known), plan.policy, progress, show_items=show_items)
 
 
 def measure_path(
@@ -317,13 +322,18 @@ def read_facts(run: Path) -> dict[str, Any]:
     return facts
 
 
-def judge(release: Release, policy: Policy, progress: Progress = SILENT) -> tuple[Verdict, ...]:
+def judge(
+    release: Release, policy: Policy, progress: Progress = SILENT, *, show_items: bool = False
+) -> tuple[Verdict, ...]:
     """Let every model of the policy judge the release; an audit that breaks counts as failed and is a bug."""
     stage = progress.stage("audit", total=len(policy.requirements))
     verdicts = []
     for model in policy:
         try:
-            verdicts.append(model.audit(release))
+            if show_items and isinstance(model, RhoUncertainty):
+                verdicts.append(model.audit_showing_items(release))
+            else:
+                verdicts.append(model.audit(release))
         except SfumatoError:
             raise
         except Exception as error:

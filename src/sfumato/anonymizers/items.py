@@ -87,15 +87,17 @@ def limits(rho: Fraction, n_records: int) -> NDArray[np.int64]:
     return np.array([s * rho.numerator // rho.denominator for s in range(n_records + 1)], dtype=np.int64)
 
 
-def in_parts(task: Task, kept: Kept, n_parts: int, threads: int, work: Callable[[Task, Kept], None]) -> None:
+def in_parts(
+    task: Task, kept: Kept, cuts: NDArray[np.int64], threads: int, work: Callable[[Task, Kept, int], None]
+) -> None:
     """Let `work` change `kept` part by part, side by side: a union of safe parts is safe.
 
-    Parts are runs of records, so the result does not depend on the number of threads.
+    Part i is the records cuts[i]:cuts[i + 1]; `work` hears its number, too.
     """
     start = task.baskets.start
-    cuts = np.linspace(0, start.size - 1, n_parts + 1).astype(np.int64)
 
-    def work_on(first: int, last: int) -> None:
+    def work_on(number: int) -> None:
+        first, last = int(cuts[number]), int(cuts[number + 1])
         of_part = slice(int(start[first]), int(start[last]))
         baskets = make_baskets(
             start[first : last + 1] - start[first],
@@ -104,10 +106,10 @@ def in_parts(task: Task, kept: Kept, n_parts: int, threads: int, work: Callable[
             task.baskets.code,
         )
         bound = task.bound._replace(most=task.bound.most[: last - first + 1])
-        work(replace(task, baskets=baskets, bound=bound, in_baskets=None), kept[of_part])
+        work(replace(task, baskets=baskets, bound=bound, in_baskets=None), kept[of_part], number)
 
     with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
-        list(pool.map(work_on, cuts[:-1].tolist(), cuts[1:].tolist()))
+        list(pool.map(work_on, range(cuts.size - 1)))
 
 
 def with_items(recoding: Recoding, task: Task, kept: Kept, facts: dict[str, Any]) -> Recoding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -10,16 +11,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.anonymizers.base import Stage, Workplace
 from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.errors import PolicyError
-from sfumato.kernels.rho_search import Wish, grow, safe_start
+from sfumato.kernels.rho_repair import DISTRIBUTION, LEFTOVER, repair
+from sfumato.kernels.rho_search import Wish, can_be_counted, grow, safe_start
+from sfumato.kernels.rho_supports import make_published
 from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
 from sfumato.models.rho_uncertainty import RhoUncertainty
 
-SEARCHES = ("best",)
+SEARCHES = ("best", "mine", "dist")
 GOALS = ("loss", "rules", "distribution")
 PART = 4_000_000  # occurrences that one part has at most, unless the plan says how many parts
 
@@ -31,6 +37,9 @@ class PartialSuppression:
     With the goals `loss` and `rules` only sensitive items are ever withheld, so rules among all others stay as they
     were. `distribution` withholds any item so that all keep about the same share of their occurrences; `slack` trades
     that balance against loss.
+
+    The searches `mine` and `dist` are the published ones (Jia, Pan, Xu, Zhu and Lo, 2014), for comparison: they start
+    from the whole table and delete until no rule is unsafe, in parts as small as `tmax` asks for.
     """
 
     name: ClassVar[str] = "partial-suppression"
@@ -38,13 +47,16 @@ class PartialSuppression:
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
-    search: str = "best"
-    goal: str = "loss"
+    search: str = "best"  # mine | dist: the published searches, which keep rules and the distribution
+    goal: str = "loss"  # of search best: loss | rules | distribution
     slack: float = 0.05  # goal distribution: share by which an item may be ahead of the whole table
     longest: int = 12  # items that a record with a sensitive one may hold at most
     parts: int | None = None  # records are split into so many parts, grown side by side and then once together
     time_limit: float | None = None  # seconds, after which the safe table reached by then is published
     finish_on_interrupt: bool = False  # Ctrl-C then ends the search, not the run
+    tmax: float = 500  # mine and dist: parts are halved until n * 2 ** (mean length) / items is at most this
+    buffer_size: int = 1_000_000  # mine and dist: antecedents that are collected before they are repaired
+    restore: bool = False  # mine and dist: whether to put back afterwards what the whole table allows
 
     def __post_init__(self) -> None:
         one_of(self.search, "partial-suppression: search", SEARCHES)
@@ -62,11 +74,13 @@ class PartialSuppression:
             _check_number(
                 self.time_limit, "time_limit", "seconds, more than 0, or leave it out", lambda value: value > 0
             )
-        if not isinstance(self.finish_on_interrupt, bool):
-            raise PolicyError(
-                f"partial-suppression: finish_on_interrupt was given as {self.finish_on_interrupt!r}.\n"
-                "Give true or false."
-            )
+        _check_number(self.tmax, "tmax", "a number of more than 0", lambda value: value > 0)
+        whole_number(self.buffer_size, "partial-suppression: buffer_size", 1, 1_000_000)
+        for option in ("finish_on_interrupt", "restore"):
+            if not isinstance(getattr(self, option), bool):
+                raise PolicyError(
+                    f"partial-suppression: {option} was given as {getattr(self, option)!r}.\nGive true or false."
+                )
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which every column of items is safe."""
@@ -79,33 +93,85 @@ class PartialSuppression:
     def suppress(self, task: Task, workplace: Workplace) -> tuple[Kept, dict[str, Any]]:
         """Return which occurrences of a column stay, and what there is to say about it."""
         clock = Clock(self.time_limit, self.finish_on_interrupt)
-        n_parts = self.parts or 1 + task.baskets.items.size // PART
-        stage = workplace.progress.stage("withholding items", total=n_parts + (n_parts > 1))
-        kept = self._best(task, n_parts, workplace.threads, clock, stage.advance)
+        cuts = self._cuts(task)
+        together = self.search == "best" or self.restore
+        stage = workplace.progress.stage("withholding items", total=(cuts.size - 1) * (cuts.size > 2) + together)
+        with clock.listening():
+            if self.search == "best":
+                kept = self._best(task, cuts, workplace.threads, clock, stage.advance)
+            else:
+                kept = self._published(task, cuts, workplace, clock, stage.advance)
         stage.done()
         facts = {
             "search": self.search,
-            "goal": self.goal,
-            "parts": n_parts,
+            **({"goal": self.goal} if self.search == "best" else {"restored": self.restore}),
+            "parts": int(cuts.size - 1),
             "ended_early": clock.over,
             **withheld_facts(task, kept),
         }
         return kept, facts
 
-    def _best(self, task: Task, n_parts: int, threads: int, clock: Clock, advance: Callable[[float], None]) -> Kept:
+    def _cuts(self, task: Task) -> NDArray[np.int64]:
+        """Return where parts of the table begin, and its end."""
+        n_records = task.baskets.start.size - 1
+        n_parts = self.parts
+        if n_parts is None and self.search != "best":
+            return np.array([*_halved(task, 0, n_records, self.tmax), n_records], dtype=np.int64)
+        if n_parts is None:
+            n_parts = 1 + task.baskets.items.size // PART
+        return np.linspace(0, n_records, min(n_parts, max(n_records, 1)) + 1).astype(np.int64)
+
+    def _best(
+        self, task: Task, cuts: NDArray[np.int64], threads: int, clock: Clock, advance: Callable[[float], None]
+    ) -> Kept:
         """Grow each part, then the whole table once more from what the parts reached."""
         balanced = self.goal == "distribution"
         wish = Wish(by_record=balanced, frequent_first=self.goal == "rules", slack=self.slack)
         kept = safe_start(task.baskets, empty=balanced)
 
-        def grow_part(part: Task, kept_of_part: Kept) -> None:
+        def grow_part(part: Task, kept_of_part: Kept, number: int) -> None:
             grow(part.baskets, kept_of_part, part.bound, wish, longest=self.longest, stop=clock, advance=advance)
 
-        with clock.listening():
-            if n_parts > 1:
-                in_parts(task, kept, n_parts, threads, grow_part)
-            grow_part(task, kept)
+        if cuts.size > 2:
+            in_parts(task, kept, cuts, threads, grow_part)
+        grow_part(task, kept, 0)
         return kept
+
+    def _published(
+        self, task: Task, cuts: NDArray[np.int64], workplace: Workplace, clock: Clock, advance: Callable[[float], None]
+    ) -> Kept:
+        """Repair each part, and put back afterwards what the whole table allows, where that is asked for."""
+        heuristic = LEFTOVER if self.search == "mine" else DISTRIBUTION
+        kept = np.ones(task.baskets.items.size, dtype=np.bool_)
+        seeds = workplace.rng.integers(2**63, size=cuts.size - 1, dtype=np.uint64)  # one a part: threads do not matter
+
+        def repair_part(part: Task, kept_of_part: Kept, number: int) -> None:
+            published = make_published(part.baskets, kept_of_part)
+            if clock():  # no time for it: what is trivially safe
+                kept_of_part &= safe_start(part.baskets)
+            else:
+                repair(heuristic, self.buffer_size, part.baskets, published, part.bound, seeds[number : number + 1])
+            advance(1)
+
+        in_parts(task, kept, cuts, workplace.threads, repair_part)
+        if self.restore and can_be_counted(task.baskets, kept):
+            wish = Wish(by_record=self.search == "dist", frequent_first=True, slack=self.slack)
+            grow(task.baskets, kept, task.bound, wish, longest=self.longest, stop=clock, advance=advance)
+        return kept
+
+
+def _halved(task: Task, first: int, last: int, tmax: float) -> Iterator[int]:
+    """Yield where the parts begin that divide and conquer ends with; the number of items is the whole table's."""
+    n_records = last - first
+    occurrences = int(task.baskets.start[last] - task.baskets.start[first])
+    # In logarithms: two to the power of a mean length of thousands is beyond any float.
+    cost = math.log2(max(n_records, 1)) + occurrences / max(n_records, 1) - math.log2(max(task.baskets.code.size, 1))
+    if n_records < 2 or cost <= math.log2(tmax):
+        yield first
+        return
+    middle = (first + last) // 2
+    yield from _halved(task, first, middle, tmax)
+    yield from _halved(task, middle, last, tmax)
 
 
 class Clock:

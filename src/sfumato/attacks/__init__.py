@@ -9,12 +9,14 @@ from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
+from sfumato.attacks.rule_inference import RuleInference
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.progress import SILENT, Progress
 
 ATTACKS: dict[str, type[Attack]] = {
-    attack.name: attack for attack in (Linking, KnowledgeLinking, Disclosure, SetInference, Intersection, SecondRelease)
+    attack.name: attack
+    for attack in (Linking, KnowledgeLinking, Disclosure, RuleInference, SetInference, Intersection, SecondRelease)
 }
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Intersection",
     "KnowledgeLinking",
     "Linking",
+    "RuleInference",
     "SecondRelease",
     "SetInference",
     "attack_all",

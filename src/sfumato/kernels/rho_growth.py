@@ -47,8 +47,10 @@ def _sort(value, order, size):
 
 
 @kernel
-def insert_by_item(types, longest, baskets, published, store, bound):
+def insert_by_item(types, longest, whole_types, baskets, published, store, bound):
     """Put sensitive items back, one type after the other, each into as many records as rules allow.
+
+    With `whole_types` a type comes back everywhere or nowhere.
 
     A record that holds a sensitive item keeps at most `longest` items. Returns how many types were done, how many
     occurrences came back, and the room that the store needs for the type it stopped at (0: all are done).
@@ -90,6 +92,7 @@ def insert_by_item(types, longest, baskets, published, store, bound):
         for place in range(n_waiting):
             holds[place] = True
             order[place] = place
+        all_go = whole_types and n_waiting < last - first
         phase = INSERT
         while phase < DONE:
             lost = 0
@@ -108,7 +111,11 @@ def insert_by_item(types, longest, baskets, published, store, bound):
                     found = unsafe_rules(
                         size + 1, secret, more, members, key, baskets, kept, store, bound, scratch, enough
                     )
-                    broken[place] = found if phase == COUNT else broken[place]
+                    if phase == COUNT:
+                        broken[place] = found
+                        all_go |= whole_types and found > 0
+                    if phase == REMOVE and all_go:
+                        found = 1
                     if phase == COUNT or (found == 0) != (phase == RETURN):
                         continue
                     holds[place] = phase == RETURN
@@ -118,7 +125,9 @@ def insert_by_item(types, longest, baskets, published, store, bound):
                     add(key[subset], change, store)
             if phase == COUNT:
                 _sort(broken, order, n_waiting)
-            if phase != REMOVE or lost == 0:  # who loses the item may have supported another: look at all again
+            if phase == REMOVE and whole_types:
+                phase = DONE
+            elif phase != REMOVE or lost == 0:  # who loses the item may have supported another: look at all again
                 phase += 1
         for place in range(n_waiting):
             if holds[place]:

@@ -23,6 +23,7 @@ class Wish(NamedTuple):
 
     by_record: bool = False  # all items in balance, record by record; else sensitive ones, type by type
     frequent_first: bool = False  # of types
+    whole_types: bool = False  # a type comes back everywhere or nowhere
     slack: float = 0.0  # by record: how far an item may be ahead of the whole table; below 0 wants everything
 
 
@@ -68,7 +69,9 @@ def grow(
         while done < types.size:
             if stop():
                 return gained + came
-            steps, new, room = insert_by_item(types[done : done + _TYPES], longest, baskets, published, store, bound)
+            steps, new, room = insert_by_item(
+                types[done : done + _TYPES], longest, wish.whole_types, baskets, published, store, bound
+            )
             done += steps
             came += int(new)
             if room:

@@ -42,6 +42,11 @@ VARIANTS = {
     "distribution": {"goal": "distribution"},
     "parts": {"parts": 3},
     "short": {"longest": 2},
+    "mine": {"search": "mine"},
+    "dist": {"search": "dist", "tmax": 2.0},
+    "small buffer": {"search": "mine", "buffer_size": 1},
+    "mine, restored": {"search": "mine", "restore": True, "parts": 2},
+    "dist, restored": {"search": "dist", "restore": True},
 }
 
 baskets_of = st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=6), min_size=1, max_size=40)
@@ -86,11 +91,56 @@ def test_every_release_is_safe_and_a_record_wise_subset(variant, baskets, rho, e
     assert all(after <= before for after, before in zip(sets_in(release), baskets, strict=True))
 
 
+def lost_in(release, baskets):
+    return [item for before, after in zip(baskets, sets_in(release), strict=True) for item in before - after]
+
+
 def test_the_drugstore_loses_two_items():
     release, verdict = suppressed(DRUGSTORE, ["condom"], "1/3")
 
     assert verdict.satisfied
-    assert sum(map(len, DRUGSTORE)) - sum(map(len, sets_in(release))) == 2
+    assert lost_in(release, DRUGSTORE) == ["condom", "condom"]
+
+
+def test_both_published_searches_end_with_two_deletions_in_the_drugstore_for_some_seed():
+    def ways(search):
+        releases = [suppressed(DRUGSTORE, ["condom"], "1/3", search=search, tmax=1e9, seed=seed) for seed in range(20)]
+        assert all(verdict.satisfied for _, verdict in releases)
+        return {tuple(sorted(lost_in(release, DRUGSTORE))) for release, _ in releases}
+
+    assert ("condom", "condom") in ways("mine")
+    assert ("condom", "flour") in ways("dist")
+
+
+@pytest.mark.parametrize(("restore", "better"), [(False, 0), (True, 1)])
+def test_mine_deletes_sensitive_items_only_and_restoring_wins_some_back(restore, better):
+    baskets = random_baskets(1500, 40, [1, 2, 3, 4, 6], seed=11)
+    sensitive = {f"i{number}" for number in range(0, 40, 3)}
+    plain, _ = suppressed(baskets, sensitive, "0.4", search="mine", parts=6)
+    release, verdict = suppressed(baskets, sensitive, "0.4", search="mine", parts=6, restore=restore)
+
+    assert verdict.satisfied
+    assert set(lost_in(release, baskets)) <= sensitive
+    assert (len(lost_in(release, baskets)) < len(lost_in(plain, baskets))) == better
+
+
+def test_growth_keeps_more_than_the_published_search_in_parts():
+    baskets = random_baskets(1500, 40, [1, 2, 3, 4, 6], seed=11)
+    sensitive = {f"i{number}" for number in range(0, 40, 3)}
+    best, _ = suppressed(baskets, sensitive, "0.4")
+    mine, _ = suppressed(baskets, sensitive, "0.4", search="mine", parts=4)
+
+    assert len(lost_in(best, baskets)) < len(lost_in(mine, baskets)) < sum(len(b & sensitive) for b in baskets)
+
+
+def test_divide_and_conquer_splits_by_the_cost_of_the_whole_table():
+    baskets = [{f"i{(7 * row + place) % 100}" for place in range(8)} for row in range(1024)]
+    dataset = dataset_of(baskets, ["i0", "i1"])
+    model = RhoUncertainty(column="basket", rho="0.5")
+    for tmax, parts in ((1024 * 2**8 / 100 + 1, 1), (1024 * 2**8 / 100 - 1, 2), (700, 4)):
+        anonymizer = PartialSuppression(search="mine", tmax=tmax)
+        recoding = anonymizer.anonymize(dataset, Policy((model,)), Recoding(), Workplace())
+        assert recoding.facts["basket"]["parts"] == parts
 
 
 @pytest.mark.parametrize("goal", ["loss", "rules"])
@@ -173,11 +223,11 @@ def test_stopping_after_any_number_of_insertions_leaves_a_safe_table(steps, monk
         assert gained <= steps or not wish.by_record
 
 
-@pytest.mark.parametrize("goal", ["loss", "distribution"])
-def test_the_number_of_threads_does_not_matter(goal):
+@pytest.mark.parametrize("options", [{}, {"goal": "distribution"}, {"search": "mine"}, {"search": "dist"}])
+def test_the_number_of_threads_does_not_matter(options):
     baskets = random_baskets(2000, 30, [1, 2, 3, 4], seed=7)
     one, two = (
-        suppressed(baskets, {"i0", "i3", "i5"}, "0.5", goal=goal, parts=4, threads=threads)[0] for threads in (1, 3)
+        suppressed(baskets, {"i0", "i3", "i5"}, "0.5", parts=4, threads=threads, **options)[0] for threads in (1, 3)
     )
 
     assert one.table().equals(two.table())
@@ -241,6 +291,9 @@ def test_rows_that_an_earlier_step_dropped_support_nobody():
         {"time_limit": 0},
         {"time_limit": "soon"},
         {"finish_on_interrupt": 1},
+        {"tmax": 0},
+        {"buffer_size": 0},
+        {"restore": "yes"},
     ],
 )
 def test_options_out_of_range_are_refused(options):

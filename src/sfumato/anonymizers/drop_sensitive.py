@@ -1,0 +1,31 @@
+"""Dropping all sensitive items: what every other anonymizer of items must beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.items import tasks_of, with_items, withheld_facts
+from sfumato.data.dataset import Dataset
+from sfumato.data.recoding import Recoding
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models.rho_uncertainty import RhoUncertainty
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropSensitive:
+    """Delete every sensitive item: safe for a trivial reason, and the yardstick of all others."""
+
+    name: ClassVar[str] = "drop-sensitive"
+    stage: ClassVar[Stage] = Stage.ITEMS
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding without sensitive items."""
+        recoding = replace(before, facts={})
+        for task in tasks_of(policy, dataset, before):
+            kept = ~task.baskets.sensitive[task.baskets.items]
+            recoding = with_items(recoding, task, kept, withheld_facts(task, kept))
+        return recoding

@@ -1,0 +1,72 @@
+"""Global suppression: give up whole types of items until no rule is unsafe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.items import Kept, Task, tasks_of, with_items, withheld_facts
+from sfumato.data.dataset import Dataset
+from sfumato.data.recoding import Recoding
+from sfumato.kernels.rho_global import hit_rules, unsafe_of_size
+from sfumato.kernels.rho_search import Wish, can_be_counted, grow
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models.rho_uncertainty import RhoUncertainty
+
+BATCH = 200_000  # unsafe rules that are weighed against one another at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalSuppression:
+    """Delete every occurrence of some sensitive items: a baseline after Cao, Karras, Raissi and Tan (2010).
+
+    Rules with one known item come first, then those with two, and so on; the type goes that hits most unsafe rules for
+    each occurrence lost. What proves needless in the end comes back. Nearly every sensitive item is in some unique
+    record, so next to nothing of them is left: use partial suppression.
+    """
+
+    name: ClassVar[str] = "global-suppression"
+    stage: ClassVar[Stage] = Stage.ITEMS
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding without the types that had to go."""
+        recoding = replace(before, facts={})
+        for task in tasks_of(policy, dataset, before):
+            kept = suppress_types(task)
+            if can_be_counted(task.baskets, kept):
+                grow(task.baskets, kept, task.bound, Wish(frequent_first=True, whole_types=True), longest=12)
+            left = np.bincount(task.baskets.items[kept], minlength=task.baskets.code.size) > 0
+            facts = {"types_deleted": int((~left).sum()), **withheld_facts(task, kept)}
+            recoding = with_items(recoding, task, kept, facts)
+        return recoding
+
+
+def suppress_types(task: Task, kept: Kept | None = None, changed: NDArray[np.bool_] | None = None) -> Kept:
+    """Return which occurrences are left when sensitive types go until no rule is unsafe.
+
+    kept: what is left already; changed: items that every new unsafe rule must involve, None when nothing is known.
+    """
+    baskets = task.baskets
+    occurrences = np.diff(baskets.tid_start)
+    gone = np.zeros(baskets.sensitive.size, dtype=np.bool_)
+    if task.bound.empty:
+        gone = baskets.sensitive & (occurrences > task.bound.most[-1])
+    kept = ~gone[baskets.items] if kept is None else kept & ~gone[baskets.items]
+    involved = np.ones(gone.size, dtype=np.bool_) if changed is None else changed
+    size = 1
+    while True:
+        rules = np.empty((BATCH, size + 1), dtype=np.int32)
+        found, deep = unsafe_of_size(size, baskets, kept, task.bound, rules, involved)
+        if found:
+            hit_rules(rules[:found], baskets.sensitive, occurrences, gone)
+            kept &= ~gone[baskets.items]
+        elif deep:
+            size += 1
+        else:
+            return kept

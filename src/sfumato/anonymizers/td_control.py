@@ -1,0 +1,234 @@
+"""Top-down control: generalize items that are not sensitive, delete whole types of those that are."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.global_suppression import suppress_types
+from sfumato.anonymizers.items import Kept, Task, tasks_of
+from sfumato.data.dataset import CodedSets, Dataset
+from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.recoding import Recoding
+from sfumato.data.schema import SensitiveShare
+from sfumato.errors import DataError
+from sfumato.kernels.rho_supports import item_codes, make_baskets
+from sfumato.models.base import Policy, PrivacyModel, whole_number
+from sfumato.models.rho_uncertainty import RhoUncertainty
+
+FAN_OUT = 4  # of the tree that stands in for a hierarchy
+
+
+@dataclass(frozen=True, kw_only=True)
+class TdControl:
+    """Split a hierarchy of items from the top as long as that loses less: a baseline after Cao et al. (2010).
+
+    At first all items that are not sensitive are one, and sensitive types are deleted until no rule is unsafe. Then the
+    node whose split tells most is split, further sensitive types go where that makes rules unsafe, and the split stays
+    only if the total loss falls. A generalized occurrence loses (leaves below its node - 1) / (all leaves - 1), a
+    deleted one 1. Without a hierarchy of the column a balanced tree over its items in order stands in.
+    """
+
+    name: ClassVar[str] = "td-control"
+    stage: ClassVar[Stage] = Stage.ITEMS
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
+
+    splits: int = 64  # nodes that are tried, those that tell most first
+
+    def __post_init__(self) -> None:
+        whole_number(self.splits, "td-control: splits", 0, 64)
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding with generalized items, and without the sensitive types that had to go."""
+        recoding = replace(before, facts={})
+        for task in tasks_of(policy, dataset, before):
+            column = task.column
+            if task.in_baskets is not None:
+                raise DataError(
+                    f"td-control was asked for column {column.name!r} after rows had been dropped.\nAsk for it alone."
+                )
+            spec = dataset.schema.spec(column.name)
+            if spec is not None and isinstance(spec.sensitive_items, SensitiveShare):
+                raise DataError(
+                    f"td-control was asked for column {column.name!r}, whose sensitive items are drawn at random.\n"
+                    "It publishes new labels, which might be drawn, too: name the sensitive items."
+                )
+            given = spec.hierarchy if spec is not None else None
+            what = f"The hierarchy of column {column.name!r}"
+            tree = _Tree(column, given.build(_plain(column), what, secret=True) if given is not None else None)
+            stage = workplace.progress.stage("splitting nodes", total=self.splits)
+            sets, facts = _specialize(task, tree, self.splits, stage.advance)
+            stage.done()
+            recoding = recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts})
+        return recoding
+
+
+def _plain(column: CodedSets) -> list[str]:
+    assert column.sensitive is not None
+    return [label for label, secret in zip(column.labels, column.sensitive, strict=True) if not secret]
+
+
+class _Tree:
+    """A hierarchy over the items of a column that are not sensitive; nodes are numbered as in the hierarchy."""
+
+    def __init__(self, column: CodedSets, hierarchy: Hierarchy | None) -> None:
+        plain = _plain(column)
+        self.hierarchy = hierarchy if hierarchy is not None else Hierarchy.from_paths(_balanced(plain))
+        absent = [label for label in plain if label not in self.hierarchy.node_of]
+        if absent:
+            raise DataError(
+                f"The hierarchy of column {column.name!r} lacks {len(absent):,} of {len(plain):,} items that are not "
+                "sensitive.\nAdd them to the hierarchy."
+            )
+        labels, parent = self.hierarchy.labels, self.hierarchy.parent
+        taken = set(column.labels) - set(plain)
+        if taken & set(labels):
+            raise DataError(
+                f"The hierarchy of column {column.name!r} has labels that are sensitive items.\n"
+                "Leave sensitive items out of it, and give its nodes other names."
+            )
+        self.children: list[list[int]] = [[] for _ in labels]
+        self.leaves = np.zeros(len(labels), dtype=np.int64)
+        self.leaves[: self.hierarchy.n_leaves] = 1
+        for node, above in enumerate(parent):  # children come before their parents
+            if above >= 0:
+                self.children[above].append(node)
+                self.leaves[above] += self.leaves[node]
+        self.leaf_of = np.array([self.hierarchy.node_of.get(label, -1) for label in column.labels], dtype=np.int64)
+
+    def loss(self, node: int) -> float:
+        """Return what an occurrence loses that is published as a node."""
+        return float((self.leaves[node] - 1) / max(self.hierarchy.n_leaves - 1, 1))
+
+    def below(self, node: int) -> list[int]:
+        """Return the leaves below a node."""
+        if not self.children[node]:
+            return [node]
+        return [leaf for child in self.children[node] for leaf in self.below(child)]
+
+
+def _balanced(labels: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return paths of a balanced tree over labels in order; a node is named after its first and last leaf."""
+    paths = [[label] for label in labels]
+    width = FAN_OUT
+    while width < len(labels):
+        for first in range(0, len(labels), width):
+            group = labels[first : first + width]
+            for place in range(first, first + len(group)):
+                if len(group) > 1:
+                    paths[place].append(f"{group[0]} .. {group[-1]}")
+        width *= FAN_OUT
+    return [(*dict.fromkeys(path), ROOT) for path in paths]
+
+
+def _specialize(task: Task, tree: _Tree, splits: int, advance: Any) -> tuple[CodedSets, dict[str, Any]]:
+    """Split from the top, and return what is published."""
+    baskets = task.baskets
+    node_of = np.full(len(tree.hierarchy.labels), len(tree.hierarchy.labels) - 1, dtype=np.int64)  # of leaves
+    count = np.bincount(baskets.items, minlength=tree.leaf_of.size)
+    weight = np.zeros(len(tree.hierarchy.labels), dtype=np.int64)  # occurrences below each node
+    np.add.at(weight, tree.leaf_of[tree.leaf_of >= 0], count[tree.leaf_of >= 0])
+    for node, above in enumerate(tree.hierarchy.parent):
+        if above >= 0:
+            weight[above] += weight[node]
+    gone = np.zeros(tree.leaf_of.size, dtype=np.bool_)
+    general, kept, gone = _safe(task, tree, node_of, gone, None)
+    loss = _total_loss(tree, weight, node_of, count, gone)
+    root = len(tree.hierarchy.labels) - 1
+    heap = [(-_gain(tree, weight, root), root)]
+    done = 0
+    while heap and done < splits:
+        _, node = heapq.heappop(heap)
+        if not tree.children[node]:
+            continue
+        done += 1
+        advance(1)
+        trial = node_of.copy()
+        for child in tree.children[node]:
+            trial[tree.below(child)] = child
+        new_general, new_kept, new_gone = _safe(task, tree, trial, gone, tree.children[node])
+        new_loss = _total_loss(tree, weight, trial, count, new_gone)
+        if new_loss < loss:
+            node_of, general, kept, gone, loss = trial, new_general, new_kept, new_gone, new_loss
+            for child in tree.children[node]:
+                heapq.heappush(heap, (-_gain(tree, weight, child), child))
+    facts = {
+        "records": int(baskets.start.size - 1),
+        "occurrences": int(baskets.items.size),
+        "withheld": int(count[gone].sum()),
+        "sensitive_occurrences": int(count[baskets.sensitive].sum()),
+        "sensitive_withheld": int(count[gone].sum()),
+        "types_deleted": int(gone.sum()),
+        "nodes_published": int(np.unique(node_of[: tree.hierarchy.n_leaves]).size),
+        "loss": loss / max(baskets.items.size, 1),
+    }
+    return _published(task, tree, general, kept), facts
+
+
+def _gain(tree: _Tree, weight: NDArray[np.int64], node: int) -> float:
+    after = sum(float(weight[child]) * tree.loss(child) for child in tree.children[node])
+    return float(weight[node]) * tree.loss(node) - after
+
+
+def _total_loss(
+    tree: _Tree, weight: NDArray[np.int64], node_of: NDArray[np.int64], count: NDArray[np.int64], gone: Kept
+) -> float:
+    leaves = np.arange(tree.hierarchy.n_leaves)
+    share = (tree.leaves[node_of[leaves]] - 1) / max(tree.hierarchy.n_leaves - 1, 1)
+    return float((weight[leaves] * share).sum() + count[gone].sum())
+
+
+def _safe(
+    task: Task, tree: _Tree, node_of: NDArray[np.int64], gone: Kept, changed: Sequence[int] | None
+) -> tuple[Task, Kept, Kept]:
+    """Return the table under a cut of the tree, what of it is kept once it is safe, and which sensitive types go."""
+    baskets = task.baskets
+    n_nodes = node_of.size
+    new_item = np.where(tree.leaf_of >= 0, node_of[tree.leaf_of], n_nodes + np.arange(tree.leaf_of.size))
+    width = n_nodes + tree.leaf_of.size
+    record = np.repeat(np.arange(baskets.start.size - 1), np.diff(baskets.start))
+    left = ~gone[baskets.items]
+    keys = record[left] * width + new_item[baskets.items[left]]
+    keys.sort()
+    keys = keys[np.append(True, keys[1:] > keys[:-1])] if keys.size else keys
+    record, items = np.divmod(keys, width)
+    start = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=baskets.start.size - 1))]).astype(np.int64)
+    sensitive = np.append(np.zeros(n_nodes, dtype=np.bool_), baskets.sensitive)
+    general = replace(
+        task, baskets=make_baskets(start, items.astype(np.int32), sensitive, item_codes(width)), in_baskets=None
+    )
+    involved = None
+    if changed is not None:
+        involved = np.zeros(width, dtype=np.bool_)
+        involved[list(changed)] = True
+    kept = suppress_types(general, changed=involved)
+    lost = np.bincount(items[~kept], minlength=width)[n_nodes:] > 0
+    return general, kept, gone | lost
+
+
+def _published(task: Task, tree: _Tree, general: Task, kept: Kept) -> CodedSets:
+    """Return the column under its new labels, in the order of their text."""
+    column, baskets = task.column, general.baskets
+    names = np.array([*tree.hierarchy.labels, *column.labels], dtype=object)
+    used = np.flatnonzero(np.bincount(baskets.items[kept], minlength=names.size))
+    used = used[np.argsort(names[used])]
+    code_of = np.zeros(names.size, dtype=np.int64)
+    code_of[used] = np.arange(used.size)
+    record = np.repeat(np.arange(baskets.start.size - 1), np.diff(baskets.start))[kept]
+    items = code_of[baskets.items[kept]]
+    order = np.lexsort((items, record))
+    size = np.bincount(record, minlength=baskets.start.size - 1)
+    return replace(
+        column,
+        items=items[order].astype(np.int32),
+        start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
+        labels=tuple(names[used]),
+        sensitive=baskets.sensitive[used],
+    )
