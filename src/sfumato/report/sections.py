@@ -580,9 +580,18 @@ def _beliefs(facts: Facts) -> Picture | None:
         ("largest_belief", "mean"): "Surest guess, on average",
         ("largest_belief", "max"): "Surest guess, at most",
     }
-    named = [
-        (words[path], [number(mapping(side.get(path[0])).get(path[1])) for side in (before, after)]) for path in words
-    ]
+    further = {
+        ("change", "median"): "Change, in half the groups at most",
+        ("change", "q95"): "Change, in 95% of the groups at most",
+        ("distance", "mean"): "Distance to the prior, on average",
+        ("distance", "q95"): "Distance, in 95% of the groups at most",
+        ("distance", "max"): "Distance, at most",
+    }
+    found = {
+        path: [number(mapping(side.get(path[0])).get(path[1])) for side in (before, after)]
+        for path in (*words, *further)
+    }
+    named = [(words[path], found[path]) for path in words]
     if all(value is None for _, pair in named for value in pair):
         return None
     column = shortened(text(inside.get("column")), NAME_LENGTH)
@@ -593,7 +602,13 @@ def _beliefs(facts: Facts) -> Picture | None:
         alt=f"Belief of an intruder who looks terms up in the knowledge table: {said}.",
         note="For an intruder who finds a person's group and looks its terms up in the knowledge table.",
         legend=BEFORE_AND_AFTER,
-        table=Table(head=["", "Before", "After"], rows=[[name, share(a), share(b)] for name, (a, b) in named]),
+        table=Table(
+            head=["", "Before", "After"],
+            rows=[
+                *([name, share(a), share(b)] for name, (a, b) in named),
+                *([name, *(figure(value) for value in found[path])] for path, name in further.items()),
+            ],
+        ),
     )
 
 
@@ -619,7 +634,7 @@ def _step(entry: Facts, position: int) -> dict[str, Any]:
     pairs = [("Aims at", listed(models))] if models else []
     if options:
         pairs.append(("Options", plain(options, 20)))
-    pairs += [(_spaced(name), plain(value)) for name, value in said.items()]
+    pairs += [(_spaced(name), plain(value, 20)) for name, value in said.items()]
     return {
         "title": f"Step {position}: {text(entry.get('anonymizer'))}",
         "why": f"{why[0].upper()}{why[1:].rstrip('.')}." if why else "",
