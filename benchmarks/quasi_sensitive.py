@@ -256,7 +256,7 @@ PARTS = {
     "figure 12": lambda figures, knowledge, case, options: query_errors(
         figures,
         default_people(3000, options.data, options.threads),
-        *((200, (1, 2, 5, 10)) if options.quick else (10_000, (1, 2, 5, 10, 20))),
+        *((200, (1, 5, 10), (1,)) if options.quick else (10_000, (1, 2, 5, 10, 20), (1, 3))),
     ),
     "tables": _whole_tables,
     "cuts of 2006": lambda figures, knowledge, case, options: cuts_of_2006(

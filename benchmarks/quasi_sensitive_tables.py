@@ -22,7 +22,7 @@ from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.generators import knowledge_table, patients, term_records
+from sfumato.generators import knowledge_table, patients, with_terms
 from sfumato.metrics import AverageClassSize, BeliefChange, Ncp, QueryError, TermLoss
 from sfumato.models import KAnonymity
 from sfumato.models.base import Policy
@@ -44,12 +44,15 @@ def quasi_identifiers(rows: int, data: Path | None) -> pa.Table:
         ).drop_columns(["salary-class"])
     else:
         table = patients(min(rows, 100_000)).drop_columns(["name", "disease"])
-    if rows > table.num_rows:  # ages are moved a little, so that copies are not all alike
-        rng = np.random.default_rng(3)
-        table = table.take(pa.array(np.arange(rows) % table.num_rows))
-        age = table.column("age").to_numpy() + rng.integers(-3, 4, rows)
-        table = table.set_column(table.column_names.index("age"), "age", pa.array(age))
-    return table.slice(0, rows)
+    if rows <= table.num_rows:
+        return table.slice(0, rows)
+    rng = np.random.default_rng(3)  # one cell in six comes from somebody else, so that copies are not all alike
+    donor = np.where(rng.random((table.num_columns, rows)) < 1 / 6, rng.integers(table.num_rows, size=rows), -1)
+    own = np.arange(rows) % table.num_rows
+    columns = [
+        column.take(pa.array(np.where(of < 0, own, of))) for column, of in zip(table.columns, donor, strict=True)
+    ]
+    return pa.table(columns, names=table.column_names)
 
 
 @dataclass(frozen=True)
@@ -64,14 +67,10 @@ class People:
     def make(cls, knowledge: Knowledge, rows: int, data: Path | None, threads: int, **options: Any) -> People:
         """Join records drawn from a knowledge table to quasi-identifiers."""
         table = quasi_identifiers(rows, data)
-        drawn = term_records(knowledge, rows, **options)
-        terms = pa.LargeListArray.from_arrays(
-            pa.array(drawn.start), pa.array(list(knowledge.terms)).take(pa.array(drawn.items))
-        )
         kind = {name: Kind.NUMBER if name == "age" else Kind.CATEGORY for name in table.column_names}
         specs = {name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER, kind=kind[name]) for name in kind}
         specs["terms"] = ColumnSpec(name="terms", role=Role.QUASI_SENSITIVE, kind=Kind.SET)
-        dataset = encode(table.append_column("terms", terms), Schema(specs))
+        dataset = encode(with_terms(table, knowledge, **options), Schema(specs))
         prior = estimated_prior(dataset.columns["terms"], knowledge)
         return cls(dataset, PublicInputs(knowledge, prior), threads)
 
@@ -132,7 +131,7 @@ def _privacy_row(table: Table, value: float, name: str, found: dict[str, Any]) -
     table.row(value, name, found["change"], found["distance"], found["group"], found["T"])
 
 
-def query_errors(figures: Figures, people: People, queries: int, ks: tuple[int, ...]) -> None:
+def query_errors(figures: Figures, people: People, queries: int, ks: tuple[int, ...], weights: tuple[int, ...]) -> None:
     """Figure 12, and the one-step variant beside it: what is lost and how wrong counts are, over k."""
     table = figures.table(
         "Figure 12 and joint: loss and query error over k",
@@ -143,7 +142,7 @@ def query_errors(figures: Figures, people: People, queries: int, ks: tuple[int, 
             before = people.generalized(k)
             variants: dict[str, dict[str, Any]] = {"two steps": {}}
             if k > 1:
-                variants |= {"joint, weight 1": {"joint": True}, "joint, weight 3": {"joint": True, "weight": 3}}
+                variants |= {f"joint, weight {weight}": {"joint": True, "weight": weight} for weight in weights}
             for variant, options in variants.items():
                 begin = time.process_time()
                 recoding = people.suppressed(before, model, **options)

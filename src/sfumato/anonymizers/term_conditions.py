@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Workplace
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.knowledge import Knowledge
-from sfumato.data.terms import TermColumns
+from sfumato.data.terms import TermColumns, without
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.kernels import term_suppression as kernels
 from sfumato.kernels.term_suppression_measures import Requirement
 from sfumato.models.base import Policy, plain_number
+from sfumato.models.linking import Index, Terms
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 
@@ -48,7 +49,8 @@ class TermsAsked:
         found = kernels.nothing_found(0, start.size - 1, self.records.words)
         requirement = kernels.make_requirement(nothing, "linked", t=1.0)
         kernels.judge_as_is(self.records, self.records.links._replace(prior=nothing), rows, start, requirement, found)
-        return np.where(self.hold(rows, start), 0.0, found.distance)
+        # Rounded, so that the order in which beliefs are added up does not tell.
+        return np.where(self.hold(rows, start), 0.0, np.round(found.distance, 9))
 
 
 def knowledge_of(workplace: Workplace, who: str) -> Knowledge:
@@ -127,6 +129,62 @@ def terms_condition(
             'Ask for less, or let terms be removed: anonymizer = "term-suppression".'
         )
     return condition
+
+
+def refuse_unreachable(sets: CodedSets, knowledge: Knowledge, requirements: Sequence[TermModel]) -> None:
+    """Raise Unsatisfiable when a prior that was given is out of reach of any release, whatever is removed or merged.
+
+    If all groups are within t of the prior, so is the whole release, whose belief is a mean of theirs. And the whole
+    release believes in a label no more than if every record kept just the terms that the label has. An estimated prior
+    is what the whole table tells, so it is never out of reach.
+    """
+    closeness = [model for model in requirements if isinstance(model, QSCloseness)]
+    if knowledge.weight is None or not closeness or sets.start.size < 2:
+        return
+    strictest = min(closeness, key=lambda model: model.exact_t)
+    index = Index(knowledge)
+    for label in np.flatnonzero(knowledge.weight > float(strictest.exact_t)):
+        given, most = float(knowledge.weight[label]), _most_belief(int(label), sets, index)
+        if given - most > float(strictest.exact_t) + 1e-9:
+            raise Unsatisfiable(
+                f"{in_words(strictest)} was asked of {sets.name!r}, but the prior gives a label {given:.4g}, and "
+                f"whichever terms are removed, the release as a whole leads to a belief of {most:.4g} in it at most.\n"
+                f"No release comes closer to this prior than {given - most:.4g}. Raise t, or give a prior that is "
+                "nearer to the data."
+            )
+
+
+def _most_belief(label: int, sets: CodedSets, index: Index) -> float:
+    """Return a belief in a label that no removal of terms exceeds: each record keeps just the terms that it has."""
+    knowledge = index.knowledge
+    row_of = np.repeat(np.arange(sets.start.size - 1), np.diff(sets.start))
+    best = np.zeros(sets.start.size - 1)
+    for row in np.flatnonzero(knowledge.label_of_row == label):
+        own = {knowledge.terms[term] for term in knowledge.items[knowledge.start[row] : knowledge.start[row + 1]]}
+        shared = np.array([text in own for text in sets.labels], dtype=np.bool_)[sets.items]
+        best = np.maximum(best, 1 / _linked_to(without(sets, shared), index))
+    known = np.array([text in knowledge.term_of for text in sets.labels], dtype=np.bool_)[sets.items]
+    linked = _linked_to(sets, index) > 0
+    linked[row_of[~known]] = False
+    if not linked.any():  # nothing need be believed at all
+        return 1.0
+    # Records that no label explains as they are count only once terms are removed from them: take those that help.
+    total, count = float(best[linked].sum()), int(linked.sum())
+    for more in np.sort(best[~linked])[::-1]:
+        if more <= total / count:
+            break
+        total, count = total + float(more), count + 1
+    return total / count
+
+
+def _linked_to(sets: CodedSets, index: Index) -> NDArray[np.float64]:
+    """Return how many labels each record is linked to, shape (n,)."""
+    terms = Terms(sets, index)
+    size = np.where(terms.empty, index.knowledge.n_labels, 0).astype(np.float64)
+    rows = np.flatnonzero(terms.cost > 0)
+    distinct, set_of = terms.distinct(rows)
+    size[rows] = index.link(distinct).size[set_of]
+    return size
 
 
 def in_words(model: TermModel) -> str:

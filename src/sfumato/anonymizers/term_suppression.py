@@ -22,6 +22,7 @@ from sfumato.anonymizers.term_conditions import (
     ask_terms,
     in_words,
     knowledge_of,
+    refuse_unreachable,
     terms_of,
 )
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
@@ -104,6 +105,7 @@ class TermSuppression:
     ) -> Recoding:
         """Return a recoding with the terms of one column, or of several together, made safe."""
         terms = terms_of(dataset, names)
+        refuse_unreachable(terms.sets, knowledge_of(workplace, self.name), requirements)
         asked = ask_terms(terms.sets, knowledge_of(workplace, self.name), workplace.public.belief, requirements)
         if self.joint:
             before = self._cut_again(before, asked)

@@ -3,7 +3,7 @@
 from sfumato.generators.census import CensusColumn, census
 from sfumato.generators.hospital import hospital
 from sfumato.generators.patients import patients, write_demo
-from sfumato.generators.quasi_sensitive import TermRecords, knowledge_table, term_records
+from sfumato.generators.quasi_sensitive import TermRecords, knowledge_table, term_records, with_terms
 
 __all__ = [
     "CensusColumn",
@@ -13,5 +13,6 @@ __all__ = [
     "knowledge_table",
     "patients",
     "term_records",
+    "with_terms",
     "write_demo",
 ]

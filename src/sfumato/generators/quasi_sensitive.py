@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.knowledge import Knowledge
@@ -110,6 +112,19 @@ def term_records(
     fresh[:, 1:] &= chosen[:, 1:] != chosen[:, :-1]
     start = np.concatenate([[0], np.cumsum(fresh.sum(axis=1))]).astype(np.int64)
     return TermRecords(start=start, items=chosen[fresh].astype(np.int32), label=label)
+
+
+def with_terms(table: pa.Table, knowledge: Knowledge, column: str = "terms", **options: Any) -> pa.Table:
+    """Return a table with one more column: for each row the terms of a record, as a list; options of `term_records`.
+
+    >>> people = pa.table({"age": [31, 45]})
+    >>> joined = with_terms(people, knowledge_table(labels=40, terms=30, per_label=5), terms=2)
+    >>> joined.column_names, [len(terms) for terms in joined.column("terms").to_pylist()]
+    (['age', 'terms'], [2, 2])
+    """
+    drawn = term_records(knowledge, table.num_rows, **options)
+    names = pa.array(list(knowledge.terms)).take(pa.array(drawn.items))
+    return table.append_column(column, pa.LargeListArray.from_arrays(pa.array(drawn.start), names))
 
 
 def _draw(rng: np.random.Generator, weight: NDArray[np.float64], count: int) -> NDArray[np.int64]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.mondrian import Mondrian
-from sfumato.anonymizers.term_conditions import ask_terms
+from sfumato.anonymizers.term_conditions import ask_terms, refuse_unreachable
 from sfumato.anonymizers.term_suppression import TermSuppression, suppress_terms
 from sfumato.data.encoding import encode
 from sfumato.data.knowledge import Knowledge, PublicInputs
@@ -16,7 +20,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.generators import knowledge_table, term_records
+from sfumato.generators import knowledge_table, patients, term_records
 from sfumato.models import KAnonymity
 from sfumato.models.base import Policy, describe
 from sfumato.models.linking import estimated_prior, with_public
@@ -201,3 +205,78 @@ def test_one_step_loses_no_more_than_two_in_what_it_aims_at():
             assert after.facts["symptoms"]["cost"] < two_steps.facts["symptoms"]["cost"]
     with pytest.raises(PolicyError, match="nothing was split"):
         TermSuppression(joint=True).anonymize(dataset, Policy((models[1],)), Recoding(), workplace)
+
+
+def people_with_terms(order, knowledge, sets):
+    """Made-up people and their terms, in some order of rows and of terms within a cell."""
+    people = patients(240).select(["age", "sex", "zip"]).append_column("symptoms", pa.array(sets))
+    shuffled = people.take(pa.array(order))
+    schema = {
+        name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER, kind=kind)
+        for name, kind in (("age", Kind.NUMBER), ("sex", Kind.CATEGORY), ("zip", Kind.CATEGORY))
+    }
+    return encode(shuffled, Schema({**schema, "symptoms": SCHEMA.columns["symptoms"]}))
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_the_release_depends_neither_on_threads_nor_on_the_order_of_anything(joint):
+    rows = [(f"label {i}", [f"term {(i * 7 + j * j) % 40}" for j in range(6)]) for i in range(60)]
+    chance = np.random.default_rng(2)
+    sets = ["|".join(chance.permutation(rows[chance.integers(60)][1])[:4].tolist()) for _ in range(240)]
+    models = [KAnonymity(k=3), QSCloseness(column="symptoms", t=0.35)]
+    found = []
+    for seed, threads in ((0, 1), (0, 2), (1, 1), (2, 2)):
+        mix = np.random.default_rng(seed)
+        order = mix.permutation(240) if seed else np.arange(240)
+        knowledge = Knowledge.from_rows([rows[i] for i in mix.permutation(60)] if seed else rows)
+        cells = ["|".join(mix.permutation(cell.split("|")).tolist()) if seed else cell for cell in sets]
+        dataset = people_with_terms(order, knowledge, cells)
+        prior = estimated_prior(dataset.columns["symptoms"], knowledge)
+        workplace = Workplace(threads=threads, public=PublicInputs(knowledge, prior))
+        before = Mondrian().anonymize(dataset, Policy((models[0],)), Recoding(), workplace)
+        after = TermSuppression(joint=joint).anonymize(dataset, Policy((models[1],)), before, workplace)
+        assert after.facts["symptoms"]["terms_removed"] > 0
+        found.append(sorted(str(row) for row in publish(dataset, after, []).table().to_pylist()))
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_a_prior_is_called_out_of_reach_only_if_no_removal_reaches_it(data):
+    """Against all ways to keep terms of a few records, as one group: the bound is never above the best of them."""
+    rows = [("a", ["x", "y"]), ("b", ["y", "z"]), ("c", ["z"]), ("a", ["w"])]
+    share = data.draw(st.integers(0, 10)) / 10
+    weight = {"a": share, "b": (1 - share) / 2, "c": (1 - share) / 2}
+    cells = data.draw(st.lists(st.frozensets(st.sampled_from("wxyzq"), max_size=3), min_size=1, max_size=3))
+    t = data.draw(st.sampled_from([0.05, 0.2, 0.4]))
+    knowledge = Knowledge.from_rows(rows, weight=weight)
+    table = pa.table({"group": ["g"] * len(cells), "symptoms": ["|".join(sorted(cell)) for cell in cells]})
+    sets = encode(table, SCHEMA).columns["symptoms"]
+
+    def distance(kept):
+        links = [{label for label, known in rows if cell <= set(known)} for cell in kept]
+        links = [found for found in links if found]
+        if not links:
+            return 0.0
+        belief = {label: sum((label in found) / len(found) for found in links) / len(links) for label in "abc"}
+        return sum((belief[label] - weight[label]) ** 2 for label in "abc") ** 0.5
+
+    subsets = [
+        [frozenset(kept) for size in range(len(cell) + 1) for kept in combinations(cell, size)] for cell in cells
+    ]
+    nearest = min(distance(kept) for kept in product(*subsets))
+    refused = False
+    try:
+        refuse_unreachable(sets, knowledge, [QSCloseness(column="symptoms", t=t)])
+    except Unsatisfiable:
+        refused = True
+    assert not refused or nearest > t
+
+
+def test_a_prior_out_of_reach_is_refused_before_any_search_with_the_nearest_value():
+    knowledge = Knowledge.from_rows(FIGURE, weight={"Flu": 0.9, "Hepatitis B": 0.1, "Migraine": 0.0, "Pneumonia": 0.0})
+    sets = encode(pa.table({"group": ["a"] * 2, "symptoms": ["Nausea", "Fever"]}), SCHEMA).columns["symptoms"]
+    # "Fever" leads to the flu with 1/3, no term at all with 1/4: 7/24 at most.
+    with pytest.raises(Unsatisfiable, match=r"No release comes closer to this prior than 0\.6083"):
+        refuse_unreachable(sets, knowledge, [QSCloseness(column="symptoms", t=0.6)])
+    refuse_unreachable(sets, knowledge, [QSCloseness(column="symptoms", t=0.61)])
