@@ -109,4 +109,5 @@ def test_a_full_disk_leaves_nothing_and_says_so(folder, most, form):
 
     assert done.returncode == 2, (done.returncode, done.stderr)
     assert "cannot be written" in done.stderr
+    assert ".tmp-" not in done.stderr
     assert left(folder) == []

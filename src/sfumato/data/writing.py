@@ -367,6 +367,8 @@ def atomic_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError) and _is_about_writing(error):
             raise _unwritable(target, error) from None
+        if isinstance(error, OutputError):  # nobody asked for the hidden folder
+            raise OutputError(str(error).replace(str(temporary), str(target))) from None
         raise
 
 

@@ -268,12 +268,18 @@ def _check_folder(out: Path, *, overwrite: bool) -> None:
     if out.exists():
         if not out.is_dir():
             raise OutputError(f"The output folder {out} is a file.\nName a folder.")
-        is_sweep = (out / CELLS / ABOUT).is_file()
+        is_sweep = (out / CELLS / ABOUT).is_file() or _is_bare(out)
         if not is_sweep and any(out.iterdir()):
             raise OutputError(
                 f"The output folder {out} exists already and is no sweep, so it is never overwritten.\n"
                 "Choose another folder."
             )
+
+
+def _is_bare(out: Path) -> bool:
+    """Whether a sweep was stopped here before it could write anything, on a full disk say."""
+    inside = [path.name for path in out.iterdir()]
+    return inside == [CELLS] and all(path.name.startswith(".") for path in (out / CELLS).glob("*"))
 
 
 class _Store:

@@ -157,6 +157,13 @@ def test_other_data_or_roles_are_not_mixed_in(people, plan, tmp_path):
     sf.sweep(plan, {"k": "2"}, frame=people.slice(1), out=out, overwrite=True)
 
 
+def test_a_sweep_that_could_not_write_anything_can_be_tried_again(people, plan, tmp_path):
+    (tmp_path / "out" / "cells").mkdir(parents=True)
+    (tmp_path / "out" / "cells" / ".about.json.tmp-0").write_text("")
+
+    assert sf.sweep(plan, {"k": "2"}, frame=people, out=tmp_path / "out").facts["holding"] == 1
+
+
 def test_a_folder_that_is_no_sweep_is_never_touched(people, plan, tmp_path):
     (tmp_path / "letters").write_text("dear")
 
