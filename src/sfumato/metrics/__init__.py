@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sfumato.data.dataset import Dataset
+from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.metrics.average_class_size import AverageClassSize
 from sfumato.metrics.base import Measurement, Metric
 from sfumato.metrics.belief import BeliefChange
@@ -23,10 +24,12 @@ from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cross_tables import CrossTables, Estimate, randomized_columns
 from sfumato.metrics.discernibility import Discernibility
 from sfumato.metrics.distortion import Distortion
+from sfumato.metrics.item_loss import ItemLoss
 from sfumato.metrics.kl_divergence import KlDivergence
 from sfumato.metrics.ncp import Ncp
 from sfumato.metrics.query_error import QueryError
 from sfumato.metrics.risk import Risk
+from sfumato.metrics.rule_retention import RuleRetention
 from sfumato.metrics.suppression import Suppression
 from sfumato.metrics.term_loss import TermLoss
 from sfumato.models.linking import public_inputs
@@ -46,6 +49,8 @@ METRICS: dict[str, type[Metric]] = {
         TermLoss,
         KlDivergence,
         ColumnDistributions,
+        ItemLoss,
+        RuleRetention,
         QueryError,
         CrossTables,
         Classification,
@@ -66,12 +71,14 @@ __all__ = [
     "CrossTables",
     "Discernibility",
     "Distortion",
+    "ItemLoss",
     "KlDivergence",
     "Measurement",
     "Metric",
     "Ncp",
     "QueryError",
     "Risk",
+    "RuleRetention",
     "Suppression",
     "TermLoss",
     "measure_all",
@@ -153,9 +160,17 @@ def _applicable(
     elif member is Distortion:
         if comparison.release.public.masked_rates:
             yield Distortion()
+    elif member in (ItemLoss, RuleRetention):
+        for column in comparison.dataset.with_role(Role.ITEMS):
+            if isinstance(comparison.release.columns.get(column.name), CodedSets) and _has_secrets(column):
+                yield ItemLoss(column=column.name) if member is ItemLoss else RuleRetention(column=column.name)
     elif member is QueryError:
         yield QueryError(seed=seed)
     elif member is Risk:
         yield Risk(population=population)
     else:
         yield member()
+
+
+def _has_secrets(column: object) -> bool:
+    return isinstance(column, CodedSets) and column.sensitive is not None

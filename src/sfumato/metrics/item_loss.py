@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedSets
+from sfumato.errors import DataError
+from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.comparison import Comparison
+
+TABLE = 100  # items in the table of frequencies, the most frequent ones
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemLoss(Metric):
+    """How many occurrences of items were withheld, and how far the shares of items moved.
+
+    Relative to dropping everything sensitive, 1 is what anybody gets for free; only what is below is won. Distances are
+    between the shares that items have of all occurrences: Kullback-Leibler from the release to the original, and the
+    symmetric one of Jensen and Shannon, at most ln 2 = 0.693, both in nats.
+    Limit: labels that are no items of the original, as generalization makes them, count as lost.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.encoding import encode
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
+    >>> schema = Schema({"basket": spec})
+    >>> original = encode(pa.table({"basket": ["bread|wine", "bread", "milk|wine"]}), schema)
+    >>> release = Release.from_table(pa.table({"basket": ["bread", "bread", "milk|wine"]}), schema)
+    >>> print(ItemLoss(column="basket").measure(original, release))
+    Items withheld from 'basket': 20 % (original: 0 %)
+    """
+
+    name: ClassVar[str] = "item-loss"
+
+    column: str
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison."""
+        sides = item_sides(comparison, self.column)
+        before, after = (
+            np.bincount(side.items, minlength=sides.sensitive.size) for side in (sides.before, sides.after)
+        )
+        known = after[: sides.n_original]
+        lost = int(before.sum() - known.sum())
+        secret = sides.sensitive[: sides.n_original]
+        of_secret = int(before[: sides.n_original][secret].sum())
+        lost_secret = of_secret - int(known[secret].sum())
+        divergence, symmetric = distances(before[: sides.n_original], known)
+        value = ratio(lost, before.sum())
+        return Measurement(
+            name=self.name,
+            title=f"Items withheld from {self.column!r}",
+            value=value,
+            before=0.0,
+            unit="share",
+            better="lower",
+            explanation=f"{amount(lost)} of {amount(float(before.sum()))} occurrences are not in the release: "
+            f"{amount(ratio(lost, of_secret), 'share')} of what dropping everything sensitive would cost. "
+            f"{amount(ratio(lost_secret, of_secret), 'share')} of the sensitive ones are gone.",
+            facts={
+                "column": self.column,
+                "occurrences_before": int(before.sum()),
+                "occurrences": int(after.sum()),
+                "withheld": lost,
+                "sensitive_before": of_secret,
+                "sensitive_withheld": lost_secret,
+                "sensitive_share": ratio(of_secret, before.sum()),
+                "relative_to_dropping_all_sensitive": ratio(lost, of_secret),
+                "kl_divergence": divergence,
+                "symmetric_divergence": symmetric,
+                "new_labels": len(sides.labels) - sides.n_original,
+                "frequencies": _frequencies(sides, before, after),
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """A column of items before and after, with one code for each label; those of the original come first."""
+
+    before: CodedSets
+    after: CodedSets  # items in the codes of both
+    labels: tuple[str, ...]
+    sensitive: NDArray[np.bool_]
+    n_original: int
+
+
+def item_sides(comparison: Comparison, name: str) -> Sides:
+    """Return a column of items before and after in common codes, or raise."""
+    before, after = (columns.get(name) for columns in comparison.sides)
+    if not isinstance(before, CodedSets) or not isinstance(after, CodedSets) or before.sensitive is None:
+        raise DataError(
+            f"Items of column {name!r} were to be compared, but it is no column of items on both sides.\n"
+            'Give it the role "items" in the plan, and say which are sensitive.'
+        )
+    code_of = {label: code for code, label in enumerate(before.labels)}
+    codes = np.array([code_of.setdefault(label, len(code_of)) for label in after.labels], dtype=np.int32)
+    common = CodedSets(
+        name=name,
+        role=after.role,
+        items=codes[after.items] if after.items.size else after.items,
+        start=after.start,
+        labels=tuple(code_of),
+    )
+    sensitive = np.zeros(len(code_of), dtype=np.bool_)
+    sensitive[: len(before.labels)] = before.sensitive
+    return Sides(before, common, tuple(code_of), sensitive, len(before.labels))
+
+
+def distances(before: NDArray[Any], after: NDArray[Any]) -> tuple[float, float]:
+    """Return Kullback-Leibler and Jensen-Shannon divergence of counts, 0 when one side is empty.
+
+    >>> [round(distance, 4) for distance in distances(np.array([1, 1]), np.array([3, 1]))]
+    [0.1308, 0.0338]
+    """
+    if not before.sum() or not after.sum():
+        return 0.0, 0.0
+    p, q = before / before.sum(), after / after.sum()
+    middle = (p + q) / 2
+    return _divergence(q, p), (_divergence(p, middle) + _divergence(q, middle)) / 2
+
+
+def _divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> float:
+    there = p > 0
+    return max(0.0, float((p[there] * np.log(p[there] / q[there])).sum()))
+
+
+def _frequencies(sides: Sides, before: NDArray[Any], after: NDArray[Any]) -> list[dict[str, Any]]:
+    order = np.argsort(-before, kind="stable")[:TABLE]
+    return [
+        {
+            "item": sides.labels[item],
+            "sensitive": bool(sides.sensitive[item]),
+            "before": int(before[item]),
+            "after": int(after[item]),
+        }
+        for item in order
+    ]

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.errors import PolicyError
+from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.comparison import Comparison
+from sfumato.metrics.item_loss import item_sides
+from sfumato.models.base import exact_fraction, plain_number, whole_number
+
+SUPPORT = Fraction(5, 10_000)
+CONFIDENCES = (Fraction(3, 10), Fraction(7, 10))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleRetention(Metric):
+    """How many association rules are the same before and after: the Jaccard index of the two sets of rules.
+
+    Rules X -> Y with frequent X and Y together and enough confidence, Y without sensitive items. The headline is the
+    index at the higher confidence; the facts hold both, and the index of rules without any sensitive item.
+    Limit: itemsets of more than `longest` items are not looked at, nor more than `most` of them, rarest items first.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.encoding import encode
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
+    >>> schema = Schema({"basket": spec})
+    >>> original = encode(pa.table({"basket": ["bread|wine", "bread|milk", "milk|bread"]}), schema)
+    >>> release = Release.from_table(pa.table({"basket": ["bread", "bread|milk", "milk|bread"]}), schema)
+    >>> measured = RuleRetention(column="basket").measure(original, release)
+    >>> print(measured)
+    Rules kept in 'basket': 50 % (original: 100 %)
+    >>> measured.facts["confidences"][0]["nothing_sensitive"]["jaccard"]
+    1.0
+    """
+
+    name: ClassVar[str] = "rule-retention"
+
+    column: str
+    support: float | str | Fraction = SUPPORT  # share of records that hold X and Y
+    confidences: tuple[float | str | Fraction, ...] = CONFIDENCES
+    longest: int = 5
+    most: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        support = exact_fraction(self.support, "support of rule-retention")
+        confidences = tuple(exact_fraction(value, "confidence of rule-retention") for value in self.confidences)
+        if not 0 < support <= 1 or not confidences or not all(0 < value <= 1 for value in confidences):
+            raise PolicyError(
+                "Support and confidence of rule-retention must be more than 0 and at most 1, but were given as "
+                f"{self.support!r} and {self.confidences!r}.\nWrite shares such as 0.0005 and (0.3, 0.7)."
+            )
+        whole_number(self.longest, "longest of rule-retention", 2, 5)
+        whole_number(self.most, "most of rule-retention", 1, 1_000_000)
+        object.__setattr__(self, "support", support)
+        object.__setattr__(self, "confidences", confidences)
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison."""
+        from sfumato.kernels.itemsets import BOTH, frequent_itemsets, rules_of
+        from sfumato.kernels.rho_supports import item_codes
+
+        sides = item_sides(comparison, self.column)
+        n_records = sides.before.start.size - 1
+        least = max(1, -(-n_records * Fraction(self.support).numerator // Fraction(self.support).denominator))
+        code = item_codes(len(sides.labels))
+        found = [
+            frequent_itemsets(
+                side.start, side.items, len(sides.labels), least=least, longest=self.longest, most=self.most
+            )
+            for side in (sides.before, sides.after)
+        ]
+        rows: list[dict[str, Any]] = []
+        for confidence in (Fraction(value) for value in self.confidences):
+            exact = (confidence.numerator, confidence.denominator)
+            (before, kind_before), (after, kind_after) = (
+                rules_of(itemsets, sides.sensitive, code, exact) for itemsets in found
+            )
+            rows.append(
+                {
+                    "confidence": plain_number(confidence),
+                    "consequent_not_sensitive": _kept(before, after),
+                    "nothing_sensitive": _kept(before[kind_before == BOTH], after[kind_after == BOTH]),
+                }
+            )
+        last = rows[-1]["consequent_not_sensitive"]
+        return Measurement(
+            name=self.name,
+            title=f"Rules kept in {self.column!r}",
+            value=last["jaccard"],
+            before=1.0,
+            unit="share",
+            better="higher",
+            explanation=f"Of {amount(last['either'])} rules without a sensitive consequent, in the original or the "
+            f"release, {amount(last['both'])} are in both (support at least {amount(least)} records, confidence at "
+            f"least {amount(float(Fraction(self.confidences[-1])), 'share')}).",
+            facts={
+                "column": self.column,
+                "support": plain_number(self.support),
+                "least_records": least,
+                "longest": self.longest,
+                "itemsets_before": int(found[0].size.size),
+                "itemsets": int(found[1].size.size),
+                "complete": found[0].complete and found[1].complete,
+                "confidences": rows,
+            },
+        )
+
+
+def _kept(before: Any, after: Any) -> dict[str, Any]:
+    both = int(np.intersect1d(before, after, assume_unique=True).size)
+    either = int(before.size + after.size - both)
+    return {
+        "before": int(before.size),
+        "after": int(after.size),
+        "both": both,
+        "either": either,
+        "jaccard": ratio(both, either) if either else 1.0,
+    }
