@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.anonymizers.base import options_of
-from sfumato.data.encoding import check_columns, infer_kind, is_list, text_codes
+from sfumato.data.encoding import check_columns, encode_column, infer_kind, is_list, text_codes
 from sfumato.data.reading import read_columns, sample
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import InputError, PlanError
@@ -88,13 +88,14 @@ def preview(plan: Plan) -> Preview:
         if table is not None and spec.role not in (Role.IDENTIFIER, Role.OTHER) and kind is not Kind.SET:
             _, labels, _ = text_codes(table.column(name), plan.schema.missing)
             kind = kind or infer_kind(labels, table.column(name).type)
-            if spec.hierarchy is not None:
-                try:
-                    levels = spec.hierarchy.build(
-                        labels, f"The hierarchy of column {name!r}", secret=spec.secret
-                    ).height
-                except InputError as error:
-                    problems.append(str(error))
+            try:
+                if spec.kind in (Kind.NUMBER, Kind.DATE):
+                    encode_column(table.column(name), replace(spec, hierarchy=None), plan.schema.missing)
+                if spec.hierarchy is not None:
+                    what = f"The hierarchy of column {name!r}"
+                    levels = spec.hierarchy.build(labels, what, secret=spec.secret).height
+            except InputError as error:
+                problems.append(str(error))
         columns.append(
             ColumnPreview(
                 name=name,

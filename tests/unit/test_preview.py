@@ -48,3 +48,14 @@ def test_a_plan_without_a_source_is_previewed_from_its_columns(tmp_path):
 
     assert preview(plan).source is None
     assert [column.name for column in preview(plan).columns] == list(COLUMNS)
+
+
+@pytest.mark.parametrize(("kind", "words"), [("date", "2 of its 2 distinct values"), ("number", None)])
+def test_values_that_are_not_of_the_declared_kind_are_found_in_the_sample(tmp_path, kind, words):
+    plan = a_plan(tmp_path, COLUMNS | {"age": {"role": "quasi-identifier", "kind": kind}})
+
+    if words is None:
+        assert preview(plan).columns[0].kind == kind
+    else:
+        with pytest.raises(PlanError, match=words):
+            preview(plan)
