@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from sfumato.anonymizers import ANONYMIZERS, aiming_at, default_of_classes
 from sfumato.anonymizers.base import Anonymizer, Stage
+from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.bins import Bins
 from sfumato.data.builders import hierarchy_source
@@ -604,6 +605,13 @@ class _Parser:
             self.problems.append(
                 "its requirements judge quasi-sensitive columns apart, but whoever has the knowledge table reads them "
                 f"together. Name all of them in each: column = [{_names(together)}]."
+            )
+        steps = [step.anonymizer for step in plan.steps()]
+        joint = any(isinstance(anonymizer, TermSuppression) and anonymizer.joint for anonymizer in steps)
+        if joint and not any(isinstance(anonymizer, Mondrian) for anonymizer in steps):
+            self.problems.append(
+                "[anonymizers.term-suppression] joint = true needs groups that mondrian splits before it. Ask for "
+                'k-anonymity, with anonymizer = "mondrian" or none named, or leave joint out.'
             )
         for names in asked:
             for name in sorted(names) if len(names) > 1 else ():

@@ -260,3 +260,9 @@ def test_cuts_and_removal_in_one_step(folder):
 
     assert all(verdict.satisfied for verdict in outcome.verdicts)
     assert outcome.facts["steps"][1]["options"]["joint"] is True
+
+
+def test_one_step_needs_something_to_cut(folder):
+    changed(folder, "[knowledge]", "[anonymizers.term-suppression]\njoint = true\n[knowledge]")
+    with pytest.raises(PlanError, match="mondrian splits before it"):
+        changed(folder, '[[require]]\nmodel = "k-anonymity"\nk = 4\n', "")
