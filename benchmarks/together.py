@@ -39,6 +39,7 @@ SENSITIVE_CODES = (
 SURVEY_PLAN = """\
 [source]
 path = "survey.csv"
+missing = ["", "-9", "-8", "-7", "-1"]
 
 [columns.born]
 role = "quasi-identifier"
@@ -76,8 +77,8 @@ k = 5
 [[require]]
 model = "multi-diversity"
 sensitive = ["marital", "poverty"]
-alpha_qi = 0.6
-alpha_sa = 0.7
+alpha_qi = 0.5
+alpha_sa = 0.5
 [[require]]
 model = "rho-uncertainty"
 column = "conditions"
