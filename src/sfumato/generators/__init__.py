@@ -1,5 +1,6 @@
 """Made-up data for demonstrations, experiments and tests."""
 
+from sfumato.generators.baskets import baskets
 from sfumato.generators.census import CensusColumn, census
 from sfumato.generators.hospital import hospital
 from sfumato.generators.patients import patients, write_demo
@@ -8,6 +9,7 @@ from sfumato.generators.quasi_sensitive import TermRecords, knowledge_table, ter
 __all__ = [
     "CensusColumn",
     "TermRecords",
+    "baskets",
     "census",
     "hospital",
     "knowledge_table",

@@ -127,7 +127,8 @@ def distances(before: NDArray[Any], after: NDArray[Any]) -> tuple[float, float]:
 
 def _divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> float:
     there = p > 0
-    return max(0.0, float((p[there] * np.log(p[there] / q[there])).sum()))
+    with np.errstate(divide="ignore"):  # what q never has is infinitely far
+        return max(0.0, float((p[there] * np.log(p[there] / q[there])).sum()))
 
 
 def _frequencies(sides: Sides, before: NDArray[Any], after: NDArray[Any]) -> list[dict[str, Any]]:
