@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ def test_baskets_are_sorted_sets_of_known_items():
 
     assert start.size == 501
     assert start[-1] == items.size
-    for first, last in zip(start[:-1], start[1:], strict=True):
+    for first, last in itertools.pairwise(start):
         assert (np.diff(items[first:last]) > 0).all()
     assert np.diff(start).max() <= 9
     assert items.max() < 30
