@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from pathlib import Path
 
+import numpy as np
 import pyarrow.csv
 
 from sfumato.generators.hospital import PAYERS, SENSITIVE_DRUGS, THERAPIES, hospital, knowledge_rows
@@ -27,9 +29,28 @@ def write_hospital(folder: Path, rows: int) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
+def write_staff(folder: Path, rows: int) -> None:
+    """Write people whose job says much about their contract: agencies send nurses and cashiers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(5)
+    jobs, contracts = ("Nurse", "Doctor", "Cashier", "Buyer", "Baker", "Smith"), ("Full time", "Part time", "Limited")
+    with (folder / "staff.csv").open("w", newline="", encoding="utf-8") as file:
+        write = csv.writer(file)
+        write.writerow(["age", "sex", "job", "contract"])
+        for _ in range(rows):
+            job = rng.choice(jobs, p=(0.3, 0.1, 0.25, 0.1, 0.15, 0.1))
+            contract = rng.choice(contracts, p=(0.6, 0.3, 0.1))
+            if job in ("Nurse", "Cashier") and rng.random() < 0.35:
+                contract = "Agency"
+            if rng.random() < 0.02:
+                contract = "?"
+            write.writerow([rng.integers(18, 66), rng.choice(("f", "m")), job, contract])
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent)
     parser.add_argument("--rows", type=int, default=1_000)
     options = parser.parse_args()
     write_hospital(options.folder / "hospital", options.rows)
+    write_staff(options.folder / "staff", options.rows)

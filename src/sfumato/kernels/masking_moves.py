@@ -123,25 +123,31 @@ def _differing(entry, e, labels):
 def movable(state, secrets, e, labels, most):
     """Return how many rows of an entry can take other labels without any group going above its bounds."""
     m = labels.size
-    none = np.int64(-1)
     changed = _differing(state.entry, e, labels)
     for i in range(m):
-        if most == 0:
-            return most
         before, after = state.entry[e, LABEL + i], labels[i]
-        if before != after:
-            most = _room(state, secrets, i, before, after, most)
-        if changed == 1 and before != after:
-            most = _room(state, secrets, state.entry[e, LABEL + m + i], before, after, most)
-        else:
-            most = _room(state, secrets, state.entry[e, LABEL + m + i], before, none, most)
-            g = find_group(state, labels, i)
-            if g >= 0:
-                most = _room(state, secrets, g, none, after, most)
-            elif secrets.asked[SUB] and (
-                secrets.label[i, after, RISKY_FROM + 2 * SUB] < secrets.label[i, after, RISKY_TO + 2 * SUB]
-            ):
-                most = 0  # the rows would be a group of their own, above its bound
+        alone = changed == 1 and before != after  # rows stay in their group
+        for part in range(3):  # the class as a whole, the group that rows leave, the group that they join
+            g, lose, gain = np.int64(i), before, after
+            if part == 0 and before == after:
+                continue
+            if part == 1:
+                g = state.entry[e, LABEL + m + i]
+                gain = after if alone else np.int64(-1)
+            elif part == 2:
+                if alone:
+                    continue
+                lose = np.int64(-1)
+                g = find_group(state, labels, i)
+                if g < 0:
+                    # The rows would be a group of their own.
+                    risky = secrets.label[i, after, RISKY_FROM] < secrets.label[i, after, RISKY_TO]
+                    if secrets.asked[SUB] and risky:
+                        return np.int64(0)
+                    continue
+            most = _room(state, secrets, g, lose, gain, most)
+            if most == 0:
+                return most
     return most
 
 

@@ -196,30 +196,27 @@ def settle(state, secrets, log, budget):
     """Raise labels until every group keeps its bounds; return the cost, inf beyond the budget or without a way."""
     count, group = state.number, state.group
     spent = 0.0
-    moved = True
-    while moved:
-        moved = False
-        while count[QUEUE_LENGTH] > 0:
-            g = group[count[QUEUE_HEAD], QUEUE]
-            count[QUEUE_HEAD] = (count[QUEUE_HEAD] + 1) % group.shape[0]
-            count[QUEUE_LENGTH] -= 1
-            group[g, QUEUED] = 0
+    judged = -1  # how many moves there were when the class as a whole was put on the list
+    while True:
+        if count[QUEUE_LENGTH] == 0:
+            if not secrets.asked[WHOLE] or judged == count[MOVES]:
+                return spent
+            judged = count[MOVES]
+            for i in range(state.wanted.size):
+                group[(count[QUEUE_HEAD] + i) % group.shape[0], QUEUE] = i
+            count[QUEUE_LENGTH] = state.wanted.size
+        g = group[count[QUEUE_HEAD], QUEUE]
+        count[QUEUE_HEAD] = (count[QUEUE_HEAD] + 1) % group.shape[0]
+        count[QUEUE_LENGTH] -= 1
+        group[g, QUEUED] = 0
+        while True:
             leaf, excess = worst_leaf(state, secrets, g)
-            while leaf >= 0:
+            if leaf < 0:
+                break
+            if g < state.wanted.size:
+                cost = _repair_class(state, secrets, log, g, leaf, excess)
+            else:
                 cost = _repair_group(state, secrets, log, g, leaf, excess)
-                spent += cost
-                if cost < 0 or spent > budget or count[OVERFLOW]:
-                    return np.inf
-                leaf, excess = worst_leaf(state, secrets, g)
-        if not secrets.asked[WHOLE]:
-            break
-        for i in range(state.wanted.size):
-            leaf, excess = worst_leaf(state, secrets, i)
-            while leaf >= 0:
-                moved = True
-                cost = _repair_class(state, secrets, log, i, leaf, excess)
-                spent += cost
-                if cost < 0 or spent > budget or count[OVERFLOW]:
-                    return np.inf
-                leaf, excess = worst_leaf(state, secrets, i)
-    return spent
+            spent += cost
+            if cost < 0 or spent > budget or count[OVERFLOW]:
+                return np.inf
