@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.report.plots import AFTER, BEFORE, Number, Picture, Table, bar_chart
 from sfumato.report.reading import Facts, mapping, mappings, number, text
-from sfumato.report.wording import UNKNOWN, count, plural, share
+from sfumato.report.wording import UNKNOWN, count, share
 
 SIDES = (("before", BEFORE, "original"), ("after", AFTER, "release"), ("control", "is-guess", "a guess"))
 
@@ -66,11 +66,10 @@ def _card(entry: Facts) -> dict[str, Any]:
         finding = mapping(entry.get(key))
         if finding:
             mean = number(finding.get("mean"))
-            people = plural(finding.get("people"), "person", "people")
             lines.append(
                 {
                     "side": word.capitalize(),
-                    "exposed": f"{count(finding.get('exposed'))} of {people}",
+                    "exposed": f"{count(finding.get('exposed'))} of {count(finding.get('people'))}",
                     "worst": share(finding.get("worst")),
                     "mean": share(mean) if mean is not None else UNKNOWN,
                 }
