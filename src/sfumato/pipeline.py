@@ -302,7 +302,8 @@ def _published_rates(plan: Plan, release: Release) -> dict[str, BaseRates]:
     for name in plan.masked_columns:
         shown = columns.get(name, {}).get("base_rates") if isinstance(columns, Mapping) else None
         if isinstance(shown, Mapping):
-            rates[name] = BaseRates(weight=dict(shown["values"]), missing=int(shown["missing"]), counted=True)
+            counted = shown.get("counted") is True
+            rates[name] = BaseRates(weight=dict(shown["values"]), missing=int(shown["missing"]), counted=counted)
     return rates
 
 
@@ -415,7 +416,8 @@ def _make_release(
     if plan.release.publish_base_rates:
         columns = {name: dict(column) for name, column in description["columns"].items()}
         for name, rates in public.masked_rates.items():
-            columns[name]["base_rates"] = {"values": dict(rates.weight), "missing": rates.missing}
+            shown = {"values": dict(rates.weight), "missing": rates.missing, "counted": rates.counted}
+            columns[name]["base_rates"] = shown
         description["columns"] = columns
     return dataset, replace(release, public=public, description=description), steps
 

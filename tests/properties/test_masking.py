@@ -78,12 +78,6 @@ def released(table, names, models, **options):
 # The definitions again, slowly.
 
 
-def leaves_below(tree, label, leaves):
-    return [leaf for leaf in leaves if leaf == label or (leaf in tree.node_of and label in tree.ancestors(leaf))] or (
-        leaves if label == "*" else []
-    )
-
-
 class Reader:
     """What somebody believes about one column."""
 
