@@ -16,13 +16,14 @@ import numpy as np
 
 from sfumato.errors import PolicyError
 from sfumato.estimators.base import Solution, Table
-from sfumato.estimators.likelihood import Likelihood
+from sfumato.estimators.likelihood import PATIENCE, Likelihood
 from sfumato.estimators.mle import MOST, even
 from sfumato.estimators.paper import TINY, bayes_step, within_noise
 from sfumato.estimators.records import Records
 
-STEPS = 80  # at most, on the likelihood of whole sets
-USUAL = 40  # steps that a table is expected to need, on four fifths of the records, the rest, and all of them
+STEPS = 1_000  # at most, on the likelihood of whole sets; where noise is tiny, held-out records ask for many
+USUAL = 40  # steps that a table is expected to need
+PASSES = 2.2  # over the patterns for each step: on four fifths of the records, the rest, and all of them
 DISCREPANCY_STEPS = 2_000
 SWEEPS = 30  # over the margins, to find the most even table that has them
 ALL_SUBSETS = 6  # columns up to which every table of fewer columns is estimated first
@@ -63,16 +64,17 @@ class Auto:
         if not any(axis.randomized for axis in records.axes):
             return records.seen, 0, 0.0, "counted"
         likelihood = Likelihood(records)
-        cheap = records.n_rows * likelihood.entries * 2 * USUAL <= budget  # without counting patterns first
-        if not cheap and likelihood.work * 2 * USUAL > budget:
+        cheap = records.n_rows * likelihood.entries * PASSES * USUAL <= budget  # without counting patterns first
+        if not cheap and likelihood.work * PASSES * USUAL > budget:
             table, steps = _discrepancy(records, start)
             return table, steps, 0.0, "discrepancy"
         if single:
             table, steps = likelihood.converged(start, 1e-6, int(min(MOST, budget / likelihood.work)))
             return table, steps, steps * likelihood.work, "converged"
         rng = np.random.default_rng(self.seed)
-        table, steps, _ = likelihood.until_held_out(start, STEPS, rng)
-        return table, steps, 2.2 * steps * likelihood.work, "held out"
+        most = int(min(STEPS, budget / (PASSES * likelihood.work)))
+        table, steps = likelihood.until_held_out(start, most, rng)
+        return table, steps, PASSES * (steps + PATIENCE) * likelihood.work, "held out"
 
 
 def _start(records: Records, chosen: tuple[int, ...], found: dict[tuple[int, ...], Table]) -> Table:

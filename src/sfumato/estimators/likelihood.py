@@ -99,8 +99,8 @@ class Likelihood:
 
         return squarem(step, start * (weight.sum() / start.sum()), tolerance, most)
 
-    def until_held_out(self, start: Table, most: int, rng: np.random.Generator) -> tuple[Table, int, float]:
-        """Return the table after as many steps as held-out records ask for, that number, and their log likelihood.
+    def until_held_out(self, start: Table, most: int, rng: np.random.Generator) -> tuple[Table, int]:
+        """Return the table after as many steps as held-out records ask for, and that number.
 
         Some of the records are kept aside; steps on the others go on while the kept ones become likelier.
         """
@@ -120,7 +120,7 @@ class Likelihood:
         table = start
         for _ in range(best):
             table, _ = self.step(table, weight)
-        return table * (weight.sum() / table.sum()), best, best_log
+        return table * (weight.sum() / table.sum()), best
 
 
 def squarem(

@@ -104,12 +104,16 @@ def likelihood_pass(sets, first, start, members, weight, table, places, gathered
     q = sets.shape[1]
     total_log = 0.0
     n_places = 0
+    before = -1  # the pattern that the places belong to
     for row in range(sets.shape[0]):
-        fresh = row == 0
+        if weight[row] == 0:
+            continue
+        fresh = before < 0
         if not fresh:
             for j in range(q - 1):
-                if sets[row, j] != sets[row - 1, j]:
+                if sets[row, j] != sets[before, j]:
                     fresh = True
+        before = row
         if fresh:
             n_places = 1
             places[0] = 0
@@ -128,14 +132,13 @@ def likelihood_pass(sets, first, start, members, weight, table, places, gathered
             base = places[place]
             for member in range(begin, end):
                 total += table[base + members[member]]
-        if weight[row] > 0:
-            if total <= 0:
-                return -np.inf
-            total_log += weight[row] * np.log(total)
-            if gathered.size:
-                share = weight[row] / total
-                for place in range(n_places):
-                    base = places[place]
-                    for member in range(begin, end):
-                        gathered[base + members[member]] += share
+        if total <= 0:
+            return -np.inf
+        total_log += weight[row] * np.log(total)
+        if gathered.size:
+            share = weight[row] / total
+            for place in range(n_places):
+                base = places[place]
+                for member in range(begin, end):
+                    gathered[base + members[member]] += share
     return total_log
