@@ -90,16 +90,22 @@ class Masking:
         quasi_identifiers = dataset.quasi_identifiers if before.class_of is None else ()
         _refuse_bare(quasi_identifiers)
         table, cell_of, class_of_cell = _cells(dataset, quasi_identifiers, columns, before.class_of, rows)
-        stage = workplace.progress.stage(self.name)
+        stages = [workplace.progress.stage("classes")]
+
+        def watch(classes: int) -> kernels.Advance:
+            stages.append(workplace.progress.stage(self.name, classes or None))
+            return stages[-1].advance
+
         if class_of_cell is not None:
             _refuse_small_classes(class_of_cell, table.rows, k)
-            masked = kernels.mask_within(table, class_of_cell, secrets, self._effort(secrets), stage.advance)
+            masked = kernels.mask_within(table, class_of_cell, secrets, self._effort(secrets), watch)
         else:
             axes = _axes(quasi_identifiers)
-            masked = self._search(table, axes, secrets, k, stage.advance)
+            masked = self._search(table, axes, secrets, k, watch)
             if masked is None and models[0].reading == "true":
                 masked = _everything_masked(table, axes, columns)
-        stage.done()
+        for stage in stages:
+            stage.done()
         if masked is None:
             raise Unsatisfiable(
                 f"{_in_words(models)} cannot be met in {'these' if class_of_cell is not None else 'any'} classes: "
@@ -144,11 +150,12 @@ class Masking:
         return kernels.Effort(8, columns, True, self.avoid_vacuous)
 
     def _search(
-        self, table: Cells, axes: Axes, secrets: Secrets, k: int, advance: kernels.Advance
+        self, table: Cells, axes: Axes, secrets: Secrets, k: int, watch: kernels.Watch
     ) -> kernels.Masked | None:
         if self.search != "paper":
-            return kernels.mask(table, axes, secrets, k, self._effort(secrets), advance)
+            return kernels.mask(table, axes, secrets, k, self._effort(secrets), watch)
         search = TopDown(table, axes, secrets, k)
+        advance = watch(0)
         while search.specialize():
             advance(1)
         return search.masked()

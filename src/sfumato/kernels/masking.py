@@ -40,6 +40,7 @@ FINEST = 10**9  # bounds are fractions of at most so many parts, rounded down: t
 LARGEST_PROGRAM = 3000  # variables of a linear program that is worth its time
 
 Advance = Callable[[float], None]
+Watch = Callable[[int], Advance]  # told how many classes there are, hands back whom to tell of each
 
 
 class Column(NamedTuple):
@@ -112,22 +113,22 @@ def make_secrets(columns: Sequence[Column]) -> Secrets:
     )
 
 
-def mask(cells: Cells, axes: Axes, secrets: Secrets, k: int, effort: Effort, advance: Advance) -> Masked | None:
+def mask(cells: Cells, axes: Axes, secrets: Secrets, k: int, effort: Effort, watch: Watch) -> Masked | None:
     """Return classes of at least k rows and their masks; None when not even the whole table can be masked."""
     found = best_classes(cells, axes, secrets, k)
     if found is None:
         found = greedy_classes(cells, axes, secrets, k)
     if found is None:
         return None
-    return _masked(cells, found[0], found[1], secrets, effort, advance)
+    return _masked(cells, found[0], found[1], secrets, effort, watch)
 
 
 def mask_within(
-    cells: Cells, class_of: NDArray[np.int32], secrets: Secrets, effort: Effort, advance: Advance
+    cells: Cells, class_of: NDArray[np.int32], secrets: Secrets, effort: Effort, watch: Watch
 ) -> Masked | None:
     """Return masks within given classes of the cells."""
     nodes = np.empty((int(class_of.max()) + 1, 0), dtype=np.int32)
-    return _masked(cells, class_of, nodes, secrets, effort, advance)
+    return _masked(cells, class_of, nodes, secrets, effort, watch)
 
 
 def _masked(
@@ -136,7 +137,7 @@ def _masked(
     nodes: NDArray[np.int32],
     secrets: Secrets,
     effort: Effort,
-    advance: Advance,
+    watch: Watch,
 ) -> Masked | None:
     key = class_of.astype(np.int64) * len(cells.leaf_of) + cells.tuple_of
     order = np.argsort(key, kind="stable")
@@ -145,6 +146,7 @@ def _masked(
     rows = np.add.reduceat(cells.rows[order], first)
     start = np.searchsorted(in_class, np.arange(len(nodes) + 1))
     desk = Desk.sized(secrets, int(np.diff(start).max()))
+    advance = watch(len(nodes))
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
     for number in range(len(nodes)):
         here = slice(start[number], start[number + 1])
