@@ -144,6 +144,44 @@ def test_the_record_of_the_paper_expands_to_eight_rows_and_is_two_diverse():
     assert verdict.facts["expanded"] == {"checked": True, "rows": 8, "classes": 12, "failing": 0}
 
 
+def many_columns(etas, n, seed=2):
+    """Records of several columns as sets of the stated sizes, drawn by chance, in aggregated form."""
+    rng = np.random.default_rng(seed)
+    names = [f"s{place}" for place in range(len(etas))]
+    domain = tuple("abcdefg")
+    cells = {
+        name: ["|".join(domain[i] for i in sorted(rng.choice(7, eta, replace=False))) for _ in range(n)]
+        for name, eta in zip(names, etas, strict=True)
+    }
+    schema = Schema(
+        {
+            name: ColumnSpec(name=name, role=Role.SENSITIVE_QUASI_IDENTIFIER, domain=domain, kind=Kind.SET)
+            for name in names
+        }
+    )
+    about = {name: {"domain": domain, "eta": eta, "p": 1.0} for name, eta in zip(names, etas, strict=True)}
+    return (
+        lambda: Release.from_table(pa.table(cells), schema, {"columns": about}),
+        cells,
+        dict(zip(names, etas, strict=True)),
+    )
+
+
+@pytest.mark.parametrize("kind", ["frequency", "entropy"])
+def test_a_table_of_four_columns_is_two_two_two_three_diverse(kind):
+    make, cells, l = many_columns((2, 2, 2, 3), 6)
+    verdict = SensitiveQidDiversity(l=l, kind=kind).audit(make())
+    assert verdict.satisfied
+    assert verdict.facts["expanded"]["rows"] == 6 * 24
+    assert verdict.facts["expanded"]["failing"] == 0
+    assert [verdict.facts["columns"][name]["k"] for name in l] == [2, 2, 2, 3]
+    assert not SensitiveQidDiversity(l={**l, "s0": 3}, kind=kind).audit(make()).satisfied
+    cells["s3"][2] = cells["s3"][2][:3]  # one value less in one cell
+    verdict = SensitiveQidDiversity(l=l, kind=kind).audit(make())
+    assert not verdict.satisfied
+    assert verdict.failing_rows >= 1
+
+
 def test_entropy_and_frequency_differ_where_the_expanded_table_says_so():
     cells = ["a|b|c", "a|b|c", "a"]
     by_frequency = SensitiveQidDiversity(l={"x": 2})
