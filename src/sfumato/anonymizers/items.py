@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.errors import DataError
-from sfumato.kernels.rho_supports import Baskets, Bound, item_codes, make_baskets
+from sfumato.kernels.rho_supports import Baskets, Bound, item_codes, make_baskets, make_bound
 from sfumato.models.base import Policy
 from sfumato.models.rho_uncertainty import RhoUncertainty
 
@@ -75,7 +75,7 @@ def make_task(
         start.astype(np.int64), items.astype(np.int32), column.sensitive.astype(np.bool_), item_codes(n_items)
     )
     most = limits(rho, start.size - 1)
-    return Task(column=column, baskets=baskets, bound=Bound(most, empty), rho=rho, in_baskets=inside)
+    return Task(column=column, baskets=baskets, bound=make_bound(most, empty=empty), rho=rho, in_baskets=inside)
 
 
 def limits(rho: Fraction, n_records: int) -> NDArray[np.int64]:
@@ -105,7 +105,7 @@ def in_parts(
             task.baskets.sensitive,
             task.baskets.code,
         )
-        bound = task.bound._replace(most=task.bound.most[: last - first + 1])
+        bound = make_bound(task.bound.most[: last - first + 1], empty=task.bound.empty)
         work(replace(task, baskets=baskets, bound=bound, in_baskets=None), kept[of_part], number)
 
     with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:

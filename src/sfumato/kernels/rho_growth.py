@@ -81,7 +81,7 @@ def insert_by_item(types, longest, whole_types, baskets, published, store, bound
             size, secret = load(record, baskets, kept, members, key)
             if size > 0:
                 whole = (1 << size) - 1
-                records = support(whole, secret, members, key, baskets, kept, store, bound, scratch)
+                records = support(whole, bound.least[1], secret, members, key, baskets, kept, store, bound, scratch)
                 if bound.most[records] < 1:
                     continue
             waiting[n_waiting] = at
@@ -147,23 +147,23 @@ def _insert(item, size, secret, members, key, store, longest, code):
             else:
                 slot = slot_of(key[subset], store)
                 if store.keys[slot] == key[subset]:
-                    store.counts[slot] += 1
+                    store.counts[slot] += 1 if store.counts[slot] >= 0 else -1
         return
     if size <= longest:
         for subset in range(1 << (size - 1), 1 << size):
             slot = slot_of(key[subset], store)
             if store.keys[slot] == key[subset]:
-                store.counts[slot] += 1
+                store.counts[slot] += 1 if store.counts[slot] >= 0 else -1
         return
     # Too small a support may refuse what would have been safe, never the other way round.
     slot = slot_of(code[item], store)
     if store.keys[slot] == code[item]:
-        store.counts[slot] += 1
+        store.counts[slot] += 1 if store.counts[slot] >= 0 else -1
     for place in range(size - 1 if size <= MANY else 0):
         pair = code[item] ^ code[members[place]]
         slot = slot_of(pair, store)
         if store.keys[slot] == pair:
-            store.counts[slot] += 1
+            store.counts[slot] += 1 if store.counts[slot] >= 0 else -1
 
 
 @kernel

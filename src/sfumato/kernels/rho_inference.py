@@ -25,7 +25,7 @@ def _remembered(wanted, size, baskets, everything, store):
                 hole -= 1
             wanted[hole] = item
         store.keys[slot] = key
-        store.counts[slot] = scan(wanted[:size], baskets, everything)
+        store.counts[slot] = scan(wanted[:size], everything.size + 1, baskets, everything)
         store.used[0] += 1
     return store.counts[slot]
 

@@ -5,7 +5,8 @@ kept[occurrence] are published at the moment. An itemset's key is the exclusive-
 itemsets share a key once in about 10^19, and an audit judges every release besides.
 
 A set with a sensitive item has been counted from the start: if it is not in the store, it does not occur. Any other set
-is counted when it is first asked for, and kept up to date from then on.
+is counted when it is first asked for, as far as a rule needs it, and kept up to date from then on. A support that may
+be larger than what was counted is stored as a negative number.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 from sfumato.kernels.jit import kernel
 
+MANY = 4096  # records from which on frequent items have bits
+FIRST = 64  # records that are counted of a set at least, where there are as many
 FREE = np.uint64(0)  # key of an unused slot; the empty set is never stored
 
 
@@ -30,6 +33,8 @@ class Baskets(NamedTuple):
     tid_start: NDArray[np.int64]  # (v + 1,)
     tids: NDArray[np.int32]  # (o,): the records with item i are tids[tid_start[i]:tid_start[i + 1]]
     occurrence: NDArray[np.int64]  # (o,): and this is where each of them holds it
+    bit_row: NDArray[np.int32]  # (v,): row of a frequent item in `bits`, -1 for others
+    bits: NDArray[np.uint64]  # which records hold it: bit r % 64 of word r // 64
 
 
 class Published(NamedTuple):
@@ -52,6 +57,12 @@ class Bound(NamedTuple):
 
     most: NDArray[np.int64]  # (n + 1,)
     empty: bool  # whether knowing nothing is an antecedent, too
+    least: NDArray[np.int64]  # (n + 2,): h records with the item need least[h] with the antecedent; beyond n: never
+
+
+def make_bound(most: NDArray[np.int64], *, empty: bool) -> Bound:
+    """Return a bound with its inverse."""
+    return Bound(most, empty, np.searchsorted(most, np.arange(most.size + 1)).astype(np.int64))
 
 
 def make_baskets(
@@ -63,14 +74,26 @@ def make_baskets(
     by_item = np.argsort(items, kind="stable")
     tid_start = np.zeros(n_items + 1, dtype=np.int64)
     np.cumsum(np.bincount(items, minlength=n_items), out=tid_start[1:])
+    tids = record[by_item]
+    n_records = start.size - 1
+    frequent = np.flatnonzero(np.diff(tid_start) * 64 >= max(n_records, MANY))
+    bit_row = np.full(n_items, -1, dtype=np.int32)
+    bit_row[frequent] = np.arange(frequent.size, dtype=np.int32)
+    bits = np.zeros((frequent.size, n_records // 64 + 1), dtype=np.uint64)
+    for row, item in enumerate(frequent):
+        holds = np.zeros(bits.shape[1] * 64, dtype=np.bool_)
+        holds[tids[tid_start[item] : tid_start[item + 1]]] = True
+        bits[row] = np.packbits(holds, bitorder="little").view(np.uint64)
     return Baskets(
         start=start,
         items=items,
         sensitive=sensitive,
         code=code,
         tid_start=tid_start,
-        tids=record[by_item],
+        tids=tids,
         occurrence=by_item.astype(np.int64),
+        bit_row=bit_row,
+        bits=bits,
     )
 
 
@@ -135,18 +158,38 @@ def add(key, change, store):
 
 
 @kernel
-def scan(wanted, baskets, kept):
-    """Return in how many records all `wanted` items, ascending, are kept."""
+def scan(wanted, enough, baskets, kept):
+    """Return in how many records all `wanted` items, ascending, are kept; stop at `enough`.
+
+    The list of the rarest item is run through beside that of the second, or its bits, and only records that hold both
+    are looked into.
+    """
     start, items, tid_start, tids = baskets.start, baskets.items, baskets.tid_start, baskets.tids
-    rarest = wanted[0]
+    rarest, second = wanted[0], wanted[wanted.size - 1]
     for item in wanted:
-        if tid_start[item + 1] - tid_start[item] < tid_start[rarest + 1] - tid_start[rarest]:
-            rarest = item
+        length = tid_start[item + 1] - tid_start[item]
+        if length < tid_start[rarest + 1] - tid_start[rarest]:
+            second, rarest = rarest, item
+        elif item != rarest and (second == rarest or length < tid_start[second + 1] - tid_start[second]):
+            second = item
     found = 0
+    other, last = tid_start[second], tid_start[second + 1]
+    row = baskets.bit_row[second]
     for at in range(tid_start[rarest], tid_start[rarest + 1]):
+        record = tids[at]
+        if row >= 0:
+            if not baskets.bits[row, record >> 6] >> np.uint64(record & 63) & np.uint64(1):
+                continue
+        else:
+            while other < last and tids[other] < record:
+                other += 1
+            if other == last:
+                break
+            if tids[other] != record:
+                continue
         if not kept[baskets.occurrence[at]]:
             continue
-        place, end = start[tids[at]], start[tids[at] + 1]
+        place, end = start[record], start[record + 1]
         seen = 0
         while seen < wanted.size and place < end:
             item = items[place]
@@ -159,6 +202,8 @@ def scan(wanted, baskets, kept):
             place += 1
         if seen == wanted.size:
             found += 1
+            if found >= enough:
+                break
     return found
 
 
@@ -192,14 +237,17 @@ def put_last(item, place, baskets, members, key):
 
 
 @kernel
-def support(subset, secret, members, key, baskets, kept, store, bound, scratch):
-    """Return the support of a subset of the loaded record."""
+def support(subset, needed, secret, members, key, baskets, kept, store, bound, scratch):
+    """Return the support of a subset of the loaded record, or less if that is at least what is needed."""
     if subset == 0:
         return np.int32(bound.most.size - 1)
     slot = slot_of(key[subset], store)
     if store.keys[slot] == key[subset]:
-        return store.counts[slot]
-    if subset & secret:
+        if store.counts[slot] >= 0:
+            return store.counts[slot]
+        if -store.counts[slot] >= needed:
+            return np.int32(-store.counts[slot])
+    elif subset & secret:
         return np.int32(0)
     size = 0
     for place in range(scratch.size):  # ascending: the last member may be out of order
@@ -210,10 +258,12 @@ def support(subset, secret, members, key, baskets, kept, store, bound, scratch):
                 at -= 1
             scratch[at] = members[place]
             size += 1
-    found = np.int32(scan(scratch[:size], baskets, kept))
-    store.keys[slot] = key[subset]
-    store.counts[slot] = found
-    store.used[0] += 1
+    enough = max(FIRST, 4 * needed)
+    found = np.int32(scan(scratch[:size], enough, baskets, kept))
+    if store.keys[slot] != key[subset]:
+        store.keys[slot] = key[subset]
+        store.used[0] += 1
+    store.counts[slot] = -found if found >= enough else found
     return found
 
 
@@ -239,7 +289,8 @@ def unsafe_rules(size, secret, more, members, key, baskets, kept, store, bound, 
             antecedent = subset ^ item
             if antecedent == 0 and not bound.empty:
                 continue
-            records = support(antecedent, secret, members, key, baskets, kept, store, bound, scratch)
+            needed = bound.least[min(hits, bound.most.size)]
+            records = support(antecedent, needed, secret, members, key, baskets, kept, store, bound, scratch)
             if item != last:
                 records += more
             if hits > bound.most[records]:

@@ -14,10 +14,10 @@ from sfumato.kernels.rho_growth import count_kept
 from sfumato.kernels.rho_repair import DISTRIBUTION, LEFTOVER, repair
 from sfumato.kernels.rho_search import Wish, grow, safe_start
 from sfumato.kernels.rho_supports import (
-    Bound,
     item_codes,
     load,
     make_baskets,
+    make_bound,
     make_published,
     make_store,
     put_last,
@@ -69,7 +69,7 @@ def test_one_insertion_is_judged_as_brute_force_would():
         rho, empty = rng.choice([Fraction(1, 2), Fraction(7, 10), Fraction(1, 3)]), rng.random() < 0.3
         baskets = table_of(records, sensitive)
         kept = safe_start(baskets, empty=rng.random() < 0.5)
-        bound = Bound(limits(rho, len(records)), empty)
+        bound = make_bound(limits(rho, len(records)), empty=empty)
         grow(baskets, kept, bound, Wish(by_record=True, slack=-1.0), longest=8, most_steps=rng.randrange(12))
         waiting = np.flatnonzero(~kept)
         if not waiting.size:
@@ -105,7 +105,7 @@ def test_a_union_of_safe_parts_is_safe():
         for part in parts:
             baskets = table_of(part, sensitive)
             of_part = safe_start(baskets)
-            grow(baskets, of_part, Bound(limits(rho, 5), False), Wish(), longest=8)
+            grow(baskets, of_part, make_bound(limits(rho, 5), empty=False), Wish(), longest=8)
             kept += sets_in(baskets, of_part)
         joined += any(record & sensitive for record in kept)
         assert is_safe(kept, sensitive, rho)
@@ -121,7 +121,7 @@ def test_repair_ends_with_a_safe_table(heuristic, empty):
         rho = rng.choice([Fraction(1, 2), Fraction(7, 10), Fraction(1, 3)])
         baskets = table_of(records, sensitive)
         published = make_published(baskets, np.ones(baskets.items.size, dtype=np.bool_))
-        bound = Bound(limits(rho, len(records)), empty)
+        bound = make_bound(limits(rho, len(records)), empty=empty)
         gone, _ = repair(heuristic, 10, baskets, published, bound, np.array([number], dtype=np.uint64))
 
         assert is_safe(sets_in(baskets, published.kept), sensitive, rho, empty)
@@ -137,7 +137,14 @@ def test_long_records_give_up_their_sensitive_items_rather_than_time():
     records = [*long, *long, {0, 1}, {1}, {1}, {2}]
     baskets = table_of(records, {0}, n_items=400)
     published = make_published(baskets, np.ones(baskets.items.size, dtype=np.bool_))
-    repair(LEFTOVER, 1000, baskets, published, Bound(limits(Fraction(7, 10), 12), False), np.array([1], np.uint64))
+    repair(
+        LEFTOVER,
+        1000,
+        baskets,
+        published,
+        make_bound(limits(Fraction(7, 10), 12), empty=False),
+        np.array([1], np.uint64),
+    )
     kept = sets_in(baskets, published.kept)
 
     assert all(0 not in record for record in kept[:8])
@@ -146,11 +153,11 @@ def test_long_records_give_up_their_sensitive_items_rather_than_time():
 
 def test_a_store_keeps_its_counts_when_it_grows():
     baskets = table_of([{0, 1, 2}, {0, 1}, {1, 2}], {2})
-    store, bound = make_store(1), Bound(limits(Fraction(1, 2), 3), False)
+    store, bound = make_store(1), make_bound(limits(Fraction(1, 2), 3), empty=False)
     kept = np.ones(baskets.items.size, dtype=np.bool_)
     members, scratch, key = np.empty(4, np.int32), np.empty(4, np.int32), np.empty(8, np.uint64)
     load(0, baskets, kept, members, key)
-    asked = [int(support(subset, 0, members, key, baskets, kept, store, bound, scratch)) for subset in range(8)]
+    asked = [int(support(subset, 3, 0, members, key, baskets, kept, store, bound, scratch)) for subset in range(8)]
     larger = with_room(store, 5000)
 
     assert asked == [3, 2, 3, 2, 2, 1, 2, 1]
