@@ -72,17 +72,16 @@ def _loop(function: Any) -> Any:
 
 @_loop
 def _occurrences(wanted, e, records, enough_hits, enough_support, most, hits):
-    """Return how many records hold all `wanted` items but not e, and how many hold both.
+    """Return how many records hold all `wanted` items but not e, given that `hits` hold e as well.
 
-    Stops as soon as the confidence can neither be unsafe nor beat enough_hits / enough_support; hits are those known
-    from the start (-1: count them here).
+    Stops as soon as the confidence can neither be unsafe nor beat enough_hits / enough_support.
     """
     start, items, weight, tid_start, tids = records
     rarest = wanted[0]
     for item in wanted:
         if tid_start[item + 1] - tid_start[item] < tid_start[rarest + 1] - tid_start[rarest]:
             rarest = item
-    others, together = 0, max(hits, 0)
+    others = 0
     for at in range(tid_start[rarest], tid_start[rarest + 1]):
         record = tids[at]
         place, end = start[record], start[record + 1]
@@ -103,21 +102,17 @@ def _occurrences(wanted, e, records, enough_hits, enough_support, most, hits):
             place += 1
         if found < wanted.size:
             continue
-        if has_e:
-            if hits < 0:
-                together += weight[record]
-        else:
+        if not has_e:
             others += weight[record]
-            if hits >= 0:
-                support = hits + others
-                if hits <= most[support] and hits * enough_support <= enough_hits * support:
-                    return others, together
-    return others, together
+            support = hits + others
+            if hits <= most[support] and hits * enough_support <= enough_hits * support:
+                break
+    return others
 
 
 @_loop
 def _hopeless(records, sensitive, most, cap):
-    """Return how many records give a sensitive item away to those who know all the rest of them, up to `cap`."""
+    """Return how many records surely give a sensitive item away to those who know all the rest of them, up to `cap`."""
     start, items = records.start, records.items
     unsafe = 0
     rest = np.empty(items.size, dtype=np.int32)
@@ -134,8 +129,7 @@ def _hopeless(records, sensitive, most, cap):
                 if other != at:
                     rest[place] = items[other]
                     place += 1
-            others, together = _occurrences(rest[:place], e, records, 0, 1, most, -1)
-            if together > most[others + together]:
+            if _occurrences(rest[:place], e, records, 0, 1, most, 0) == 0:
                 unsafe += 1
                 if unsafe >= cap:
                     return unsafe
@@ -215,7 +209,7 @@ def _search(records, sensitive, most, n_records, empty_antecedent, cap, patience
                 rules += 1
                 others = n_records - hits
                 if size > 0:
-                    others, _ = _occurrences(
+                    others = _occurrences(
                         closed[:size], e, records, tally[WORST_HITS], tally[WORST_SUPPORT], most, hits
                     )
                 support = hits + others
