@@ -12,9 +12,9 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -84,7 +84,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("Stopped. Nothing was written.", INTERRUPTED, as_json)
     except BrokenPipeError:
-        os._exit(0)  # whoever read our output has seen enough
+        _leave(0)  # whoever read our output has seen enough
     except Exception as error:
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a wrong option or argument
             _fail(error.format_message() + "\nSee `sfumato --help`.", int(error.exit_code), as_json)
@@ -97,14 +97,22 @@ def main() -> None:
             as_json,
         )
     else:
-        sys.exit(code if isinstance(code, int) else 0)
+        _leave(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str, exit_code: int, as_json: bool) -> None:
+def _leave(exit_code: int) -> NoReturn:
+    """End the process at once: threads of libraries that are still about at an ordinary end may abort it instead."""
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def _fail(message: str, exit_code: int, as_json: bool) -> NoReturn:
     if as_json:
         _print_json({"error": message, "exit_code": exit_code}, indent=None)
     _stderr().print(f"sfumato: {message}", markup=False, highlight=False, soft_wrap=True, style="red")
-    sys.exit(exit_code)
+    _leave(exit_code)
 
 
 def _stderr() -> Console:
@@ -500,7 +508,6 @@ def sweep(
             )
     except KeyboardInterrupt:
         _fail(f"Stopped. What is finished is kept in {out}: the same command goes on.", INTERRUPTED, as_json)
-        return
     if as_json:
         _print_json({"out": str(out), **found.facts})
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import sfumato as sf
 from browsing import BROWSER, opened
 from sfumato.report.page import PARTS, render
 
@@ -31,11 +32,26 @@ def shown(page):
     return opened(page, page.parent, "--dump-dom")
 
 
+def headings_of(dom):
+    return [words for words in re.findall(r"<h2[^>]*>(.*?)</h2>", dom) if "warning" not in words]
+
+
+def test_a_run_with_everything_shows_every_section(tmp_path):
+    plan = sf.Plan.load(Path(__file__).parents[2] / "examples" / "hospital" / "plan.toml")
+    sf.run(plan, tmp_path / "run")
+
+    dom, console, _ = opened(tmp_path / "run" / "private" / "report.html", tmp_path, "--dump-dom")
+
+    assert headings_of(dom) == [title for title, _ in PARTS.values()]
+    assert "could not be shown" not in dom
+    assert console == []
+
+
 def test_all_sections_are_in_the_page_as_the_browser_has_it(page):
     dom, _, _ = shown(page)
 
-    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", dom)
-    assert [title for title, _ in PARTS.values()] == [words for words in headings if "warning" not in words]
+    facts = json.loads(RUN.read_text(encoding="utf-8"))
+    assert headings_of(dom) == [title for title, build in PARTS.values() if build(facts)]
     assert re.search(r"<h1[^>]*>Every one of 3 requirements holds: 392 rows may leave the house.</h1>", dom)
 
 

@@ -25,7 +25,8 @@ def _compile(function: Callable[..., Any], **options: Any) -> Any:
         return numba.njit(**_OPTIONS, **options)(function)
     # The store is a convenience: a full disk or a damaged file there must not end a run. Numba forgives such errors on
     # Windows only, in this method.
-    compiled._cache._guard_against_spurious_io_errors = _forgiving
+    if hasattr(compiled, "_cache"):  # not so where NUMBA_DISABLE_JIT is set
+        compiled._cache._guard_against_spurious_io_errors = _forgiving
     return compiled
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import MISSING, fields
 
 from sfumato.metrics import METRICS
 from sfumato.metrics.base import Measurement, Metric, amount, ratio
@@ -63,5 +64,6 @@ def test_nothing_out_of_nothing_is_nothing():
 def test_every_member_keeps_the_contract():
     for name, metric in METRICS.items():
         assert metric.name == name
-        assert isinstance(metric(), Metric)
-        assert metric() == metric()
+        needed = {field.name: "x" for field in fields(metric) if field.default is field.default_factory is MISSING}
+        assert isinstance(metric(**needed), Metric)
+        assert metric(**needed) == metric(**needed)
