@@ -31,6 +31,7 @@ from sfumato.pipeline import (
     known_rates,
     measure_path,
     measured,
+    public_inputs_of,
     run_in_memory,
     run_to_folder,
 )
@@ -274,6 +275,9 @@ def attack(
     """Return what an intruder gets out of a frame, release folder or file, and out of the original if at hand."""
     if isinstance(data, str | Path):
         return attack_path(Path(data), plan, threshold=threshold, progress=progress)
-    seen = _seen(data, plan.schema)
-    before = as_if_published(encode(to_arrow(original), plan.schema)) if original is not None else None
+    seen, before = _seen(data, plan.schema), None
+    if original is not None:
+        dataset = encode(to_arrow(original), plan.schema)
+        public = public_inputs_of(plan, dataset, progress)
+        seen, before = replace(seen, public=public), replace(as_if_published(dataset), public=public)
     return attack_all(seen, before, threshold=threshold, progress=progress)

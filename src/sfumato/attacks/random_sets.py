@@ -212,8 +212,9 @@ class Intersection(Attack):
         )
 
     def guess(self, table: Release) -> Finding | None:
-        """Return nothing: what a guess gets of each column stands with that column."""
-        return None
+        """Return what somebody would get who takes the most common value of the column where that is likeliest."""
+        found = [SetInference(column=name, threshold=self.threshold).guess(table) for name in self.columns]
+        return max((guess for guess in found if guess is not None), key=lambda guess: guess.worst, default=None)
 
 
 def _joint(one: Sets, other: Sets) -> NDArray[np.float64]:

@@ -87,6 +87,8 @@ def test_columns_that_depend_on_one_another_are_intersected(dependent):
     assert {together.after.facts["told"], together.after.facts["by"]} == {"one", "two"}
     # Both cells have a second member that fits the other cell with probability 1/5.
     assert together.after.facts["pinned"] == pytest.approx(0.8, abs=0.04)
+    singles = [exposures[f"Guessing {name!r} from its cell"].control.worst for name in ("one", "two", "z")]
+    assert together.control.worst == max(singles)
     alone = exposures["Guessing 'one' from its cell"].after
     assert alone.mean == pytest.approx(0.5, abs=0.05)
     assert exposures["Guessing 'one' from its cell"].before.worst == 1
