@@ -18,7 +18,6 @@ from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.kernels import term_suppression as kernels
 from sfumato.kernels.term_suppression_measures import Requirement
 from sfumato.models.base import Policy, plain_number
-from sfumato.models.linking import Index, Terms
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 
@@ -84,21 +83,24 @@ def ask_terms(
 ) -> TermsAsked:
     """Return what is asked of groups of records; prior: (labels,), None to take it from the terms of all rows."""
     c, l, t = _parameters(requirements, knowledge)
+    records = _records(sets, knowledge)
+    belief = (
+        kernels.estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
+    )
+    return TermsAsked(records, belief, kernels.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l))
+
+
+def _records(sets: CodedSets, knowledge: Knowledge) -> kernels.Records:
     term_of = np.array([knowledge.term_of.get(label, -1) for label in sets.labels], dtype=np.int32)
-    terms = term_of[sets.items] if sets.items.size else np.empty(0, dtype=np.int32)
-    records = kernels.code_records(
+    return kernels.code_records(
         sets.start,
-        terms,
+        term_of[sets.items] if sets.items.size else np.empty(0, dtype=np.int32),
         knowledge.start,
         knowledge.items,
         knowledge.label_of_row,
         len(knowledge.terms),
         knowledge.n_labels,
     )
-    belief = (
-        kernels.estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
-    )
-    return TermsAsked(records, belief, kernels.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l))
 
 
 def terms_condition(
@@ -142,9 +144,8 @@ def refuse_unreachable(sets: CodedSets, knowledge: Knowledge, requirements: Sequ
     if knowledge.weight is None or not closeness or sets.start.size < 2:
         return
     strictest = min(closeness, key=lambda model: model.exact_t)
-    index = Index(knowledge)
     for label in np.flatnonzero(knowledge.weight > float(strictest.exact_t)):
-        given, most = float(knowledge.weight[label]), _most_belief(int(label), sets, index)
+        given, most = float(knowledge.weight[label]), _most_belief(int(label), sets, knowledge)
         if given - most > float(strictest.exact_t) + 1e-9:
             raise Unsatisfiable(
                 f"{in_words(strictest)} was asked of {sets.name!r}, but the prior gives a label {given:.4g}, and "
@@ -154,17 +155,16 @@ def refuse_unreachable(sets: CodedSets, knowledge: Knowledge, requirements: Sequ
             )
 
 
-def _most_belief(label: int, sets: CodedSets, index: Index) -> float:
+def _most_belief(label: int, sets: CodedSets, knowledge: Knowledge) -> float:
     """Return a belief in a label that no removal of terms exceeds: each record keeps just the terms that it has."""
-    knowledge = index.knowledge
     row_of = np.repeat(np.arange(sets.start.size - 1), np.diff(sets.start))
     best = np.zeros(sets.start.size - 1)
     for row in np.flatnonzero(knowledge.label_of_row == label):
         own = {knowledge.terms[term] for term in knowledge.items[knowledge.start[row] : knowledge.start[row + 1]]}
         shared = np.array([text in own for text in sets.labels], dtype=np.bool_)[sets.items]
-        best = np.maximum(best, 1 / _linked_to(without(sets, shared), index))
+        best = np.maximum(best, 1 / _linked_to(without(sets, shared), knowledge))
     known = np.array([text in knowledge.term_of for text in sets.labels], dtype=np.bool_)[sets.items]
-    linked = _linked_to(sets, index) > 0
+    linked = _linked_to(sets, knowledge) > 0
     linked[row_of[~known]] = False
     if not linked.any():  # nothing need be believed at all
         return 1.0
@@ -177,14 +177,10 @@ def _most_belief(label: int, sets: CodedSets, index: Index) -> float:
     return total / count
 
 
-def _linked_to(sets: CodedSets, index: Index) -> NDArray[np.float64]:
+def _linked_to(sets: CodedSets, knowledge: Knowledge) -> NDArray[np.float64]:
     """Return how many labels each record is linked to, shape (n,)."""
-    terms = Terms(sets, index)
-    size = np.where(terms.empty, index.knowledge.n_labels, 0).astype(np.float64)
-    rows = np.flatnonzero(terms.cost > 0)
-    distinct, set_of = terms.distinct(rows)
-    size[rows] = index.link(distinct).size[set_of]
-    return size
+    records = _records(sets, knowledge)
+    return records.sets.size[records.set_of].astype(np.float64)
 
 
 def in_words(model: TermModel) -> str:
