@@ -33,8 +33,8 @@ from quasi_sensitive_tables import (
 )
 from sfumato.data.knowledge import Knowledge
 from sfumato.generators import knowledge_table, term_records
-from sfumato.kernels import term_suppression as kernels
-from sfumato.kernels.term_suppression_compared import solve_published
+from sfumato.kernels.published.terms_compared import solve_published
+from sfumato.kernels.terms import suppression as kernels
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 

@@ -35,7 +35,7 @@ from sfumato.estimators.kronecker import combinations_shown
 from sfumato.estimators.paper import bayes_step
 from sfumato.estimators.records import Cells, Records
 from sfumato.generators import CensusColumn, census
-from sfumato.kernels.randomization import count_codes
+from sfumato.kernels.cells.randomization import count_codes
 from sfumato.metrics.cross_tables import distances
 
 LS, TS = (2, 5, 10), (0.1, 0.3, 0.5)

@@ -12,7 +12,7 @@ from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.kernels.conditions import (
+from sfumato.kernels.classes.conditions import (
     DISTINCT,
     ENTROPY,
     EQUAL,

@@ -12,8 +12,8 @@ from sfumato.anonymizers.base import Stage, Workplace
 from sfumato.anonymizers.items import Kept, Task, tasks_of, with_items, withheld_facts
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
-from sfumato.kernels.rho_global import hit_rules, unsafe_of_size
-from sfumato.kernels.rho_search import Wish, can_be_counted, grow
+from sfumato.kernels.items.search import Wish, can_be_counted, grow
+from sfumato.kernels.published.rho_global import hit_rules, unsafe_of_size
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
 

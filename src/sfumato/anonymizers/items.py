@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.errors import DataError
-from sfumato.kernels.rho_supports import Baskets, Bound, item_codes, make_baskets, make_bound
+from sfumato.kernels.items.supports import Baskets, Bound, item_codes, make_baskets, make_bound
 from sfumato.models.base import Policy
 from sfumato.models.rho_uncertainty import RhoUncertainty
 

@@ -18,8 +18,8 @@ from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.errors import DataError, PolicyError
-from sfumato.kernels.local_recoding import EFFORTS, recode
-from sfumato.kernels.local_recoding_units import make_trees
+from sfumato.kernels.classes.local_recoding import EFFORTS, recode
+from sfumato.kernels.classes.units import make_trees
 from sfumato.models.base import Policy, PrivacyModel, one_of
 
 

@@ -21,10 +21,10 @@ from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.kernels import masking as kernels
-from sfumato.kernels.masking_paper import TopDown
-from sfumato.kernels.masking_regions import Axes, Cells
-from sfumato.kernels.masking_state import Secrets
+from sfumato.kernels.masks import masking as kernels
+from sfumato.kernels.masks.regions import Axes, Cells
+from sfumato.kernels.masks.state import Secrets
+from sfumato.kernels.published.masking import TopDown
 from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.base import Policy, PrivacyModel, exact_fraction, one_of, plain_number
 from sfumato.models.k_anonymity import KAnonymity

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes
-from sfumato.kernels.masking import Masked
-from sfumato.kernels.masking_regions import Cells
-from sfumato.kernels.masking_state import Secrets
+from sfumato.kernels.masks.masking import Masked
+from sfumato.kernels.masks.regions import Cells
+from sfumato.kernels.masks.state import Secrets
 
 
 def facts_of(

@@ -26,8 +26,8 @@ from sfumato.anonymizers.term_conditions import TERM_MODELS, terms_condition
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Crowding, Recoding, SplitTree
 from sfumato.errors import PolicyError
-from sfumato.kernels.conditions import Conditions
-from sfumato.kernels.mondrian import (
+from sfumato.kernels.classes.conditions import Conditions
+from sfumato.kernels.classes.mondrian import (
     BALANCED,
     BEST,
     RANGE,

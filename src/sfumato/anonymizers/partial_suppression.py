@@ -19,9 +19,9 @@ from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.errors import PolicyError
-from sfumato.kernels.rho_repair import DISTRIBUTION, LEFTOVER, repair
-from sfumato.kernels.rho_search import Wish, can_be_counted, grow, safe_start
-from sfumato.kernels.rho_supports import make_published
+from sfumato.kernels.items.search import Wish, can_be_counted, grow, safe_start
+from sfumato.kernels.items.supports import make_published
+from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
 from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
 from sfumato.models.rho_uncertainty import RhoUncertainty
 

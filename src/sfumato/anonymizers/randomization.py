@@ -28,7 +28,7 @@ from sfumato.data.masks import MaskedSets, Masks, empty_masks
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.errors import DataError, Unsatisfiable
-from sfumato.kernels.randomization import count_codes, draw_from_tables, draw_one_by_one
+from sfumato.kernels.cells.randomization import count_codes, draw_from_tables, draw_one_by_one
 from sfumato.models.base import Policy, PrivacyModel, one_of, plain_number
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity

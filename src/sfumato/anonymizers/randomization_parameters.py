@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.kernels.randomization import largest_ratio
+from sfumato.kernels.cells.randomization import largest_ratio
 
 SETS = 5_000_000  # up to so many sets of a size, each is tried
 SUMS = 5e9  # words of work up to which masses of sets are found exactly

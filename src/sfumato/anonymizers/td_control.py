@@ -18,7 +18,7 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import SensitiveShare
 from sfumato.errors import DataError
-from sfumato.kernels.rho_supports import item_codes, make_baskets
+from sfumato.kernels.items.supports import item_codes, make_baskets
 from sfumato.models.base import Policy, PrivacyModel, whole_number
 from sfumato.models.rho_uncertainty import RhoUncertainty
 

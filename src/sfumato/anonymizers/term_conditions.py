@@ -15,8 +15,8 @@ from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.terms import TermColumns, without
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.kernels import term_suppression as kernels
-from sfumato.kernels.term_suppression_measures import Requirement
+from sfumato.kernels.terms import suppression as kernels
+from sfumato.kernels.terms.measures import Requirement
 from sfumato.models.base import Policy, plain_number
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity

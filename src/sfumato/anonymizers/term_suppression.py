@@ -29,10 +29,10 @@ from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
 from sfumato.data.terms import without
 from sfumato.errors import PolicyError, Unsatisfiable
-from sfumato.kernels import term_suppression as kernels
-from sfumato.kernels.term_suppression_compared import solve_published
-from sfumato.kernels.term_suppression_merging import Grove
-from sfumato.kernels.term_suppression_options import SMALL
+from sfumato.kernels.published.terms_compared import solve_published
+from sfumato.kernels.terms import suppression as kernels
+from sfumato.kernels.terms.merging import Grove
+from sfumato.kernels.terms.options import SMALL
 from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity

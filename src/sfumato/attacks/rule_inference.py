@@ -116,8 +116,8 @@ _FOUND: WeakKeyDictionary[CodedSets, tuple[_Known, _Known]] = WeakKeyDictionary(
 
 def _confidences(column: CodedSets) -> tuple[_Known, _Known]:
     """Return for one, two, three known items how sure an intruder gets of each record, and who was cut short."""
-    from sfumato.kernels.rho_inference import infer_from_few, infer_from_one
-    from sfumato.kernels.rho_supports import item_codes, make_baskets, make_store, with_room
+    from sfumato.kernels.items.inference import infer_from_few, infer_from_one
+    from sfumato.kernels.items.supports import item_codes, make_baskets, make_store, with_room
 
     if column in _FOUND:
         return _FOUND[column]

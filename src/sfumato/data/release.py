@@ -65,6 +65,13 @@ class Release:
     order: tuple[str, ...]  # all columns, in order
     description: Mapping[str, Any] = field(default_factory=dict)  # what release.json says
     public: PublicInputs = NOTHING_PUBLIC  # what everybody knows besides
+    # (n,): how many published rows each row stands for, where equal ones are held once; None: one each.
+    weights: NDArray[np.int64] | None = None
+
+    @property
+    def total(self) -> int:
+        """How many rows were published, equal ones counted as often as they occur."""
+        return self.n_rows if self.weights is None else int(self.weights.sum())
 
     @property
     def quasi_identifiers(self) -> tuple[ReleasedColumn, ...]:

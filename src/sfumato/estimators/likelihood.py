@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.estimators.base import Axis, Table
 from sfumato.estimators.records import Records
-from sfumato.kernels.reconstruction import likelihood_pass
+from sfumato.kernels.cells.reconstruction import likelihood_pass
 
 HELD_OUT = 0.2  # share of the records that tell when to stop
 PATIENCE = 3

@@ -16,7 +16,7 @@ from sfumato.data.dataset import as_arrow, as_numpy
 from sfumato.data.masks import MaskedSets
 from sfumato.estimators.base import Axis, Table
 from sfumato.estimators.kronecker import combinations_shown
-from sfumato.kernels.reconstruction import count_planes, count_records
+from sfumato.kernels.cells.reconstruction import count_planes, count_records
 
 # Nanoseconds, measured: a word of a bit plane, and a combination that is counted one by one.
 WORD, COMBINATION = 0.25, 2.0

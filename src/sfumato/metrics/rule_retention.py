@@ -62,8 +62,8 @@ class RuleRetention(Metric):
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        from sfumato.kernels.itemsets import BOTH, frequent_itemsets, rules_of
-        from sfumato.kernels.rho_supports import item_codes
+        from sfumato.kernels.items.itemsets import BOTH, frequent_itemsets, rules_of
+        from sfumato.kernels.items.supports import item_codes
 
         sides = item_sides(comparison, self.column)
         n_records = sides.before.start.size - 1

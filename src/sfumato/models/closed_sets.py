@@ -5,7 +5,7 @@ together with e is known just as well, occurs as often with e and at most as oft
 highest. Only such intersections are looked at, each once, whatever the length of records (closed sets, listed by
 prefix-preserving extension after Uno et al., 2004).
 
-These loops belong to the audit alone and are compiled here: what makes a release must not help to judge it.
+These loops belong to the audit alone: what makes a release must not help to judge it.
 
 Sizes: d distinct records, v items, n records. Record r holds items[start[r]:start[r + 1]], ascending, weight[r] times;
 tids[tid_start[i]:tid_start[i + 1]] are the records with item i. Of s records that hold an antecedent, most[s] may hold
@@ -14,11 +14,12 @@ the sensitive item.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from sfumato.compiling import kernel
 
 _PATIENCE = 2_000_000  # closed sets after which one unsafe rule is enough of an answer
 
@@ -63,14 +64,7 @@ SETS, CANDIDATES, MEMBERS, FOLLOWING = 0, 1, 2, 3  # rows of `level`
 RULES, UNSAFE, WORST_HITS, WORST_SUPPORT, WORST_ITEM, WORST_SIZE = 0, 1, 2, 3, 4, 5  # places in a tally
 
 
-def _loop(function: Any) -> Any:
-    try:
-        return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # no folder to keep compiled code in
-        return numba.njit(nogil=True)(function)
-
-
-@_loop
+@kernel
 def _occurrences(wanted, e, records, enough_hits, enough_support, most, hits):
     """Return how many records hold all `wanted` items but not e, given that `hits` hold e as well.
 
@@ -110,7 +104,7 @@ def _occurrences(wanted, e, records, enough_hits, enough_support, most, hits):
     return others
 
 
-@_loop
+@kernel
 def _hopeless(records, sensitive, most, cap):
     """Return how many records surely give a sensitive item away to those who know all the rest of them, up to `cap`."""
     start, items = records.start, records.items
@@ -136,7 +130,7 @@ def _hopeless(records, sensitive, most, cap):
     return unsafe
 
 
-@_loop
+@kernel
 def _sort(values):
     """Sort in place; NumPy's sorts take seconds to compile."""
     gap = values.size // 2
@@ -151,7 +145,7 @@ def _sort(values):
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
-@_loop
+@kernel
 def _closure(members, e, start, items, found):
     """Put the items that all member records share, without e, into `found`; return how many."""
     size = 0
@@ -173,7 +167,7 @@ def _closure(members, e, start, items, found):
     return size
 
 
-@_loop
+@kernel
 def _search(records, sensitive, most, n_records, empty_antecedent, cap, patience, first_item, tally, worst, desk):
     """Judge the closed rules of all sensitive items from `first_item` on, and keep the tally.
 

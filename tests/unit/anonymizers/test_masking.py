@@ -18,7 +18,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.kernels import masking_regions
+from sfumato.kernels.masks import regions as masking_regions
 from sfumato.metrics.distortion import Distortion
 from sfumato.models import AlphaDiversity, KAnonymity, LDiversity, MultiDiversity
 from sfumato.models.base import Policy

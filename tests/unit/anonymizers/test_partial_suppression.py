@@ -22,8 +22,8 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
-from sfumato.kernels import rho_search
-from sfumato.kernels.rho_search import Wish, grow, safe_start
+from sfumato.kernels.items import search as rho_search
+from sfumato.kernels.items.search import Wish, grow, safe_start
 from sfumato.models import RhoUncertainty
 from sfumato.models.base import Policy
 

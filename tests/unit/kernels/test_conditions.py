@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.kernels import conditions as module
-from sfumato.kernels.conditions import (
+from sfumato.kernels.classes import conditions as module
+from sfumato.kernels.classes.conditions import (
     DISTINCT,
     ENTROPY,
     EQUAL,

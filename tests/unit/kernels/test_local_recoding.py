@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.kernels.local_recoding_units import combine, distinct_keys, number_keys
+from sfumato.kernels.classes.units import combine, distinct_keys, number_keys
 
 
 @pytest.mark.parametrize("kernel", [number_keys, number_keys.py_func], ids=["compiled", "plain"])

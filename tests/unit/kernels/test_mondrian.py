@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.kernels import mondrian
-from sfumato.kernels.conditions import DISTINCT, Condition, make_conditions
-from sfumato.kernels.mondrian import BALANCED, BEST, RANGE, SET, TREE, WIDEST, Table, make_desk
+from sfumato.kernels.classes import mondrian
+from sfumato.kernels.classes.conditions import DISTINCT, Condition, make_conditions
+from sfumato.kernels.classes.mondrian import BALANCED, BEST, RANGE, SET, TREE, WIDEST, Table, make_desk
 
 # Attribute 0 is a number whose last value is missing, 1 is published as a set, 2 as a node of a tree over 0..4:
 # node 5 = {0, 1}, node 6 = {2, 3}, node 7 = {0, 1, 2, 3}, node 8 = everything.

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from sfumato.anonymizers.items import limits
-from sfumato.kernels.rho_growth import count_kept
-from sfumato.kernels.rho_repair import DISTRIBUTION, LEFTOVER, repair
-from sfumato.kernels.rho_search import Wish, grow, safe_start
-from sfumato.kernels.rho_supports import (
+from sfumato.kernels.items.growth import count_kept
+from sfumato.kernels.items.search import Wish, grow, safe_start
+from sfumato.kernels.items.supports import (
     item_codes,
     load,
     make_baskets,
@@ -26,6 +25,7 @@ from sfumato.kernels.rho_supports import (
     unsafe_rules,
     with_room,
 )
+from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
 
 
 def table_of(records, sensitive, n_items=8):

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.kernels import term_suppression as kernels
-from sfumato.kernels.term_suppression_compared import solve_published
-from sfumato.kernels.term_suppression_merging import Grove
-from sfumato.kernels.term_suppression_options import (
+from sfumato.kernels.published.terms_compared import solve_published
+from sfumato.kernels.terms import suppression as kernels
+from sfumato.kernels.terms.merging import Grove
+from sfumato.kernels.terms.options import (
     SMALL,
     closed_by_counting,
     closed_by_intersection,

@@ -1,0 +1,128 @@
+"""The best masking of one class as a linear program, solved by HiGHS.
+
+A variable is how many rows of an original tuple carry a tuple of labels. The excess of a leaf in a group is linear in
+these numbers, so the bounds are rows of a matrix, those of the class as a whole too. Solutions are rounded down; what
+is left over goes where the fractions are largest, and repairing and improving follow as after any other masking.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.kernels.masks.state import FIRST, LAST, OF, PART, RISKY_FROM, RISKY_TO, SUB, UP, WHOLE, Secrets
+
+
+class Program(NamedTuple):
+    """Variables (x of them) and the entries of the matrix of bounds."""
+
+    origin: NDArray[np.int64]  # (x,): place of the original tuple in the class
+    labels: NDArray[np.int64]  # (x, m)
+    loss: NDArray[np.float64]  # (x,)
+    row: NDArray[np.int64]  # (z,)
+    column: NDArray[np.int64]  # (z,)
+    value: NDArray[np.float64]  # (z,)
+    n_rows: int
+
+
+def size_of(secrets: Secrets, leaves: NDArray[np.int64]) -> int:
+    """Return how many variables the program of a class has."""
+    ways = np.ones(len(leaves), dtype=np.float64)
+    for i in range(leaves.shape[1]):
+        label, height = leaves[:, i].copy(), np.ones(len(leaves))
+        while (label := np.where(label >= 0, secrets.label[i, label, UP], -1)).max() >= 0:
+            height += label >= 0
+        ways *= height
+    return int(ways.sum())
+
+
+def variables_of(secrets: Secrets, leaves: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return origin and labels of every way to label the tuples of a class, (x,) and (x, m)."""
+    n, m = leaves.shape
+    origin = np.arange(n)
+    labels = leaves
+    for i in range(m):
+        blocks_origin, blocks = [origin], [labels]
+        while True:
+            above = secrets.label[i, labels[:, i], UP]
+            keep = above >= 0
+            if not keep.any():
+                break
+            origin, labels = origin[keep], labels[keep].copy()
+            labels[:, i] = above[keep]
+            blocks_origin.append(origin)
+            blocks.append(labels)
+        origin, labels = np.concatenate(blocks_origin), np.concatenate(blocks)
+    return origin, labels
+
+
+def program_of(secrets: Secrets, leaves: NDArray[np.int64]) -> Program:
+    """Return the linear program of a class with these original tuples, (n, m)."""
+    origin, labels = variables_of(secrets, leaves)
+    m = leaves.shape[1]
+    loss = np.zeros(origin.size)
+    for i in range(m):
+        loss += secrets.loss[i, labels[:, i]]
+    rows, columns, values = [], [], []
+    n_rows = 0
+    for level in (SUB, WHOLE):
+        if not secrets.asked[level]:
+            continue
+        for i in range(m):
+            group = np.zeros(origin.size, dtype=np.int64)
+            if level == SUB:
+                for j in range(m):
+                    if j != i:
+                        group = group * secrets.loss.shape[1] + labels[:, j]
+                _, group = np.unique(group, return_inverse=True)
+            pairs = _bounds(secrets, level, i, group, labels[:, i])
+            by_group = np.argsort(group, kind="stable")
+            first = np.searchsorted(group[by_group], pairs[:, 0])
+            size = np.searchsorted(group[by_group], pairs[:, 0] + 1) - first
+            row = np.repeat(np.arange(len(pairs)), size)
+            within = np.arange(row.size) - np.repeat(np.cumsum(size) - size, size)
+            column = by_group[np.repeat(first, size) + within]
+            leaf, v = pairs[row, 1], labels[column, i]
+            below = (secrets.label[i, v, FIRST] <= leaf) & (leaf <= secrets.label[i, v, LAST])
+            share = np.where(below, secrets.leaf[i, leaf, PART] / secrets.label[i, v, OF], 0.0)
+            rows.append(row + n_rows)
+            columns.append(column)
+            values.append(share - secrets.bound[level, i, leaf])
+            n_rows += len(pairs)
+    return Program(origin, labels, loss, np.concatenate(rows), np.concatenate(columns), np.concatenate(values), n_rows)
+
+
+def _bounds(
+    secrets: Secrets, level: int, i: int, group: NDArray[np.int64], label: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the pairs of a group and a leaf that some label in it can lift above its bound, (p, 2)."""
+    pairs = np.unique(group * secrets.loss.shape[1] + label)
+    group, label = np.divmod(pairs, secrets.loss.shape[1])
+    first = secrets.label[i, label, RISKY_FROM + 2 * level]
+    size = secrets.label[i, label, RISKY_TO + 2 * level] - first
+    within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    leaf = secrets.risky[np.repeat(first, size) + within]
+    width = secrets.bound.shape[2]
+    return np.stack(np.divmod(np.unique(np.repeat(group, size) * width + leaf), width), axis=1)
+
+
+def solve(program: Program, weight: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Return how many rows take each variable, rounded and (nearly) within the bounds; None when there is no answer."""
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    n_variables = program.origin.size
+    bounds = sparse.csr_array((program.value, (program.row, program.column)), shape=(program.n_rows, n_variables))
+    each = sparse.csr_array((np.ones(n_variables), (program.origin, np.arange(n_variables))))
+    found = linprog(program.loss, A_ub=bounds, b_ub=np.zeros(program.n_rows), A_eq=each, b_eq=weight, method="highs")
+    if found.status != 0:
+        return None
+    rows: NDArray[np.int64] = np.floor(found.x + 1e-7).astype(np.int64)
+    fraction = found.x - rows
+    left = weight - np.bincount(program.origin, weights=rows, minlength=weight.size).astype(np.int64)
+    order = np.lexsort((program.loss, -np.round(fraction, 9), program.origin))
+    rank = np.arange(order.size) - np.searchsorted(program.origin[order], program.origin[order])
+    rows[order] += rank < left[program.origin[order]]
+    return rows

@@ -1,0 +1,279 @@
+"""Masking: classes of quasi-identifiers and labels of sensitive values that keep every bound, at little loss.
+
+Identical rows are counted once (cells); what is sensitive in a cell is one of t tuples. Cells come in, classes and
+flows go out: a flow is some rows of one tuple in one class with the labels that they carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.compiling import kernel
+from sfumato.kernels.masks import lp as masking_lp
+from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, improve, replay, spoil_vacuous
+from sfumato.kernels.masks.raising import settle
+from sfumato.kernels.masks.regions import Axes, Cells, best_classes, greedy_classes
+from sfumato.kernels.masks.state import (
+    DEN,
+    FIRST,
+    LABEL,
+    LAST,
+    MOVES,
+    NUM,
+    OF,
+    OVERFLOW,
+    PART,
+    RISKY_FROM,
+    RISKY_TO,
+    UP,
+    Secrets,
+    State,
+    make_state,
+)
+
+FINEST = 10**9  # bounds are fractions of at most so many parts, rounded down: to the safe side
+LARGEST_PROGRAM = 3000  # variables of a linear program that is worth its time
+
+Advance = Callable[[float], None]
+Watch = Callable[[int], Advance]  # told how many classes there are, hands back whom to tell of each
+
+
+class Column(NamedTuple):
+    """A sensitive column: s leaves first, v labels in all, the root last."""
+
+    up: NDArray[np.int32]  # (v,): the label that a value may be masked to next, -1 above the root
+    first: NDArray[np.int32]  # (v,): the leaves below
+    last: NDArray[np.int32]
+    loss: NDArray[np.float64]  # (v,): of one row
+    part: NDArray[np.int64]  # (s,): share of leaf l below label v is part[l] / of[v]
+    of: NDArray[np.int64]  # (v,)
+    sub_bound: Sequence[Fraction] | None  # (s,): in sensitive equivalence classes
+    whole_bound: Sequence[Fraction] | None  # (s,): in quasi-identifier classes
+
+
+class Effort(NamedTuple):
+    """How much work is put into a low loss once the classes are there."""
+
+    rounds: int  # of moves to labels that lose less
+    reach: int  # columns that a move may change at once
+    program: bool  # whether linear programs are solved
+    varied: bool = False  # whether labels that hide a single value are spoiled on purpose
+
+
+class Masked(NamedTuple):
+    """What is published: f flows in p classes."""
+
+    class_of: NDArray[np.int32]  # (c,): the class of each cell
+    nodes: NDArray[np.int32]  # (p, quasi-identifiers): its labels
+    flow_class: NDArray[np.int64]  # (f,), ascending
+    flow_tuple: NDArray[np.int64]  # (f,)
+    flow_labels: NDArray[np.int64]  # (f, m)
+    flow_rows: NDArray[np.int64]  # (f,)
+
+
+def make_secrets(columns: Sequence[Column]) -> Secrets:
+    """Return the columns side by side, as loops want them."""
+    m = len(columns)
+    labels = max(column.up.size for column in columns)
+    leaves = max(column.part.size for column in columns)
+    label = np.zeros((m, labels, 8), dtype=np.int64)
+    label[:, :, UP] = label[:, :, LAST] = -1
+    label[:, :, OF] = 1
+    loss = np.zeros((m, labels))
+    leaf = np.ones((m, leaves, 5), dtype=np.int64)
+    risky: list[int] = []
+    for i, column in enumerate(columns):
+        v, s = column.up.size, column.part.size
+        label[i, :v, UP], label[i, :v, FIRST], label[i, :v, LAST] = column.up, column.first, column.last
+        label[i, :v, OF], loss[i, :v], leaf[i, :s, PART] = column.of, column.loss, column.part
+        for level, bounds in enumerate((column.sub_bound, column.whole_bound)):
+            for at, bound in enumerate(bounds or ()):
+                down = Fraction(int(bound * FINEST), FINEST) if bound.denominator > FINEST else bound
+                leaf[i, at, NUM + 2 * level], leaf[i, at, DEN + 2 * level] = down.numerator, down.denominator
+            for node in range(v):
+                below = np.arange(column.first[node], column.last[node] + 1)
+                num, den = leaf[i, below, NUM + 2 * level], leaf[i, below, DEN + 2 * level]
+                label[i, node, RISKY_FROM + 2 * level] = len(risky)
+                risky += below[column.part[below] * den > num * column.of[node]].tolist()
+                label[i, node, RISKY_TO + 2 * level] = len(risky)
+    asked = [any(column.sub_bound for column in columns), any(column.whole_bound for column in columns)]
+    return Secrets(
+        label=label,
+        loss=loss,
+        leaf=leaf,
+        bound=np.stack([leaf[:, :, NUM] / leaf[:, :, DEN], leaf[:, :, NUM + 2] / leaf[:, :, DEN + 2]]),
+        risky=np.array(risky, dtype=np.int64),
+        asked=np.array(asked, dtype=np.int64),
+        leaves=np.array([column.part.size for column in columns], dtype=np.int64),
+    )
+
+
+def mask(cells: Cells, axes: Axes, secrets: Secrets, k: int, effort: Effort, watch: Watch) -> Masked | None:
+    """Return classes of at least k rows and their masks; None when not even the whole table can be masked."""
+    found = best_classes(cells, axes, secrets, k)
+    if found is None:
+        found = greedy_classes(cells, axes, secrets, k)
+    if found is None:
+        return None
+    return _masked(cells, found[0], found[1], secrets, effort, watch)
+
+
+def mask_within(
+    cells: Cells, class_of: NDArray[np.int32], secrets: Secrets, effort: Effort, watch: Watch
+) -> Masked | None:
+    """Return masks within given classes of the cells."""
+    nodes = np.empty((int(class_of.max()) + 1, 0), dtype=np.int32)
+    return _masked(cells, class_of, nodes, secrets, effort, watch)
+
+
+def _masked(
+    cells: Cells,
+    class_of: NDArray[np.int32],
+    nodes: NDArray[np.int32],
+    secrets: Secrets,
+    effort: Effort,
+    watch: Watch,
+) -> Masked | None:
+    key = class_of.astype(np.int64) * len(cells.leaf_of) + cells.tuple_of
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.concatenate([[True], key[order][1:] != key[order][:-1]]))
+    in_class, tuples = np.divmod(key[order][first], len(cells.leaf_of))
+    rows = np.add.reduceat(cells.rows[order], first)
+    start = np.searchsorted(in_class, np.arange(len(nodes) + 1))
+    desk = Desk.sized(secrets, int(np.diff(start).max()))
+    advance = watch(len(nodes))
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
+    for number in range(len(nodes)):
+        here = slice(start[number], start[number + 1])
+        done, desk = _mask_class(secrets, cells.leaf_of, tuples[here], rows[here], desk, effort)
+        if done is None:
+            return None
+        parts.append(done)
+        advance(1)
+    return Masked(
+        class_of,
+        nodes,
+        np.repeat(np.arange(len(nodes)), [part[0].size for part in parts]),
+        np.concatenate([part[0] for part in parts]),
+        np.concatenate([part[1] for part in parts]),
+        np.concatenate([part[2] for part in parts]),
+    )
+
+
+class Desk(NamedTuple):
+    """Room to work on one class."""
+
+    state: State
+    log: NDArray[np.int64]
+    flows: NDArray[np.int64]
+    head: NDArray[np.int64]
+
+    @classmethod
+    def sized(cls, secrets: Secrets, entries: int) -> Desk:
+        """Return room for a class that starts with so many entries."""
+        room = 8 * entries + 256
+        m, labels = secrets.loss.shape
+        return cls(
+            state=make_state(m, labels, room),
+            log=np.empty((4 * room, 3), dtype=np.int64),
+            flows=np.empty((4 * room, 4), dtype=np.int64),
+            head=np.empty(room, dtype=np.int64),
+        )
+
+
+Flows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # tuple, labels and rows of each
+
+
+def _mask_class(
+    secrets: Secrets,
+    leaf_of: NDArray[np.int64],
+    tuples: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    desk: Desk,
+    effort: Effort,
+) -> tuple[Flows | None, Desk]:
+    """Return the flows of a class with these tuples, the cheaper of what raising and a linear program give."""
+    best, desk = _finished(secrets, leaf_of, (tuples, leaf_of[tuples], rows), desk, effort)
+    masked = best is None or bool((secrets.loss[np.arange(leaf_of.shape[1]), best[1]].sum(axis=1) > 0).any())
+    if effort.program and masked and masking_lp.size_of(secrets, leaf_of[tuples]) <= LARGEST_PROGRAM:
+        program = masking_lp.program_of(secrets, leaf_of[tuples])
+        chosen = masking_lp.solve(program, rows)
+        if chosen is not None:
+            used = np.flatnonzero(chosen)
+            rounded = (tuples[program.origin[used]], program.labels[used], chosen[used])
+            other, desk = _finished(secrets, leaf_of, rounded, desk, effort)
+            if other is not None and (best is None or _loss(secrets, other) < _loss(secrets, best) - 1e-12):
+                best = other
+    if best is not None and effort.varied:
+        best, desk = _finished(secrets, leaf_of, best, desk, effort, varied=True)
+    return best, desk
+
+
+def _loss(secrets: Secrets, flows: Flows) -> float:
+    each = secrets.loss[np.arange(secrets.loss.shape[0]), flows[1]].sum(axis=1)
+    return float(each @ flows[2])
+
+
+def _finished(
+    secrets: Secrets,
+    leaf_of: NDArray[np.int64],
+    given: Flows,
+    desk: Desk,
+    effort: Effort,
+    *,
+    varied: bool = False,
+) -> tuple[Flows | None, Desk]:
+    """Return flows that keep all bounds, from flows that may not; more room is made when it takes more."""
+    while True:
+        found = begin(desk.state, leaf_of, *given, desk.flows)
+        if found >= 0 and varied:
+            found = spoil_vacuous(desk.state, secrets, leaf_of, desk.flows, found)
+        elif found >= 0:
+            cost = settle(desk.state, secrets, desk.log, np.inf)
+            if not np.isfinite(cost) and not desk.state.number[OVERFLOW]:
+                return None, desk
+            found = replay(desk.flows, found, desk.log, desk.state.number[MOVES], desk.head)
+            if found >= 0 and effort.rounds:
+                found = improve(desk.state, secrets, desk.flows, found, leaf_of, effort.rounds, effort.reach)
+        if found >= 0 and not desk.state.number[OVERFLOW]:
+            break
+        desk = Desk.sized(secrets, desk.head.size // 2)
+    state, flows = desk.state, desk.flows
+    kept = flows[:found][flows[:found, HELD] > 0]
+    m = leaf_of.shape[1]
+    return (kept[:, ORIGIN].copy(), state.entry[kept[:, ENTRY], LABEL : LABEL + m].copy(), kept[:, HELD].copy()), desk
+
+
+@kernel
+def deal_out(cell_of, pair_of_cell, cursor, option_labels, left, shown):
+    """Give each row the labels of an option that is left for its class and tuple.  (n,) -> shown (m, n) in place.
+
+    cursor: (pairs,) the first option of each class and tuple; left: (options,) rows; both are used up.
+    """
+    for row in range(cell_of.size):
+        pair = pair_of_cell[cell_of[row]]
+        at = cursor[pair]
+        while left[at] == 0:
+            at += 1
+        cursor[pair] = at
+        left[at] -= 1
+        for i in range(shown.shape[0]):
+            shown[i, row] = option_labels[at, i]
+
+
+def labels_of_rows(cell_of: NDArray[np.int32], cells: Cells, masked: Masked) -> NDArray[np.int32]:
+    """Return the label of each row in each sensitive column, (m, n)."""
+    width = len(cells.leaf_of)
+    key = masked.flow_class * width + masked.flow_tuple
+    order = np.argsort(key, kind="stable")
+    pair_key = key[order]
+    first = np.flatnonzero(np.concatenate([[True], pair_key[1:] != pair_key[:-1]]))
+    pair_of_cell = np.searchsorted(pair_key[first], masked.class_of.astype(np.int64) * width + cells.tuple_of)
+    shown = np.empty((cells.leaf_of.shape[1], cell_of.size), dtype=np.int32)
+    deal_out(cell_of, pair_of_cell, first.copy(), masked.flow_labels[order], masked.flow_rows[order].copy(), shown)
+    return shown

@@ -1,0 +1,125 @@
+"""The published searches over many groups, with the paper's bound on the time of each group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.kernels.published.terms import BEST, start_walk, walk_on
+from sfumato.kernels.terms.measures import Requirement, judge
+from sfumato.kernels.terms.options import AT, SIZE, SMALL
+from sfumato.kernels.terms.suppression import (
+    SOLVED,
+    UNREACHABLE,
+    Floats,
+    Found,
+    Ints,
+    Records,
+    Room,
+    judge_as_is,
+    nothing_found,
+)
+
+_STEPS = 64  # between two looks at the clock
+
+
+def solve_published(
+    records: Records,
+    order: Ints,
+    start: Ints,
+    prior: Floats,
+    requirement: Requirement,
+    *,
+    adaptive: bool = True,
+    seconds: float = 10.0,
+    advance: Callable[[int], None] = lambda groups: None,
+) -> Found:
+    """Choose which terms stay, by the published search; groups as in `solve_all`, records of at most 14 terms.
+
+    `proven` says that a search went through all that could be better; `nodes` counts its steps.
+    """
+    links = records.links._replace(prior=np.ascontiguousarray(prior, dtype=np.float64))
+    found = nothing_found(records.set_of.size, start.size - 1, records.words)
+    safe = judge_as_is(records, links, order, start, requirement, found)
+    room = Room(records)
+    widths = np.diff(records.sets.start) + records.sets.unknown
+    for group in range(start.size - 1):
+        if not safe[group]:
+            rows = order[start[group] : start[group + 1]]
+            numbers = records.set_of[rows].astype(np.int64)
+            distinct = np.unique(numbers)
+            while room.list_options(distinct, links) < distinct.size:
+                room.grow()
+            slot = room.pool.slot[room.pool.slot_of_set[numbers]]
+            option_of = _options_of_masks(records, numbers, slot, room)
+            walk = start_walk(widths[numbers].astype(np.int64))
+            stop = time.monotonic() + seconds
+            low, unit = slot[:, 1].copy(), np.int64(records.unit)
+            finished = False
+            while not finished and time.monotonic() < stop:
+                finished = walk_on(walk, _STEPS, adaptive, low, option_of, unit, links.prior, requirement, room.menu)
+            _write(
+                group,
+                rows,
+                walk.best,
+                option_of,
+                finished,
+                int(walk.state[BEST]),
+                links.prior,
+                requirement,
+                room,
+                found,
+            )
+            found.nodes[group] = walk.state[2]
+        advance(1)
+    return found
+
+
+def _options_of_masks(records: Records, numbers: Ints, slot: Ints, room: Room) -> Ints:
+    """Return for every record and every mask of its terms, known ones first, the option that has the same labels."""
+    widths = np.diff(records.sets.start)[numbers]
+    unknown = records.sets.unknown[numbers]
+    result = np.full((numbers.size, 1 << min(int((widths + unknown).max(initial=0)), SMALL)), -1, dtype=np.int64)
+    for i in range(numbers.size):
+        first, last = slot[i, 1], slot[i, 2]
+        result[i] = first  # linked to nothing, unless a closed set contains the mask
+        masks = np.arange(1 << widths[i])
+        for option in range(last - 1, first - 1, -1):
+            if room.menu.table[option, SIZE]:
+                inside = masks & ~room.pool.mask[option, 0] == 0
+                chosen = masks[inside]
+                larger = room.menu.table[result[i, chosen], SIZE] < room.menu.table[option, SIZE]
+                result[i, chosen[larger]] = option
+        if room.menu.table[first, SIZE]:  # every subset of a linked set is linked: nothing of the first value is left
+            continue
+    return result
+
+
+def _write(
+    group: int,
+    rows: Ints,
+    kept: Ints,
+    option_of: Ints,
+    finished: bool,
+    best: int,
+    prior: Floats,
+    requirement: Requirement,
+    room: Room,
+    found: Found,
+) -> None:
+    found.proven[group] = finished
+    found.status[group] = UNREACHABLE
+    if best < 0:
+        return
+    pick: NDArray[np.int64] = option_of[np.arange(rows.size), kept]
+    table = room.menu.table
+    safe, distance, tie = np.zeros(1, dtype=np.bool_), np.zeros(1), np.zeros(1, dtype=np.bool_)
+    where = np.array([0, rows.size])
+    some = np.zeros(1, dtype=np.int64)
+    judge(some, where, table[pick, SIZE], table[pick, AT], room.menu.labels, prior, requirement, safe, distance, tie)
+    if safe[0]:
+        found.status[group], found.cost[group], found.distance[group] = SOLVED, best, distance[0]
+        found.mask[rows, 0] = np.where(table[pick, SIZE] > 0, kept, -1)

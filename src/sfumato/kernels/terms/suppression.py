@@ -1,0 +1,390 @@
+"""Removing terms from records so that groups of them are safe: plain arrays in, plain arrays out, on all threads.
+
+Sizes: n records, g groups, r rows and e terms of the knowledge table. See `term_suppression_groups` for the answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import queue
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.kernels.terms.closeness import search_closeness
+from sfumato.kernels.terms.diversity import search_diversity
+from sfumato.kernels.terms.frontier import NEVER
+from sfumato.kernels.terms.greedy import first_closeness
+from sfumato.kernels.terms.levels import bound_by_sizes, first_levels
+from sfumato.kernels.terms.measures import FORBID, LINKED, PRIMES, ZERO, Requirement, judge
+from sfumato.kernels.terms.options import (
+    AT,
+    BITS,
+    COST,
+    SIZE,
+    Links,
+    Sets,
+    add_options,
+    forget_options,
+    make_desk,
+    make_links,
+    make_pool,
+)
+from sfumato.kernels.terms.repair import repair_groups
+from sfumato.kernels.terms.sets import add_up_prior, link_sets, mark_kept, number_sets, sort_groups
+
+UNCHANGED, SOLVED, UNREACHABLE = range(3)  # what became of a group
+NODES = 400_000  # of the search in one group
+_NODES_OF_TREE = 50  # a node of the tree under closeness looks at so many options
+POLICIES = {"linked": LINKED, "zero": ZERO, "forbid": FORBID}
+_EXACT_WIDTH = 30  # terms up to which costs are exact: the least common multiple of 1..30 leaves room for large groups
+_ROWS_AT_A_TIME = 1024
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Records(NamedTuple):
+    """Records as numbered sets of terms, with the knowledge table that they are looked up in."""
+
+    start: Ints  # (n + 1,)
+    term_of_item: NDArray[np.int32]  # -1: not in the knowledge table
+    set_of: NDArray[np.int32]  # (n,)
+    sets: Sets
+    links: Links  # without a prior yet
+    harmonic: Ints  # 1 + 1/2 + ... + 1/i in whole units
+    unit: int  # how many of them make one
+    words: int  # of a mask
+
+    @property
+    def linked(self) -> NDArray[np.bool_]:
+        """Which records some label explains as they are, shape (n,)."""
+        return (self.sets.size > 0)[self.set_of]
+
+
+def code_records(
+    start: Ints,
+    term_of_item: NDArray[np.int32],
+    row_start: Ints,
+    row_terms: NDArray[np.int32],
+    label_of_row: NDArray[np.int32],
+    n_terms: int,
+    n_labels: int,
+) -> Records:
+    """Number equal records once and link them to labels.
+
+    Record i has the terms term_of_item[start[i]:start[i + 1]], without repeats; row j of the knowledge table belongs to
+    label_of_row[j], ascending, and has the terms row_terms[row_start[j]:row_start[j + 1]], ascending.
+    """
+    start = np.ascontiguousarray(start, dtype=np.int64)
+    term_of_item = np.ascontiguousarray(term_of_item, dtype=np.int32)
+    links = make_links(row_start, row_terms, label_of_row, n_terms, np.zeros(n_labels))
+    n = start.size - 1
+    set_of, unknown = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    set_start = np.zeros(n + 1, dtype=np.int64)
+    terms = np.empty(max(term_of_item.size, 1), dtype=np.int32)
+    n_sets = number_sets(start, term_of_item, set_of, set_start, terms, unknown)
+    set_start, unknown = set_start[: n_sets + 1].copy(), unknown[:n_sets].copy()
+    terms = terms[: set_start[-1]].copy()
+    size, at_of = np.empty(n_sets, dtype=np.int32), np.empty(n_sets, dtype=np.int64)
+    labels = link_sets(set_start, terms, unknown, links, size, at_of)
+    sets = Sets(start=set_start, terms=terms, unknown=unknown, size=size, at=at_of, labels=labels)
+    known = int(np.diff(set_start).max(initial=0))
+    harmonic, unit = harmonic_numbers(int((np.diff(set_start) + unknown).max(initial=0)))
+    words = max(1, -(-known // BITS))
+    return Records(start, term_of_item, set_of, sets, links, harmonic, unit, words)
+
+
+def harmonic_numbers(most: int) -> tuple[Ints, int]:
+    """Return H(0), ..., H(most) in whole units, and how many units make one; exact up to 30 terms.
+
+    >>> harmonic_numbers(3)
+    (array([ 0,  6,  9, 11]), 6)
+    """
+    unit = math.lcm(*range(1, most + 1)) if most <= _EXACT_WIDTH else 1 << 40
+    parts = [Fraction(unit, number) for number in range(1, most + 1)]
+    return np.array([round(sum(parts[:i])) for i in range(most + 1)], dtype=np.int64), unit
+
+
+def estimate_prior(records: Records, unlinked: str = "linked") -> Floats:
+    """Return what records as they are tell about each label: the mean of their beliefs, shape (labels,).
+
+    >>> knowledge = np.array([0, 1, 2]), np.array([0, 1], np.int32), np.array([0, 1], np.int32)
+    >>> records = code_records(np.array([0, 1, 1]), np.array([0], np.int32), *knowledge, 2, 2)
+    >>> estimate_prior(records)
+    array([0.75, 0.25])
+    """
+    weight = np.bincount(records.set_of, minlength=records.sets.size.size).astype(np.int64)
+    by_size = np.argsort(records.sets.size, kind="stable")
+    prior = np.zeros(records.links.prior.size)
+    sets = records.sets
+    linked = add_up_prior(by_size, sets.size, sets.at, sets.labels, weight, prior)
+    m = records.set_of.size if POLICIES[unlinked] == ZERO else int(linked)
+    return prior / max(m, 1)
+
+
+def make_requirement(
+    prior: Floats, unlinked: str = "linked", t: float | None = None, c: Fraction | None = None, l: int = 0
+) -> Requirement:
+    """Return what groups must satisfy: closeness to the prior if t is given, diversity if c and l are.
+
+    Distances up to t + 1e-9 pass an audit; answers keep to half of that tolerance.
+    """
+    ratio = Fraction(1) if c is None else c
+    return Requirement(
+        unlinked=POLICIES[unlinked],
+        limit=-1.0 if t is None else (t + 4e-10) ** 2,
+        bound=-1.0 if t is None else (t + 6e-10) ** 2,
+        l=int(l),
+        c=float(ratio),
+        over=(ratio.numerator % PRIMES[0], ratio.numerator % PRIMES[1]),
+        under=(ratio.denominator % PRIMES[0], ratio.denominator % PRIMES[1]),
+        prior_sum=float(prior.sum()),
+        prior_square=float(prior @ prior),
+    )
+
+
+def groups_as_ranges(group_of: NDArray[Any], n_groups: int) -> tuple[Ints, Ints]:
+    """Return the rows group by group, and where each group starts, shapes (n,) and (g + 1,).
+
+    >>> groups_as_ranges(np.array([1, 0, 1]), 2)
+    (array([1, 0, 2]), array([0, 1, 3]))
+    """
+    start = np.zeros(n_groups + 1, dtype=np.int64)
+    np.cumsum(np.bincount(group_of, minlength=n_groups), out=start[1:])
+    return np.argsort(group_of, kind="stable").astype(np.int64), start
+
+
+class Found(NamedTuple):
+    """What came out."""
+
+    mask: Ints  # (n, words): which known terms of a record stay, in ascending order; -1: everything stays
+    status: NDArray[np.int8]  # (g,) UNCHANGED, SOLVED or UNREACHABLE
+    cost: Ints  # (g,) in units of Records.harmonic
+    bound: Ints  # (g,) no safe choice costs less
+    total: Ints  # (g,) what all terms of the group are worth
+    proven: NDArray[np.bool_]  # (g,) whether status and cost are proven
+    nodes: Ints  # (g,) of the search
+    distance: Floats  # (g,) squared; of an unreachable group the least that was seen
+    tie: NDArray[np.bool_]  # (g,) whether remainders decided that the group is diverse
+
+
+def nothing_found(n_rows: int, n_groups: int, words: int) -> Found:
+    """Return results before any work: everything stays."""
+    return Found(
+        mask=np.full((n_rows, words), -1, dtype=np.int64),
+        status=np.full(n_groups, UNCHANGED, dtype=np.int8),
+        cost=np.zeros(n_groups, dtype=np.int64),
+        bound=np.zeros(n_groups, dtype=np.int64),
+        total=np.zeros(n_groups, dtype=np.int64),
+        proven=np.ones(n_groups, dtype=np.bool_),
+        nodes=np.zeros(n_groups, dtype=np.int64),
+        distance=np.zeros(n_groups),
+        tie=np.zeros(n_groups, dtype=np.bool_),
+    )
+
+
+def _columns(found: Found, groups: slice = slice(None)) -> list[Any]:
+    """Return the results by group, for some groups."""
+    return [column[groups] for column in found[1:]]
+
+
+class Room:
+    """What one thread works with."""
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self.desk = make_desk(records.links.label_of_row.size, records.words)
+        self.make(1 << 17, 1 << 22)
+
+    def make(self, options: int, labels: int) -> None:
+        """Make room for so many options and labels."""
+        self.pool, self.menu = make_pool(self.records.sets.size.size, self.records.words, options, labels)
+
+    def list_options(self, numbers: Ints, links: Links) -> int:
+        """List the options of some sets anew; return for how many there was room, at least one."""
+        records = self.records
+        while True:
+            forget_options(self.pool)
+            arguments = (numbers, records.sets, links, records.harmonic, self.pool, self.menu, self.desk)
+            done = int(add_options(*arguments))
+            if done > 0:
+                return done
+            self.grow()
+
+    def grow(self) -> None:
+        """Make room for twice as many options and forget those at hand."""
+        self.make(2 * self.menu.table.shape[0], 2 * self.menu.labels.size)
+
+
+def solve_all(
+    records: Records,
+    order: Ints,
+    start: Ints,
+    prior: Floats,
+    requirement: Requirement,
+    *,
+    threads: int = 1,
+    nodes: int = NODES,
+    time_limit: float | None = None,
+    advance: Callable[[int], None] = lambda groups: None,
+) -> Found:
+    """Choose which terms stay, for every group; the same for any number of threads and any order of records.
+
+    Group g has the rows order[start[g]:start[g + 1]]. Once `time_limit` seconds have passed, groups not yet begun get a
+    first solution without a search: as safe, not as cheap.
+    """
+    links = records.links._replace(prior=np.ascontiguousarray(prior, dtype=np.float64))
+    found = nothing_found(records.set_of.size, start.size - 1, records.words)
+    order = order.copy()
+    sort_groups(order, start, records.set_of, records.sets)
+    rooms: queue.SimpleQueue[Room] = queue.SimpleQueue()
+    for _ in range(threads):
+        rooms.put(Room(records))
+    stop = math.inf if time_limit is None else time.monotonic() + time_limit
+
+    def work(piece: tuple[int, int]) -> None:
+        room = rooms.get()
+        budget = nodes if time.monotonic() < stop else 0
+        try:
+            _solve_piece(piece, records, links, order, start, requirement, budget, room, found)
+        finally:
+            rooms.put(room)
+        advance(piece[1] - piece[0])
+
+    with ThreadPoolExecutor(threads) as crew:
+        for _done in crew.map(work, _pieces(start)):
+            pass
+    return found
+
+
+def _pieces(start: Ints) -> list[tuple[int, int]]:
+    """Cut groups into ranges of about equally many rows."""
+    n_groups = start.size - 1
+    cuts = np.searchsorted(start, np.arange(0, int(start[-1]), _ROWS_AT_A_TIME), side="left")
+    edges = np.unique(np.concatenate([[0], cuts, [n_groups]]))
+    return [(int(low), int(high)) for low, high in itertools.pairwise(edges)]
+
+
+def _solve_piece(
+    piece: tuple[int, int],
+    records: Records,
+    links: Links,
+    order: Ints,
+    start: Ints,
+    requirement: Requirement,
+    nodes: int,
+    room: Room,
+    found: Found,
+) -> None:
+    """Solve a range of groups: first a test of what is safe as it is, then the rest in as many turns as room allows."""
+    first, last = piece
+    rows = order[start[first] : start[last]]
+    begin = start[first : last + 1] - start[first]
+    set_at = records.set_of[rows].astype(np.int64)
+    part = Found(found.mask, *_columns(found, slice(first, last)))
+    safe = judge_as_is(records, links, rows, begin, requirement, part)
+    wanted = np.flatnonzero(~safe)
+    while wanted.size:
+        needed = set_at[np.concatenate([np.arange(begin[group], begin[group + 1]) for group in wanted])]
+        _sets, place = np.unique(needed, return_index=True)
+        numbers = needed[np.sort(place)]
+        done = room.list_options(numbers, links)
+        at_hand = room.pool.slot_of_set[set_at] >= 0
+        missing = np.flatnonzero([not at_hand[begin[group] : begin[group + 1]].all() for group in wanted])
+        complete = wanted if done == numbers.size or not missing.size else wanted[: missing[0]]
+        if not complete.size:
+            room.grow()  # not even one group fits
+            continue
+        _solve_listed(complete, first, rows, begin, set_at, links, requirement, nodes, room, found)
+        wanted = wanted[complete.size :]
+
+
+def judge_as_is(
+    records: Records, links: Links, rows: Ints, begin: Ints, requirement: Requirement, found: Found
+) -> NDArray[np.bool_]:
+    """Return which groups are safe with all their terms; notes what the terms of each are worth, and how far it is."""
+    sets, set_at, n = records.sets, records.set_of[rows], begin.size - 1
+    worth = records.harmonic[np.diff(sets.start)[set_at] + sets.unknown[set_at]]
+    np.add.at(found.total, np.repeat(np.arange(n), np.diff(begin)), worth)
+    safe = np.zeros(n, dtype=np.bool_)
+    size_at, at_at = sets.size[set_at].astype(np.int64), sets.at[set_at]
+    judge(np.arange(n), begin, size_at, at_at, sets.labels, links.prior, requirement, safe, found.distance, found.tie)
+    return safe
+
+
+def _solve_listed(
+    groups: Ints,
+    first: int,
+    rows: Ints,
+    begin: Ints,
+    set_at: Ints,
+    links: Links,
+    requirement: Requirement,
+    nodes: int,
+    room: Room,
+    found: Found,
+) -> None:
+    """Solve groups whose options are listed; `first` is the number of group 0 in the results."""
+    menu, slot = room.menu, np.maximum(room.pool.slot_of_set[set_at], 0)  # groups that are not listed get anything
+    low, high = room.pool.slot[slot, 1], room.pool.slot[slot, 2]
+    if requirement.unlinked == FORBID:
+        low = low + (menu.table[low, SIZE] == 0)
+    capped = room.pool.slot[slot, 3] != 0
+    pick = low.copy()
+    n = begin.size - 1
+    cost, bound, used = np.full(n, NEVER), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    distance, proven = np.full(n, np.inf), np.zeros(n, dtype=np.bool_)
+    safe, tie = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    where = (groups, begin, low, high, pick)
+
+    def judge_picks(some: Ints) -> None:
+        size_at, at_at = menu.table[pick, SIZE], menu.table[pick, AT]
+        judge(some, begin, size_at, at_at, menu.labels, links.prior, requirement, safe, distance, tie)
+
+    if requirement.l > 0:
+        first_levels(*where, requirement, links.prior.size, menu)
+        judge_picks(groups)
+        failed = groups[~safe[groups]]
+        for group in groups[safe[groups]]:
+            cost[group] = menu.table[pick[begin[group] : begin[group + 1]], COST].sum()
+        if failed.size:
+            repair_groups(failed, *where[1:], links.prior, requirement, menu, cost)
+        search_diversity(*where, links.prior, requirement, menu, nodes, cost, bound, used, proven)
+        unbounded = groups[(bound[groups] == 0) & ~proven[groups] & (cost[groups] < NEVER)]
+        if unbounded.size and nodes:
+            bound_by_sizes(
+                unbounded, begin, low, high, cost, requirement, links.prior.size, menu, nodes // _NODES_OF_TREE, bound
+            )
+    else:
+        first_closeness(*where, links.prior, requirement, menu, cost, distance)
+        search_closeness(
+            *where, links.prior, requirement, menu, nodes // _NODES_OF_TREE, cost, distance, bound, used, proven
+        )
+    reached = groups[cost[groups] < NEVER]
+    judge_picks(reached)
+    for group in groups:
+        begins, ends = begin[group], begin[group + 1]
+        result = first + group
+        good = cost[group] < NEVER and safe[group]
+        some_missing = capped[begins:ends].any()
+        found.status[result] = SOLVED if good else UNREACHABLE
+        found.cost[result] = cost[group] if good else 0
+        found.bound[result] = 0 if some_missing else min(bound[group], found.total[result])
+        found.proven[result] = proven[group] and not some_missing
+        found.nodes[result], found.distance[result], found.tie[result] = used[group], distance[group], tie[group]
+        if good:
+            found.mask[rows[begins:ends]] = room.pool.mask[pick[begins:ends]]
+
+
+def kept_items(records: Records, found: Found) -> NDArray[np.bool_]:
+    """Return for every item of every record whether it stays."""
+    keep = np.empty(records.term_of_item.size, dtype=np.bool_)
+    mark_kept(records.start, records.term_of_item, found.mask, keep)
+    return keep
