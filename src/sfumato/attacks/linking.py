@@ -8,7 +8,7 @@ from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.metrics.risk import Risk
-from sfumato.models.classes import classes_of
+from sfumato.models.judging.classes import classes_of
 
 
 @dataclass(frozen=True, kw_only=True)

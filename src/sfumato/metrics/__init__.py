@@ -32,7 +32,7 @@ from sfumato.metrics.risk import Risk
 from sfumato.metrics.rule_retention import RuleRetention
 from sfumato.metrics.suppression import Suppression
 from sfumato.metrics.term_loss import TermLoss
-from sfumato.models.linking import public_inputs
+from sfumato.models.judging.linking import public_inputs
 from sfumato.progress import SILENT, Progress
 
 METRICS: dict[str, type[Metric]] = {

@@ -14,8 +14,8 @@ from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.base import Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.models.base import exact_fraction, plain_number
-from sfumato.models.classes import NEAR, classes_of
-from sfumato.models.linking import (
+from sfumato.models.judging.classes import NEAR, classes_of
+from sfumato.models.judging.linking import (
     Beliefs,
     Floats,
     Index,
@@ -45,7 +45,7 @@ class BeliefChange(Metric):
     >>> from sfumato.data.knowledge import PublicInputs
     >>> from sfumato.data.release import Release
     >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> from sfumato.models.linking import with_public
+    >>> from sfumato.models.judging.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),

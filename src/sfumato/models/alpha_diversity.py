@@ -12,8 +12,8 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
 from sfumato.models.base import PrivacyModel, Verdict, as_number, exact_fraction, one_of, plain_number, whole_number
-from sfumato.models.classes import classes_of
-from sfumato.models.posteriors import READINGS, Judged, Secrets, judge
+from sfumato.models.judging.classes import classes_of
+from sfumato.models.judging.posteriors import READINGS, Judged, Secrets, judge
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.models.base import Verdict, whole_number
-from sfumato.models.classes import class_verdict, classes_of
+from sfumato.models.judging.classes import class_verdict, classes_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
 from sfumato.models.base import Verdict, as_number, column_name, exact_fraction, one_of, plain_number, whole_number
-from sfumato.models.classes import (
+from sfumato.models.judging.classes import (
     NEAR,
     Counts,
     Integers,

@@ -21,7 +21,7 @@ from sfumato.models.alpha_diversity import (
     size_verdict,
 )
 from sfumato.models.base import Verdict, one_of, plain_number
-from sfumato.models.posteriors import READINGS, Secrets, judge
+from sfumato.models.judging.posteriors import READINGS, Secrets, judge
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError, Unsatisfiable
 from sfumato.models.base import Verdict, column_names, exact_fraction, plain_number, whole_number
-from sfumato.models.classes import NEAR, classes_of
-from sfumato.models.linking import (
+from sfumato.models.judging.classes import NEAR, classes_of
+from sfumato.models.judging.linking import (
     Beliefs,
     Floats,
     Index,
@@ -52,7 +52,7 @@ class QSDiversity:
     >>> import pyarrow as pa
     >>> from sfumato.data.knowledge import PublicInputs
     >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> from sfumato.models.linking import with_public
+    >>> from sfumato.models.judging.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),

@@ -103,7 +103,7 @@ class RhoUncertainty:
         return self._verdict(release, show_items=True)
 
     def _verdict(self, release: Release, *, show_items: bool) -> Verdict:
-        from sfumato.models.closed_sets import search_rules  # compiled loops: only when needed
+        from sfumato.models.judging.closed_sets import search_rules  # compiled loops: only when needed
 
         column = item_column(release, self.column)
         assert column.sensitive is not None
@@ -152,7 +152,7 @@ def item_column(release: Release, name: str) -> CodedSets:
 
 def _distinct(column: CodedSets) -> Any:
     """Return the records once each, with weights, and where each item occurs in them."""
-    from sfumato.models.closed_sets import Records
+    from sfumato.models.judging.closed_sets import Records
 
     n_records = column.start.size - 1
     items = np.ascontiguousarray(column.items, dtype=np.int32)

@@ -15,7 +15,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
 from sfumato.models.base import Verdict, as_number, exact_fraction, one_of, plain_number
-from sfumato.models.randomized import (
+from sfumato.models.judging.randomized import (
     RandomizedColumn,
     base_rates,
     failing_rows,
@@ -23,7 +23,7 @@ from sfumato.models.randomized import (
     per_column,
     randomized_column,
 )
-from sfumato.models.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
+from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 PRIORS = ("table", "any")

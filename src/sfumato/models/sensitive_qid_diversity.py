@@ -16,7 +16,7 @@ from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.models.base import Verdict, one_of, whole_number
-from sfumato.models.randomized import RandomizedColumn, failing_rows, faults, per_column, randomized_column
+from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, faults, per_column, randomized_column
 
 KINDS = ("frequency", "entropy")
 SMALL_DOMAIN = ("error", "suppress", "lower")

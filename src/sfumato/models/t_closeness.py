@@ -16,7 +16,7 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, PolicyError
 from sfumato.models.base import Verdict, as_number, column_name, exact_fraction, one_of, plain_number
-from sfumato.models.classes import (
+from sfumato.models.judging.classes import (
     LARGEST,
     Counts,
     Integers,

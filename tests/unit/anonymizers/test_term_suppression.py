@@ -23,7 +23,7 @@ from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.generators import knowledge_table, patients, term_records
 from sfumato.models import KAnonymity
 from sfumato.models.base import Policy, describe
-from sfumato.models.linking import estimated_prior, with_public
+from sfumato.models.judging.linking import estimated_prior, with_public
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 

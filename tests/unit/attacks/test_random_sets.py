@@ -14,7 +14,7 @@ from sfumato.data.knowledge import PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PlanError
-from sfumato.models.linking import with_public
+from sfumato.models.judging.linking import with_public
 from sfumato.plan import Plan
 
 DOMAIN = ("a", "b", "c", "d")

@@ -18,7 +18,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.belief import BeliefChange
-from sfumato.models.linking import with_public
+from sfumato.models.judging.linking import with_public
 
 SCHEMA = Schema(
     {

@@ -17,7 +17,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import Schema
 from sfumato.metrics import METRICS, measure_all
-from sfumato.models.linking import with_public
+from sfumato.models.judging.linking import with_public
 
 UNCHANGED = {"ncp", "suppression", "kl-divergence", "column-distributions", "query-error"}
 

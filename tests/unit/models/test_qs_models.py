@@ -19,7 +19,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.models.base import describe
-from sfumato.models.linking import Index, beliefs, estimated_prior, with_public
+from sfumato.models.judging.linking import Index, beliefs, estimated_prior, with_public
 from sfumato.models.qs_closeness import TOLERANCE, QSCloseness
 from sfumato.models.qs_diversity import QSDiversity, reachable
 

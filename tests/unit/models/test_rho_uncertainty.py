@@ -13,7 +13,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.models import RhoUncertainty
-from sfumato.models import closed_sets as loops
+from sfumato.models.judging import closed_sets as loops
 from sfumato.models.rho_uncertainty import CAP
 
 # Seven baskets of a drugstore; condoms are sensitive. At rho = 1/3 three rules are unsafe, two just safe.

@@ -21,8 +21,8 @@ from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.models import SensitiveQidCloseness, SensitiveQidDiversity
 from sfumato.models.base import describe
-from sfumato.models.linking import with_public
-from sfumato.models.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
+from sfumato.models.judging.linking import with_public
+from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
 
 TREE = Hierarchy.from_nested({"p": ["a", "b"], "q": {"r": ["c", "d"], "s": ["e"]}})
 
@@ -362,7 +362,7 @@ def test_parameters_are_described_as_plain_numbers():
 
 
 def test_every_set_size_has_as_many_sets_as_it_should():
-    from sfumato.models.worst_sets import _all_sets
+    from sfumato.models.judging.worst_sets import _all_sets
 
     for d, size in ((6, 3), (24, 2), (30, 2), (30, 28)):
         rows = np.concatenate(list(_all_sets(d, size)))

@@ -14,7 +14,7 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
 from sfumato.models import KAnonymity, LDiversity, TCloseness, classes
-from sfumato.models.classes import at_most, classes_of, values_of
+from sfumato.models.judging.classes import at_most, classes_of, values_of
 
 
 def column(codes, labels, *, name="a", role=Role.QUASI_IDENTIFIER, kind=Kind.CATEGORY, missing=-1):

@@ -31,7 +31,7 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
-from sfumato.models.classes import LARGEST, Integers, checked_codes, classes_of, sensitive_column
+from sfumato.models.judging.classes import LARGEST, Integers, checked_codes, classes_of, sensitive_column
 
 READINGS = ("prior", "uniform", "true")
 NEAR = 1e-9

@@ -30,7 +30,7 @@ from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel, Verdict
-from sfumato.models.classes import Classes, Integers
+from sfumato.models.judging.classes import Classes, Integers
 
 BATCH = 1 << 19  # links that a batch of groups may have at most, unless one group alone has more
 DENSE = 1 << 28  # cells of a term-by-row table that is kept as bits (32 MB); beyond, rows are looked up in sorted lists
