@@ -28,7 +28,7 @@ from figures import Figures
 from sfumato.anonymizers.keystream import seeded_keys, system_keys
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization_parameters import Closeness, Parameters, choose
-from sfumato.data.masks import MaskedSets
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.schema import Role
 from sfumato.estimators import BUDGET, Auto, Axis, Inverse, Paper, ValueAdding
 from sfumato.estimators.kronecker import combinations_shown
@@ -94,8 +94,8 @@ def randomized(columns: Sequence[CensusColumn], setting: tuple[str, float], seed
             if chosen.in_clear:
                 found[column.name] = Cells.of_values(axis, column.codes)
                 continue
-            masks = draw(column.codes, np.arange(column.d, dtype=np.int32), chosen, keys, pool)
-            sets = MaskedSets(name=column.name, role=Role.OTHER, masks=masks, labels=axis.labels)
+            packed = draw(column.codes, np.arange(column.d, dtype=np.int32), chosen, keys, pool)
+            sets = BitSets(name=column.name, role=Role.OTHER, packed=packed, labels=axis.labels)
             found[column.name] = Cells.of_sets(axis, sets)
     return found
 
@@ -314,7 +314,7 @@ def figure_anonymization(figures: Figures, columns: Sequence[CensusColumn]) -> N
             begin = time.process_time()
             chosen = [parameters(column, setting) for column in columns]
             middle = time.process_time()
-            masks = [
+            packed = [
                 draw(column.codes, np.arange(column.d, dtype=np.int32), each, system_keys, pool)
                 for column, each in zip(columns, chosen, strict=True)
                 if not each.in_clear
@@ -323,7 +323,7 @@ def figure_anonymization(figures: Figures, columns: Sequence[CensusColumn]) -> N
             more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6
             search = max(middle - begin - counts, 0.0)  # the parameters count as well
             table.row(f"{setting[0]} = {setting[1]}", counts, search, end - middle, end - begin, more)
-            del masks
+            del packed
 
 
 def figure_reconstruction(figures: Figures, columns: Sequence[CensusColumn], options: argparse.Namespace) -> None:

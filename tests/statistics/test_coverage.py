@@ -12,7 +12,7 @@ import pytest
 from sfumato.anonymizers.keystream import seeded_keys
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization_parameters import Parameters
-from sfumato.data.masks import MaskedSets
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.schema import Role
 from sfumato.estimators import ESTIMATORS, Axis, Query
 from sfumato.estimators.kronecker import unmixed
@@ -29,8 +29,8 @@ def query_of(axes, values, keys, pool):
     cells = []
     for axis, own in zip(axes, values, strict=True):
         parameters = Parameters(axis.d, axis.eta, Fraction(str(axis.p)))
-        masks = draw(own.astype(np.int32), np.arange(axis.d, dtype=np.int32), parameters, keys, pool)
-        column = MaskedSets(name=axis.name, role=Role.OTHER, masks=masks, labels=axis.labels)
+        packed = draw(own.astype(np.int32), np.arange(axis.d, dtype=np.int32), parameters, keys, pool)
+        column = BitSets(name=axis.name, role=Role.OTHER, packed=packed, labels=axis.labels)
         cells.append(Cells.of_sets(axis, column))
     return Query(Records(tuple(cells), ROWS), {}, tuple(axis.name for axis in axes))
 

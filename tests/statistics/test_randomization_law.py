@@ -33,12 +33,12 @@ def law(d, eta, p, value):
     g = p + (1 - p) * eta / d
     sets = [sum(1 << item for item in chosen) for chosen in combinations(range(d), eta)]
     inside, outside = math.comb(d - 1, eta - 1), math.comb(d - 1, eta)
-    chance = [g / inside if mask >> value & 1 else (1 - g) / outside for mask in sets]
+    chance = [g / inside if members >> value & 1 else (1 - g) / outside for members in sets]
     return np.array(sets), np.array(chance)
 
 
-def counted(masks, sets):
-    return (masks.astype(np.int64).ravel()[:, None] == sets).sum(axis=0)
+def counted(packed, sets):
+    return (packed.astype(np.int64).ravel()[:, None] == sets).sum(axis=0)
 
 
 @pytest.mark.parametrize("by_tables", [True, False])
@@ -65,8 +65,8 @@ def test_a_law_that_is_thirty_percent_off_is_noticed(d, eta, p):
 @pytest.mark.parametrize(("d", "eta"), [(64, 30), (65, 3), (130, 128), (200, 100)])
 def test_large_domains_show_each_value_as_often_as_they_should(d, eta):
     n, value, p = 6_000, d - 1, 0.5
-    masks = drawn(d, eta, p, n, value)
-    bits = np.unpackbits(masks.view(np.uint8), axis=1, bitorder="little")
+    packed = drawn(d, eta, p, n, value)
+    bits = np.unpackbits(packed.view(np.uint8), axis=1, bitorder="little")
     assert (bits[:, :d].sum(axis=1) == eta).all()
     assert not bits[:, d:].any()
     shown = bits[:, :d].sum(axis=0)

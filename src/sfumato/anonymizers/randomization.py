@@ -22,9 +22,9 @@ from sfumato.anonymizers.base import Stage, Workplace
 from sfumato.anonymizers.dependence import ROWS, Candidate, Dependence, dependences
 from sfumato.anonymizers.keystream import Keys, Keystream, seeded_keys, system_keys
 from sfumato.anonymizers.randomization_parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
+from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, visible_labels
 from sfumato.data.encoding import encode_column
-from sfumato.data.masks import MaskedSets, Masks, empty_masks
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.errors import DataError, Unsatisfiable
@@ -86,17 +86,17 @@ class Randomization:
 
 def draw(
     codes: Codes, place_of: NDArray[np.int32], parameters: Parameters, keys: Keys, pool: ThreadPoolExecutor
-) -> Masks:
+) -> PackedBits:
     """Return a set for each row, in parts of so many rows under a key of their own, on all threads of the pool.
 
     `place_of` says where each code stands in the domain.
     """
     d, eta = parameters.d, parameters.eta
-    masks = empty_masks(codes.size, d)
+    packed = empty_bit_sets(codes.size, d)
     if eta == d:
-        for word in range(masks.shape[1]):
-            masks[:, word] = (1 << min(d - 64 * word, 64)) - 1
-        return masks
+        for word in range(packed.shape[1]):
+            packed[:, word] = (1 << min(d - 64 * word, 64)) - 1
+        return packed
     coin, threshold = parameters.p < 1, np.uint64(math.floor(parameters.g * 2**32))
     with_true, without = math.comb(d - 1, eta - 1), math.comb(d - 1, eta)
     tables = d <= 64 and with_true + without <= SUBSETS
@@ -107,7 +107,7 @@ def draw(
 
     def part(first: int, key: bytes) -> None:
         rows, done = codes[first : first + CHUNK], 0
-        stream, room = Keystream(key, most), np.empty((step, masks.shape[1]), dtype=np.uint64)
+        stream, room = Keystream(key, most), np.empty((step, packed.shape[1]), dtype=np.uint64)
         while done < rows.size:
             batch, words = rows[done : done + step], stream.words(most)
             if tables:
@@ -116,17 +116,17 @@ def draw(
                 )
             else:
                 drawn = draw_one_by_one(batch, place_of, words, coin, threshold, d, eta, room)
-            masks[first + done : first + done + drawn] = room[:drawn]
+            packed[first + done : first + done + drawn] = room[:drawn]
             done += drawn
 
     starts = range(0, codes.size, CHUNK)
     list(pool.map(part, starts, [keys() for _ in starts]))
-    return masks
+    return packed
 
 
 @cache
 def _subsets(n: int, size: int) -> NDArray[np.uint64]:
-    """Return all subsets of a size of n places as masks, in rising order."""
+    """Return all subsets of a size of n places as bit sets, in rising order."""
     if size > n:
         return np.empty(0, dtype=np.uint64)
     if size in (0, n):
@@ -160,7 +160,7 @@ class _Column:
             domain=domain,
             declared=spec.domain is not None,
         )
-        if empty_masks(1, len(domain)).nbytes * dataset.n_rows > ROOM:
+        if empty_bit_sets(1, len(domain)).nbytes * dataset.n_rows > ROOM:
             raise DataError(
                 f"Column {name!r} has a domain of {len(domain):,} values: sets of them do not fit for "
                 f"{dataset.n_rows:,} rows.\nDeclare a coarser domain, or bins."
@@ -218,11 +218,11 @@ class _Column:
         built = self.spec.hierarchy.build(list(self.domain), f"The hierarchy of column {self.name!r}", secret=True)
         return hierarchical(built, self.domain)
 
-    def sets(self, masks: Masks) -> MaskedSets:
-        return MaskedSets(
+    def sets(self, packed: PackedBits) -> BitSets:
+        return BitSets(
             name=self.name,
             role=Role.SENSITIVE_QUASI_IDENTIFIER,
-            masks=masks,
+            packed=packed,
             labels=self.domain,
             separator=self.spec.separator,
             spec=self.spec,

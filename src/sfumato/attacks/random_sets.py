@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
-from sfumato.data.masks import MaskedSets
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError
@@ -56,7 +56,7 @@ class Sets:
         """Return a column of a release; None when it shows single values."""
         column = release.columns.get(name)
         about = release.description.get("columns", {}).get(name, {})
-        if not isinstance(column, MaskedSets) or not {"eta", "p"} <= set(about):
+        if not isinstance(column, BitSets) or not {"eta", "p"} <= set(about):
             return None
         rows = _looked_at(release.n_rows)
         part = column.take(rows)
@@ -99,7 +99,7 @@ def _randomized(release: Release) -> list[str]:
     return [
         name
         for name, column in release.columns.items()
-        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER and isinstance(column, MaskedSets)
+        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER and isinstance(column, BitSets)
     ]
 
 

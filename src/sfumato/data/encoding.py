@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow, as_numpy
 from sfumato.data.dates import Dates, day_of
 from sfumato.data.hierarchy import Hierarchy, some
-from sfumato.data.masks import MaskedSets, masks_of
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, HierarchyError, did_you_mean
 
@@ -483,7 +483,7 @@ def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ..
     """Return a column of sets; a missing or empty cell is the empty set.
 
     Blanks around a member do not count, nor do members of blanks only, nulls and repeats. Randomized columns, whose
-    domain is known, come as masks over it.
+    domain is known, come as bit sets over it.
     """
     domain = spec.domain if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER else None
     try:
@@ -531,8 +531,8 @@ def _over_domain(
     domain: tuple[str, ...],
     inner: pa.DataType,
     spec: ColumnSpec,
-) -> MaskedSets:
-    """Return sets as masks over a domain, and whether each was found in the order of the domain without repeats."""
+) -> BitSets:
+    """Return sets as bit sets over a domain, and whether each was found in the order of the domain without repeats."""
     place_of = {label: place for place, label in enumerate(domain)}
     outside = sum(term not in place_of for term in terms)
     if outside:
@@ -543,10 +543,10 @@ def _over_domain(
     in_order = bool(rising.all())
     if not in_order:
         items, start = _sorted_sets(items, start)
-    return MaskedSets(
+    return BitSets(
         name=spec.name,
         role=spec.role,
-        masks=masks_of(items, start, len(domain)),
+        packed=bit_sets_of(items, start, len(domain)),
         labels=domain,
         separator=spec.separator,
         type=inner,

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow
 from sfumato.data.encoding import (
     carry,
@@ -29,7 +30,6 @@ from sfumato.data.encoding import (
 )
 from sfumato.data.hierarchy import some
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
-from sfumato.data.masks import MaskedSets
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
@@ -244,7 +244,7 @@ def _used_only(codes: Codes, n_labels: int, *, ours: bool) -> tuple[Codes, NDArr
 
 def _take_sets(sets: CodedSets, rows: _Rows | None) -> CodedSets:
     """Return the sets of some rows, with the labels that occur in them only; a declared domain is public as a whole."""
-    if isinstance(sets, MaskedSets):
+    if isinstance(sets, BitSets):
         return sets if rows is None else sets.take(rows)
     items, start = (sets.items, sets.start) if rows is None else repeat_sets(sets.items, sets.start, rows)
     items, used = _used_only(items, len(sets.labels), ours=rows is not None)
@@ -302,8 +302,8 @@ def _sets_maker(column: CodedSets) -> _Maker:
 
 def members_of(column: CodedSets, first: int, last: int) -> tuple[NDArray[np.int64], Codes]:
     """Return where the sets of some rows begin and end among their members, and these members."""
-    if isinstance(column, MaskedSets):
-        part = column.with_masks(column.masks[first:last])
+    if isinstance(column, BitSets):
+        part = column.with_packed(column.packed[first:last])
         return part.start, part.items
     start = column.start[first : last + 1]
     return start - start[0], column.items[start[0] : start[-1]]
@@ -311,7 +311,7 @@ def members_of(column: CodedSets, first: int, last: int) -> tuple[NDArray[np.int
 
 def n_members(column: CodedSets) -> int:
     """Return how many members all sets have together."""
-    return int(column.size.sum()) if isinstance(column, MaskedSets) else column.items.size
+    return int(column.size.sum()) if isinstance(column, BitSets) else column.items.size
 
 
 def _number_type(labels: Sequence[str]) -> pa.DataType:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
 from sfumato.data.encoding import text_codes
-from sfumato.data.masks import MaskedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, did_you_mean
@@ -127,7 +127,7 @@ class _Column:
     """A column of a release, whatever it is."""
 
     axis: Axis
-    sets: MaskedSets | None = None
+    sets: BitSets | None = None
     codes: NDArray[np.int32] | None = None
 
     @classmethod
@@ -145,7 +145,7 @@ class _Column:
             return cls.of_codes(name, codes, (*labels, marker) if has_missing else tuple(labels))
         if column.role is Role.SENSITIVE_QUASI_IDENTIFIER:
             eta, p = _stated(about, name)
-            if isinstance(column, MaskedSets):
+            if isinstance(column, BitSets):
                 axis = Axis(name, column.labels, eta, p)
                 if axis.eta == axis.d or axis.p == 0:
                     raise DataError(

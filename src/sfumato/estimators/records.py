@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import as_arrow, as_numpy
-from sfumato.data.masks import MaskedSets
 from sfumato.estimators.base import Axis, Table
 from sfumato.estimators.kronecker import combinations_shown
 from sfumato.kernels.cells.reconstruction import count_planes, count_records
@@ -33,20 +33,20 @@ class Cells:
     members: NDArray[np.int64]
 
     @classmethod
-    def of_sets(cls, axis: Axis, column: MaskedSets) -> Cells:
+    def of_sets(cls, axis: Axis, column: BitSets) -> Cells:
         """Take a randomized column."""
-        masks = np.ascontiguousarray(column.masks)
-        if masks.shape[1] == 1:
-            encoded = as_arrow(masks.ravel()).dictionary_encode()
+        packed = np.ascontiguousarray(column.packed)
+        if packed.shape[1] == 1:
+            encoded = as_arrow(packed.ravel()).dictionary_encode()
             distinct = as_numpy(encoded.dictionary)[:, None]
         else:
-            width = masks.shape[1] * masks.itemsize
-            cells = pa.Array.from_buffers(pa.binary(width), len(masks), [None, pa.py_buffer(masks)])
+            width = packed.shape[1] * packed.itemsize
+            cells = pa.Array.from_buffers(pa.binary(width), len(packed), [None, pa.py_buffer(packed)])
             encoded = cells.dictionary_encode()
             content = encoded.dictionary.buffers()[1]
-            distinct = np.frombuffer(content, dtype=masks.dtype, count=len(encoded.dictionary) * masks.shape[1])
-            distinct = distinct.reshape(-1, masks.shape[1])
-        sets = column.with_masks(distinct)
+            distinct = np.frombuffer(content, dtype=packed.dtype, count=len(encoded.dictionary) * packed.shape[1])
+            distinct = distinct.reshape(-1, packed.shape[1])
+        sets = column.with_packed(distinct)
         return cls(axis, as_numpy(encoded.indices).astype(np.int32), sets.start, sets.items.astype(np.int64))
 
     @classmethod

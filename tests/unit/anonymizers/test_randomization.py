@@ -118,8 +118,8 @@ def test_the_expected_error_is_the_published_formula():
 
 @pytest.mark.parametrize(("n", "size"), [(5, 0), (5, 5), (6, 3), (17, 4)])
 def test_tables_hold_each_subset_once(n, size):
-    masks = _subsets(n, size)
-    assert sorted(masks.tolist()) == sorted(sum(1 << i for i in chosen) for chosen in combinations(range(n), size))
+    packed = _subsets(n, size)
+    assert sorted(packed.tolist()) == sorted(sum(1 << i for i in chosen) for chosen in combinations(range(n), size))
 
 
 # Whole runs.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.data.masks import MaskedSets, masks_of
+from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
 from sfumato.estimators import ESTIMATORS, Auto, Axis, Inverse, Mle, Paper, ValueAdding
@@ -23,8 +23,11 @@ from sfumato.estimators.records import Cells, Records
 def cells_of(axis, sets):
     start = np.concatenate([[0], np.cumsum([len(chosen) for chosen in sets])]).astype(np.int64)
     items = np.array([item for chosen in sets for item in sorted(chosen)], dtype=np.int32)
-    column = MaskedSets(
-        name=axis.name, role=Role.SENSITIVE_QUASI_IDENTIFIER, masks=masks_of(items, start, axis.d), labels=axis.labels
+    column = BitSets(
+        name=axis.name,
+        role=Role.SENSITIVE_QUASI_IDENTIFIER,
+        packed=bit_sets_of(items, start, axis.d),
+        labels=axis.labels,
     )
     return Cells.of_sets(axis, column)
 

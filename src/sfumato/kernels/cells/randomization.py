@@ -1,6 +1,6 @@
 """Loops of randomization: sets drawn from a keystream, and the worst set over a tree.
 
-Sizes: n rows, d values, w words of 64 bits a mask. Codes are int32, keystream words uint32. Numbers below m come from a
+Sizes: n rows, d values, w words of 64 bits a set. Codes are int32, keystream words uint32. Numbers below m come from a
 word u as (u * m) >> 32; words that would make some numbers likelier are skipped, so every number is equally likely.
 """
 
@@ -25,11 +25,11 @@ def count_codes(codes, counts):
 
 
 @kernel
-def draw_from_tables(codes, place_of, words, coin, threshold, table, n_with, n_without, masks):
+def draw_from_tables(codes, place_of, words, coin, threshold, table, n_with, n_without, packed):
     """Draw a set for each row from tables of all subsets; return how many rows the words were enough for.
 
     The table holds the subsets of d - 1 places that join the true value, then those that stand without it. With `coin`,
-    a word below the threshold means that the true value is shown; without, it always is.  (n,) -> masks (n,) in place.
+    a word below the threshold means that the true value is shown; without, it always is.  (n,) -> packed (n,) in place.
     """
     skip_with = (ONE << HALF) % n_with
     skip_without = (ONE << HALF) % n_without
@@ -56,15 +56,15 @@ def draw_from_tables(codes, place_of, words, coin, threshold, table, n_with, n_w
         others = table[place]
         value = np.uint64(place_of[codes[row]])
         below = others & ((ONE << value) - ONE)
-        masks[row] = below | ((others ^ below) << ONE) | (np.uint64(shown) << value)
+        packed[row] = below | ((others ^ below) << ONE) | (np.uint64(shown) << value)
     return codes.size
 
 
 @kernel
-def draw_one_by_one(codes, place_of, words, coin, threshold, d, eta, masks):
+def draw_one_by_one(codes, place_of, words, coin, threshold, d, eta, packed):
     """Draw a set for each row value by value (Floyd), for domains too large for tables; return rows done as above.
 
-    masks: (n, w) in place.
+    packed: (n, w) in place.
     """
     at = 0
     n_others = d - 1
@@ -79,8 +79,8 @@ def draw_one_by_one(codes, place_of, words, coin, threshold, d, eta, masks):
         wanted = eta - 1 if shown else eta
         inverse = 2 * wanted > n_others  # then those that stay out are drawn
         n_drawn = n_others - wanted if inverse else wanted
-        for word in range(masks.shape[1]):
-            masks[row, word] = 0
+        for word in range(packed.shape[1]):
+            packed[row, word] = 0
         for last in range(n_others - n_drawn, n_others):
             size = np.uint64(last + 1)
             skip = (ONE << HALF) % size
@@ -94,18 +94,18 @@ def draw_one_by_one(codes, place_of, words, coin, threshold, d, eta, masks):
                 fair = (scaled & LOW) >= skip
             drawn = np.int64(scaled >> HALF)
             place = np.uint64(drawn + 1 if drawn >= value else drawn)
-            if masks[row, place >> WORD] >> (place & BIT) & ONE:
+            if packed[row, place >> WORD] >> (place & BIT) & ONE:
                 place = np.uint64(last + 1 if last >= value else last)
-            masks[row, place >> WORD] |= ONE << (place & BIT)
+            packed[row, place >> WORD] |= ONE << (place & BIT)
         own = np.uint64(value)
         if inverse:
-            for word in range(masks.shape[1]):
-                masks[row, word] = ~masks[row, word]
+            for word in range(packed.shape[1]):
+                packed[row, word] = ~packed[row, word]
             if d & 63:
-                masks[row, masks.shape[1] - 1] &= (ONE << np.uint64(d & 63)) - ONE
-            masks[row, own >> WORD] &= ~(ONE << (own & BIT))
+                packed[row, packed.shape[1] - 1] &= (ONE << np.uint64(d & 63)) - ONE
+            packed[row, own >> WORD] &= ~(ONE << (own & BIT))
         if shown:
-            masks[row, own >> WORD] |= ONE << (own & BIT)
+            packed[row, own >> WORD] |= ONE << (own & BIT)
     return codes.size
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.masks import MaskedSets
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec
 from sfumato.errors import DataError, PolicyError
@@ -32,7 +32,7 @@ class RandomizedColumn:
     domain: tuple[str, ...]
     eta: int
     p: Fraction
-    masks: MaskedSets | None  # None: the column shows single values
+    sets: BitSets | None  # None: the column shows single values
     size: NDArray[np.int64]  # (n,): members of each cell
     shown: NDArray[np.int64]  # (d,): how many cells show each value
     in_order: bool
@@ -62,9 +62,9 @@ class RandomizedColumn:
 
     def cells(self) -> list[tuple[int, ...]]:
         """Return the members of each cell; for small tables."""
-        if self.masks is None:
+        if self.sets is None:
             return []
-        items, start = self.masks.items, self.masks.start
+        items, start = self.sets.items, self.sets.start
         return [tuple(items[start[row] : start[row + 1]].tolist()) for row in range(start.size - 1)]
 
 
@@ -82,8 +82,8 @@ def randomized_column(release: Release, name: str, model: PrivacyModel) -> Rando
             "Judge a folder that `sfumato anonymize` wrote, with its release.json."
         )
     domain, eta, p = _stated(about, asked)
-    spec = column.spec if isinstance(column, ReleasedColumn | MaskedSets) else None
-    if isinstance(column, MaskedSets):
+    spec = column.spec if isinstance(column, ReleasedColumn | BitSets) else None
+    if isinstance(column, BitSets):
         shown = sum(
             (
                 column.bits(first, first + 2**16).sum(axis=0, dtype=np.int64)
@@ -113,7 +113,7 @@ def randomized_column(release: Release, name: str, model: PrivacyModel) -> Rando
         domain=domain,
         eta=eta,
         p=p,
-        masks=column if isinstance(column, MaskedSets) else None,
+        sets=column if isinstance(column, BitSets) else None,
         size=size,
         shown=shown,
         in_order=in_order,

@@ -110,10 +110,10 @@ def tree_distance(counts: NDArray[np.int64], eta: int, rho: float, edges: Edges)
 def _all_sets(d: int, size: int) -> Iterator[NDArray[np.float64]]:
     """Yield all sets of a size as rows of zeros and ones, some thousand at a time."""
     if d <= 24:
-        masks = np.arange(1 << d, dtype=np.uint32)
-        masks = masks[np.bitwise_count(masks) == size]
-        for first in range(0, masks.size, _CHUNK):
-            part = masks[first : first + _CHUNK, None]
+        packed = np.arange(1 << d, dtype=np.uint32)
+        packed = packed[np.bitwise_count(packed) == size]
+        for first in range(0, packed.size, _CHUNK):
+            part = packed[first : first + _CHUNK, None]
             yield ((part >> np.arange(d, dtype=np.uint32)) & 1).astype(np.float64)
         return
     # Beyond that only very small or very large sets are few enough.

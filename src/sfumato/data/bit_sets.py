@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import TEXT, CodedSets, Codes
 from sfumato.data.schema import ColumnSpec, Kind, Role
 
-Masks: TypeAlias = NDArray[Any]  # (n, w) unsigned: bit b of word w says that labels[64 * w + b] is a member
+PackedBits: TypeAlias = NDArray[Any]  # (n, w) unsigned: bit b of word w says that labels[64 * w + b] is a member
 _STEP = 1 << 16  # rows unpacked at once
 
 
-class MaskedSets(CodedSets):
+class BitSets(CodedSets):
     """A column of sets over a declared domain, in the order of the domain; `items` and `start` are made when asked for.
 
     `in_order` is False when some cell was found in another order than the domain's: that order may tell something.
     """
 
-    masks: Masks
+    packed: PackedBits
     in_order: bool
     spec: ColumnSpec | None  # what the plan declares of it
 
@@ -33,7 +33,7 @@ class MaskedSets(CodedSets):
         *,
         name: str,
         role: Role,
-        masks: Masks,
+        packed: PackedBits,
         labels: tuple[str, ...],
         separator: str = "|",
         type: pa.DataType = TEXT,  # noqa: A002
@@ -43,7 +43,7 @@ class MaskedSets(CodedSets):
         for field, value in (
             ("name", name),
             ("role", role),
-            ("masks", masks),
+            ("packed", packed),
             ("labels", labels),
             ("separator", separator),
             ("sensitive", None),
@@ -57,20 +57,20 @@ class MaskedSets(CodedSets):
     @property
     def size(self) -> NDArray[np.int64]:
         """How many members each set has, shape (n,)."""
-        counted: NDArray[np.int64] = np.bitwise_count(self.masks).sum(axis=1, dtype=np.int64)
+        counted: NDArray[np.int64] = np.bitwise_count(self.packed).sum(axis=1, dtype=np.int64)
         return counted
 
     @property
     def start(self) -> NDArray[np.int64]:
         """Where the members of each row begin, shape (n + 1,)."""
-        start = np.zeros(len(self.masks) + 1, dtype=np.int64)
+        start = np.zeros(len(self.packed) + 1, dtype=np.int64)
         np.cumsum(self.size, out=start[1:])
         return start
 
     @property
     def items(self) -> Codes:
         """The members, row after row."""
-        parts = [self.members(first, first + _STEP) for first in range(0, len(self.masks), _STEP)]
+        parts = [self.members(first, first + _STEP) for first in range(0, len(self.packed), _STEP)]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 
     def members(self, first: int, last: int) -> Codes:
@@ -79,20 +79,20 @@ class MaskedSets(CodedSets):
 
     def bits(self, first: int, last: int) -> NDArray[np.uint8]:
         """Return for some rows and each label whether it is a member, shape (rows, labels)."""
-        part = np.ascontiguousarray(self.masks[first:last])
+        part = np.ascontiguousarray(self.packed[first:last])
         part = part.astype(part.dtype.newbyteorder("<"), copy=False)
         return np.unpackbits(part.view(np.uint8), axis=1, count=len(self.labels), bitorder="little")
 
-    def take(self, rows: NDArray[np.int32]) -> MaskedSets:
+    def take(self, rows: NDArray[np.int32]) -> BitSets:
         """Return the sets of some rows."""
-        return self.with_masks(self.masks[rows])
+        return self.with_packed(self.packed[rows])
 
-    def with_masks(self, masks: Masks) -> MaskedSets:
+    def with_packed(self, packed: PackedBits) -> BitSets:
         """Return other sets over the same domain."""
-        return MaskedSets(
+        return BitSets(
             name=self.name,
             role=self.role,
-            masks=masks,
+            packed=packed,
             labels=self.labels,
             separator=self.separator,
             type=self.type,
@@ -101,7 +101,7 @@ class MaskedSets(CodedSets):
         )
 
 
-def empty_masks(n_rows: int, n_labels: int) -> Masks:
+def empty_bit_sets(n_rows: int, n_labels: int) -> PackedBits:
     """Return room for sets over so many labels: one short word a row where that is enough."""
     for kind in (np.uint8, np.uint16, np.uint32):
         if n_labels <= 8 * np.dtype(kind).itemsize:
@@ -109,17 +109,17 @@ def empty_masks(n_rows: int, n_labels: int) -> Masks:
     return np.zeros((n_rows, -(-n_labels // 64)), dtype=np.uint64)
 
 
-def masks_of(items: NDArray[Any], start: NDArray[np.int64], n_labels: int) -> Masks:
-    """Return sets as masks; the members of each are distinct.
+def bit_sets_of(items: NDArray[Any], start: NDArray[np.int64], n_labels: int) -> PackedBits:
+    """Return sets packed into words; the members of each are distinct.
 
-    >>> masks_of(np.array([0, 2, 1]), np.array([0, 2, 2, 3]), 3).ravel().tolist()
+    >>> bit_sets_of(np.array([0, 2, 1]), np.array([0, 2, 2, 3]), 3).ravel().tolist()
     [5, 0, 2]
     """
-    masks = empty_masks(start.size - 1, n_labels)
-    for word in range(masks.shape[1]):
+    packed = empty_bit_sets(start.size - 1, n_labels)
+    for word in range(packed.shape[1]):
         inside = items // 64 == word
         bit = np.where(inside, np.uint64(1) << (items % 64).astype(np.uint64), np.uint64(0))
         # Sums of different bits are their union; what overflows in the running sum cancels in the difference.
         running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bit, dtype=np.uint64)])
-        masks[:, word] = running[start[1:]] - running[start[:-1]]
-    return masks
+        packed[:, word] = running[start[1:]] - running[start[:-1]]
+    return packed

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.data.bins import Bins
+from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.encoding import encode, encode_sets
-from sfumato.data.masks import MaskedSets, masks_of
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
 
@@ -58,13 +58,13 @@ sets = st.lists(st.sets(st.integers(0, 129)), max_size=20)
 
 
 @given(sets, st.sampled_from([130, 200]))
-def test_masks_hold_the_members_of_each_set(rows, d):
+def test_bit_sets_hold_the_members_of_each_set(rows, d):
     start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
     items = np.array([item for row in rows for item in sorted(row)], dtype=np.int32)
-    column = MaskedSets(
+    column = BitSets(
         name="x",
         role=Role.SENSITIVE_QUASI_IDENTIFIER,
-        masks=masks_of(items, start, d),
+        packed=bit_sets_of(items, start, d),
         labels=tuple(map(str, range(d))),
     )
     assert column.items.tolist() == items.tolist()
@@ -74,10 +74,10 @@ def test_masks_hold_the_members_of_each_set(rows, d):
 
 
 @pytest.mark.parametrize("d", [2, 8, 9, 16, 17, 32, 33, 64, 65])
-def test_masks_are_as_short_as_the_domain_allows(d):
-    masks = masks_of(np.array([0, d - 1]), np.array([0, 2]), d)
-    assert masks.nbytes == next(size for size in (1, 2, 4, 8, 16) if 8 * size >= d)
-    assert int(np.bitwise_count(masks).sum()) == 2
+def test_bit_sets_are_as_short_as_the_domain_allows(d):
+    packed = bit_sets_of(np.array([0, d - 1]), np.array([0, 2]), d)
+    assert packed.nbytes == next(size for size in (1, 2, 4, 8, 16) if 8 * size >= d)
+    assert int(np.bitwise_count(packed).sum()) == 2
 
 
 @pytest.mark.parametrize("as_lists", [False, True])
@@ -89,9 +89,9 @@ def test_cells_are_read_over_the_domain_and_their_order_is_noticed(as_lists):
         return encode_sets(pa.chunked_array([pa.array(values)]), spec, ("",))
 
     column = read("b|a", "a|c", "b|a")
-    assert isinstance(column, MaskedSets)
+    assert isinstance(column, BitSets)
     assert column.labels == ("b", "a", "c")
-    assert column.masks.ravel().tolist() == [3, 6, 3]
+    assert column.packed.ravel().tolist() == [3, 6, 3]
     assert column.in_order
     assert not read("b|a", "a|b").in_order
     assert not read("b|a", "a|a").in_order
