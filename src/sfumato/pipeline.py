@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import __version__
-from sfumato.anonymizers.base import Stage, Workplace, options_of
+from sfumato.anonymizers.base import Workplace, options_of
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.base_rates import BaseRates, read_base_rates
@@ -378,7 +378,7 @@ def _make_release(
         stage.done()
     if dataset.n_rows == 0:
         raise DataError("The table has columns but no rows.\nThere is nothing to publish.")
-    if not dataset.quasi_identifiers and any(step.anonymizer.stage <= Stage.TERMS for step in plan.steps()):
+    if not dataset.quasi_identifiers and any(step.anonymizer.phase.forms_groups for step in plan.steps()):
         raise DataError("No column of the table is a quasi-identifier.\nGive at least one that role in the plan.")
     with clock.time("knowledge"):
         public = public_inputs_of(plan, dataset, progress)

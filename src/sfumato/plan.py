@@ -12,8 +12,9 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
-from sfumato.anonymizers import ANONYMIZERS, aiming_at, default_of_classes
-from sfumato.anonymizers.base import Anonymizer, Stage
+from sfumato.anonymizers import ANONYMIZERS, choosing
+from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.choosing import Step, aiming_at
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.bins import Bins
@@ -36,14 +37,7 @@ COLUMN_KEYS = (
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
 NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
 
-# Why a stage comes where it comes; that of the classes depends on what the columns offer.
 MASKING: tuple[type[Any], ...] = (MultiDiversity, AlphaDiversity)
-WHY = {
-    Stage.MASKS: "sensitive values are masked within classes of equal quasi-identifiers",
-    Stage.TERMS: "terms are removed within groups of equal quasi-identifiers",
-    Stage.ITEMS: "items are withheld record by record, whatever else is published",
-    Stage.CELLS: "each cell is randomized by itself, whatever else is published",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +55,6 @@ class MeasureOptions:
 
     target: str | None = None  # column that a classifier predicts from the quasi-identifiers, before and after
     tables: tuple[tuple[str, ...], ...] = ()  # columns of cross tables that an analyst would compute; none: random ones
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One anonymizer at work on some requirements, and why it was chosen."""
-
-    anonymizer: Anonymizer
-    policy: Policy
-    why: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,35 +108,8 @@ class Plan:
         return _Parser(document, Path(base), "The plan").plan(None, None)
 
     def steps(self) -> tuple[Step, ...]:
-        """Return what will be done, in order of the stages: what a later one builds on is decided before it."""
-        members: dict[Stage, list[PrivacyModel]] = {}
-        named: dict[Stage, str] = {}
-        for position, model in enumerate(self.policy):
-            name = self.chosen.get(position) or aiming_at(model)[0]
-            members.setdefault(ANONYMIZERS[name].stage, []).append(model)
-            if position in self.chosen:
-                named[ANONYMIZERS[name].stage] = name
-        default = {stage: aiming_at(models[0])[0] for stage, models in members.items()}
-        classes = members.get(Stage.CLASSES, [])
-        if classes and Stage.CLASSES not in named:
-            for stage in sorted(members)[1:]:
-                able = ANONYMIZERS[named.get(stage, default[stage])].also_meets
-                if all(isinstance(model, able) for model in classes):
-                    members[stage] = [*members.pop(Stage.CLASSES), *members[stage]]
-                    break
-        steps = []
-        for stage in sorted(members):
-            if stage in named:
-                name, why = named[stage], "chosen in the plan"
-            elif stage is Stage.CLASSES:
-                name, why = default_of_classes(self.schema, with_terms=Stage.TERMS in members)
-            else:
-                name, why = default[stage], WHY[stage]
-            steps.append(Step(anonymizer=self._with_options(name), policy=Policy(tuple(members[stage])), why=why))
-        return tuple(steps)
-
-    def _with_options(self, name: str) -> Anonymizer:
-        return self.options.get(name) or ANONYMIZERS[name]()
+        """Return what will be done, in order of the phases: what a later one builds on is decided before it."""
+        return choosing.steps(self.schema, self.policy, chosen=self.chosen, options=self.options)
 
     @property
     def masked_columns(self) -> tuple[str, ...]:
@@ -437,7 +395,7 @@ class _Parser:
                         self._check_aim(model, anonymizer, f"requirement {position} ({name})")
                         chosen[len(requirements)] = anonymizer
                     requirements.append(model)
-        self._one_a_stage(chosen)
+        self.problems += choosing.disagreements(chosen.values())
         return requirements, chosen
 
     def _check_aim(self, model: PrivacyModel, anonymizer: str, where: str) -> None:
@@ -464,15 +422,6 @@ class _Parser:
         except (PolicyError, TypeError, ValueError) as error:
             self.problems.append(f"{where}: {_one_line(error)}")
             return None
-
-    def _one_a_stage(self, chosen: Mapping[int, str]) -> None:
-        for stage in Stage:
-            names = sorted({name for name in chosen.values() if ANONYMIZERS[name].stage is stage})
-            if len(names) > 1:
-                self.problems.append(
-                    f"its requirements ask for different anonymizers ({_names(names)}), but one must meet all of them. "
-                    "Name one."
-                )
 
     def _options(self) -> dict[str, Anonymizer]:
         options: dict[str, Anonymizer] = {}
@@ -556,7 +505,7 @@ class _Parser:
     def _check_together(self, plan: Plan) -> None:
         schema = plan.schema
         linkable = schema.named(Role.QUASI_IDENTIFIER) or schema.rest is Role.QUASI_IDENTIFIER
-        if schema.columns and not linkable and any(step.anonymizer.stage <= Stage.TERMS for step in plan.steps()):
+        if schema.columns and not linkable and any(step.anonymizer.phase.forms_groups for step in plan.steps()):
             self.problems.append(
                 'no column has the role "quasi-identifier": there is nothing that people could be linked by.'
             )

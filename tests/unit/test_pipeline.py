@@ -9,12 +9,13 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
+from sfumato.anonymizers.choosing import Step
 from sfumato.data.recoding import Recoding
 from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
 from sfumato.models import KAnonymity
 from sfumato.models.base import Policy
 from sfumato.pipeline import audit_path, judge, read_facts, run_in_memory, run_to_folder
-from sfumato.plan import Plan, Step
+from sfumato.plan import Plan
 
 PEOPLE = "name,age,zip,ill\n" + "".join(f"p{i},{20 + i % 7},{'ab'[i % 2]},{'xyz'[i % 3]}\n" for i in range(60))
 

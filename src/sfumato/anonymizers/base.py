@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol
@@ -11,6 +12,7 @@ import numpy as np
 from sfumato.data.dataset import Dataset
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Recoding
+from sfumato.data.schema import Schema
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.progress import SILENT, Progress
 
@@ -26,8 +28,8 @@ class Workplace:
     public: PublicInputs = NOTHING_PUBLIC  # what everybody knows: knowledge table and prior
 
 
-class Stage(IntEnum):
-    """What an anonymizer decides. Later stages build on earlier ones, so the order is the order of work."""
+class Phase(IntEnum):
+    """What an anonymizer decides. Later phases build on earlier ones, so the order is the order of work."""
 
     CLASSES = 1  # which people share quasi-identifiers
     MASKS = 2  # which sensitive values are shown as coarser ones
@@ -35,14 +37,23 @@ class Stage(IntEnum):
     ITEMS = 4  # which items are withheld
     CELLS = 5  # which sets stand for single values
 
+    @property
+    def forms_groups(self) -> bool:
+        """Whether it is about groups of people with equal quasi-identifiers."""
+        return self <= Phase.TERMS
+
 
 class Anonymizer(Protocol):
     """How a release is made. Members are frozen dataclasses whose fields are the plan's options."""
 
     name: ClassVar[str]
-    stage: ClassVar[Stage]
+    phase: ClassVar[Phase]
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]]  # of an earlier stage, which it then needs no step for
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]]  # of an earlier phase, which it then needs no step for
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return why it is taken when a plan with work in these phases names none; None: another one should be."""
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding that satisfies the policy, built on what earlier steps decided, or raise Unsatisfiable."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, tasks_of, with_items, withheld_facts
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
+from sfumato.data.schema import Schema
 from sfumato.kernels.items.search import Wish, can_be_counted, grow
 from sfumato.kernels.published.rho_global import hit_rules, unsafe_of_size
 from sfumato.models.base import Policy, PrivacyModel
@@ -30,9 +32,14 @@ class GlobalSuppression:
     """
 
     name: ClassVar[str] = "global-suppression"
-    stage: ClassVar[Stage] = Stage.ITEMS
+    phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """It is there for comparison: only who names it gets it."""
+        return None
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the types that had to go."""

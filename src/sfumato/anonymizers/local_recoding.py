@@ -7,16 +7,18 @@ The loops are in kernels/local_recoding*.py.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
 from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.kernels.classes.local_recoding import EFFORTS, recode
 from sfumato.kernels.classes.units import make_trees
@@ -32,7 +34,7 @@ class LocalRecoding:
     """
 
     name: ClassVar[str] = "local-recoding"
-    stage: ClassVar[Stage] = Stage.CLASSES
+    phase: ClassVar[Phase] = Phase.CLASSES
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
@@ -46,6 +48,13 @@ class LocalRecoding:
                 f"local-recoding: keep_equal_together was given as {self.keep_equal_together!r}.\n"
                 "Write true or false, without quotes."
             )
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return a reason if there are labels to publish, and nobody has to merge groups again."""
+        if Phase.TERMS in phases or schema.without_hierarchy or schema.rest is Role.QUASI_IDENTIFIER:
+            return None
+        return "every quasi-identifier has a hierarchy, so its labels are published"
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for the quasi-identifiers, or raise Unsatisfiable."""

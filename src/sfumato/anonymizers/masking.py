@@ -7,7 +7,7 @@ as they are and others masked. The loops are in kernels/masking*.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.masking_facts import facts_of
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
 from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.schema import Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.kernels.masks import masking as kernels
 from sfumato.kernels.masks.regions import Axes, Cells
@@ -42,7 +43,7 @@ class Masking:
     """
 
     name: ClassVar[str] = "masking"
-    stage: ClassVar[Stage] = Stage.MASKS
+    phase: ClassVar[Phase] = Phase.MASKS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (MultiDiversity, AlphaDiversity)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = (KAnonymity,)
 
@@ -69,6 +70,11 @@ class Masking:
                 'masking: avoid_vacuous was asked for with search = "paper", which masks whole values.\n'
                 'Choose search = "best" or "fast", or leave avoid_vacuous out.'
             )
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return why it comes where it comes."""
+        return "sensitive values are masked within classes of equal quasi-identifiers"
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for quasi-identifiers (unless a step before made the classes) and sensitive columns."""

@@ -10,7 +10,7 @@ too, and a part that fails cannot be made of parts that pass: a cut that is refu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,12 +19,13 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.boxes import Groups, Integers, measure_of, node_losses, publish, quasi_identifiers, ranges
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
 from sfumato.anonymizers.term_conditions import TERM_MODELS, terms_condition
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Crowding, Recoding, SplitTree
+from sfumato.data.schema import Schema
 from sfumato.errors import PolicyError
 from sfumato.kernels.classes.conditions import Conditions
 from sfumato.kernels.classes.mondrian import (
@@ -61,7 +62,7 @@ class Mondrian:
     """
 
     name: ClassVar[str] = "mondrian"
-    stage: ClassVar[Stage] = Stage.CLASSES
+    phase: ClassVar[Phase] = Phase.CLASSES
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
@@ -80,6 +81,15 @@ class Mondrian:
                 raise PolicyError(
                     f"mondrian: {option} was given as {getattr(self, option)!r}.\nWrite true or false, without quotes."
                 )
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return what speaks for groups that can be merged again, or against labels of hierarchies."""
+        if Phase.TERMS in phases:
+            return "terms are removed afterwards, and its groups can be merged where that fails"
+        bare = schema.without_hierarchy
+        which = f"no hierarchy for {', '.join(bare)}" if bare else "some quasi-identifiers are not named"
+        return f"{which}, so ranges and value sets are published"
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""

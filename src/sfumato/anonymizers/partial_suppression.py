@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
+from sfumato.data.schema import Schema
 from sfumato.errors import PolicyError
 from sfumato.kernels.items.search import Wish, can_be_counted, grow, safe_start
 from sfumato.kernels.items.supports import make_published
@@ -43,7 +44,7 @@ class PartialSuppression:
     """
 
     name: ClassVar[str] = "partial-suppression"
-    stage: ClassVar[Stage] = Stage.ITEMS
+    phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
@@ -81,6 +82,11 @@ class PartialSuppression:
                 raise PolicyError(
                     f"partial-suppression: {option} was given as {getattr(self, option)!r}.\nGive true or false."
                 )
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return why it comes where it comes."""
+        return "items are withheld record by record, whatever else is published"
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which every column of items is safe."""

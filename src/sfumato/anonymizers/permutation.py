@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.items import Task, tasks_of
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
+from sfumato.data.schema import Schema
 from sfumato.errors import DataError
 from sfumato.models.base import Policy, PrivacyModel, whole_number
 from sfumato.models.rho_uncertainty import RhoUncertainty
@@ -26,7 +28,7 @@ class Permutation:
     """
 
     name: ClassVar[str] = "permutation"
-    stage: ClassVar[Stage] = Stage.ITEMS
+    phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
@@ -34,6 +36,11 @@ class Permutation:
 
     def __post_init__(self) -> None:
         whole_number(self.p, "permutation: p", 2, 4)
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """It is there for comparison: only who names it gets it."""
+        return None
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding with shuffled sensitive parts."""

@@ -8,7 +8,7 @@ differential privacy, with each column's own parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.dependence import ROWS, Candidate, Dependence, dependences
 from sfumato.anonymizers.keystream import Keys, Keystream, seeded_keys, system_keys
 from sfumato.anonymizers.randomization_parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
@@ -26,7 +26,7 @@ from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, visible_labels
 from sfumato.data.encoding import encode_column
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import ColumnSpec, Kind, Role
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, Unsatisfiable
 from sfumato.kernels.cells.randomization import count_codes, draw_from_tables, draw_one_by_one
 from sfumato.models.base import Policy, PrivacyModel, one_of, plain_number
@@ -46,7 +46,7 @@ class Randomization:
     """Draw a set of values for each cell, column by column, with the least noise that the requirements allow."""
 
     name: ClassVar[str] = "randomization"
-    stage: ClassVar[Stage] = Stage.CELLS
+    phase: ClassVar[Phase] = Phase.CELLS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity, SensitiveQidCloseness)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
@@ -54,6 +54,11 @@ class Randomization:
 
     def __post_init__(self) -> None:
         one_of(self.dependence, "randomization: dependence", DEPENDENCE)
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return why it comes where it comes."""
+        return "each cell is randomized by itself, whatever else is published"
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which each named column shows sets; a column that may be published as it is stays so."""

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.global_suppression import suppress_types
 from sfumato.anonymizers.items import Kept, Task, tasks_of
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import Recoding
-from sfumato.data.schema import SensitiveShare
+from sfumato.data.schema import Schema, SensitiveShare
 from sfumato.errors import DataError
 from sfumato.kernels.items.supports import item_codes, make_baskets
 from sfumato.models.base import Policy, PrivacyModel, whole_number
@@ -36,7 +36,7 @@ class TdControl:
     """
 
     name: ClassVar[str] = "td-control"
-    stage: ClassVar[Stage] = Stage.ITEMS
+    phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
@@ -44,6 +44,11 @@ class TdControl:
 
     def __post_init__(self) -> None:
         whole_number(self.splits, "td-control: splits", 0, 64)
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """It is there for comparison: only who names it gets it."""
+        return None
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding with generalized items, and without the sensitive types that had to go."""

@@ -7,14 +7,14 @@ record that keeps s of w terms is 1/(s + 1) + ... + 1/w: the first term to go is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Stage, Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.term_conditions import (
     TERM_MODELS,
     TermModel,
@@ -27,6 +27,7 @@ from sfumato.anonymizers.term_conditions import (
 )
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
+from sfumato.data.schema import Schema
 from sfumato.data.terms import without
 from sfumato.errors import PolicyError, Unsatisfiable
 from sfumato.kernels.published.terms_compared import solve_published
@@ -46,7 +47,7 @@ class TermSuppression:
     """Remove terms at the least cost, group by group; a step before, or equal quasi-identifiers, make the groups."""
 
     name: ClassVar[str] = "term-suppression"
-    stage: ClassVar[Stage] = Stage.TERMS
+    phase: ClassVar[Phase] = Phase.TERMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = TERM_MODELS
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
@@ -78,6 +79,11 @@ class TermSuppression:
         weight = self.weight
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
             raise PolicyError(f"term-suppression: weight was given as {weight!r}.\nGive a number, 0 or more.")
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return why it comes where it comes."""
+        return "terms are removed within groups of equal quasi-identifiers"
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the terms that had to go.

@@ -94,6 +94,11 @@ class Schema:
         """Return the names of the declared columns with one of these roles, in order."""
         return tuple(spec.name for spec in self if spec.role in roles)
 
+    @property
+    def without_hierarchy(self) -> tuple[str, ...]:
+        """The quasi-identifiers that are declared without a hierarchy, in order."""
+        return tuple(spec.name for spec in self if spec.role is Role.QUASI_IDENTIFIER and spec.hierarchy is None)
+
     def spec(self, name: str) -> ColumnSpec | None:
         """Return what holds for a column of the data, or None when the plan says nothing about it."""
         if name in self.columns:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any
 
-from sfumato.anonymizers import aiming_at
+from sfumato.anonymizers.choosing import aiming_at
 from sfumato.errors import InputError, PlanError, PolicyError, did_you_mean
 from sfumato.models.base import Policy, PrivacyModel, one_of, plain_number
 from sfumato.plan import Plan

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.anonymizers import ANONYMIZERS, aiming_at
+from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.choosing import aiming_at
 from sfumato.anonymizers.permutation import Permutation
 from sfumato.anonymizers.td_control import TdControl
 from sfumato.data.builders import Given

@@ -1,0 +1,85 @@
+"""Which anonymizer does what: from the requirements of a plan to steps, one for each phase that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from sfumato.anonymizers import ANONYMIZERS
+from sfumato.anonymizers.base import Anonymizer, Phase
+from sfumato.data.schema import Schema
+from sfumato.models.base import Policy, PrivacyModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One anonymizer at work on some requirements, and why it was chosen."""
+
+    anonymizer: Anonymizer
+    policy: Policy
+    why: str
+
+
+def aiming_at(model: PrivacyModel) -> tuple[str, ...]:
+    """Return the anonymizers that can meet a requirement, the default first."""
+    return tuple(name for name, anonymizer in ANONYMIZERS.items() if isinstance(model, anonymizer.aims_at))
+
+
+def steps(
+    schema: Schema, policy: Policy, *, chosen: Mapping[int, str], options: Mapping[str, Anonymizer]
+) -> tuple[Step, ...]:
+    """Return what will be done, in order of the phases: what a later one builds on is decided before it.
+
+    chosen: the anonymizer that a plan names for the requirement at a position; options: those that it sets options of.
+    """
+    members: dict[Phase, list[PrivacyModel]] = {}
+    named: dict[Phase, str] = {}
+    for position, model in enumerate(policy):
+        name = chosen.get(position) or aiming_at(model)[0]
+        members.setdefault(ANONYMIZERS[name].phase, []).append(model)
+        if position in chosen:
+            named[ANONYMIZERS[name].phase] = name
+    _take_over_classes(members, named)
+    found = []
+    for phase in sorted(members):
+        if phase in named:
+            name, why = named[phase], "chosen in the plan"
+        else:
+            name, why = _default(phase, members, schema)
+        anonymizer = options.get(name) or ANONYMIZERS[name]()
+        found.append(Step(anonymizer=anonymizer, policy=Policy(tuple(members[phase])), why=why))
+    return tuple(found)
+
+
+def _take_over_classes(members: dict[Phase, list[PrivacyModel]], named: Mapping[Phase, str]) -> None:
+    """Hand what is asked of classes to the first later phase that meets it as well, unless the plan names somebody."""
+    classes = members.get(Phase.CLASSES, [])
+    if not classes or Phase.CLASSES in named:
+        return
+    for phase in sorted(members)[1:]:
+        able = ANONYMIZERS[named.get(phase) or aiming_at(members[phase][0])[0]].also_meets
+        if all(isinstance(model, able) for model in classes):
+            members[phase] = [*members.pop(Phase.CLASSES), *members[phase]]
+            return
+
+
+def _default(phase: Phase, members: Mapping[Phase, list[PrivacyModel]], schema: Schema) -> tuple[str, str]:
+    """Return the first listed anonymizer that has a reason to do the work of a phase, and the reason."""
+    for name, anonymizer in ANONYMIZERS.items():
+        able = (*anonymizer.aims_at, *anonymizer.also_meets)
+        if anonymizer.phase is phase and all(isinstance(model, able) for model in members[phase]):
+            why = anonymizer.why(schema, members)
+            if why is not None:
+                return name, why
+    raise AssertionError(f"no anonymizer is listed for what is asked of {phase.name.lower()}")
+
+
+def disagreements(chosen: Collection[str]) -> Iterator[str]:
+    """Say where a plan names several anonymizers for one phase."""
+    for phase in Phase:
+        names = sorted({name for name in chosen if ANONYMIZERS[name].phase is phase})
+        if len(names) > 1:
+            yield (
+                f"its requirements ask for different anonymizers ({', '.join(map(repr, names))}), "
+                "but one must meet all of them. Name one."
+            )
