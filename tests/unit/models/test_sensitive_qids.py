@@ -82,7 +82,7 @@ def test_the_worst_set_is_the_one_that_trying_all_finds(counts, eta, rho, distan
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), d=st.integers(2, 9), rho=st.fractions(0, 1, max_denominator=50))
 def test_the_bound_is_never_below_what_a_set_reaches(data, d, rho):
-    from sfumato.models import worst_sets
+    from sfumato.models.judging import worst_sets
 
     counts = np.array(data.draw(st.lists(st.integers(1, 30), min_size=d, max_size=d)))
     eta = data.draw(st.integers(1, d - 1))

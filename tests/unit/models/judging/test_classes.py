@@ -13,7 +13,8 @@ import pytest
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
-from sfumato.models import KAnonymity, LDiversity, TCloseness, classes
+from sfumato.models import KAnonymity, LDiversity, TCloseness
+from sfumato.models.judging import classes
 from sfumato.models.judging.classes import at_most, classes_of, values_of
 
 
