@@ -1,38 +1,55 @@
-# Two commands: `make demo` shows what sfumato does, `make test` checks everything. Both install into .venv first.
+# `make` lists what there is. Everything installs into .venv first.
 PYTHON ?= python3
 VENV   := .venv
+ifeq ($(OS),Windows_NT)
+BIN    := $(VENV)/Scripts
+else
 BIN    := $(VENV)/bin
+endif
 
-.PHONY: demo test check install format lint types imports tests docs clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test check quick coverage install format lint types imports tests docs wheel clean
 
-demo: install
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+demo: install ## make up a hospital, anonymize it, say where the report is
 	$(BIN)/sfumato demo --out demo --overwrite
 
-test: check
+test: check ## all that must be green before a change is offered (under 10 minutes)
 check: install format lint types imports tests
 
-install: $(VENV)/.installed
+quick: install ## the tests of the inner loop (under a minute): no whole command, no browser, nothing marked slow
+	$(BIN)/pytest --numprocesses auto -m "not slow" tests/unit tests/conformance
+
+coverage: install ## which lines the tests run, outside compiled loops, with a floor
+	$(BIN)/pytest --numprocesses auto --cov --cov-report=term:skip-covered tests/unit tests/conformance tests/properties
+
+format: install ## is everything formatted?
+	$(BIN)/ruff format --check .
+lint: install ## what ruff finds
+	$(BIN)/ruff check .
+types: install ## what mypy finds
+	$(BIN)/mypy
+imports: install ## do imports point the right way?
+	$(BIN)/lint-imports
+tests: install ## the tests alone
+	$(BIN)/pytest --numprocesses auto
+
+docs: install ## the documentation, into site/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation is in site/index.html"
+
+wheel: install ## what would be uploaded, into dist/
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+install: $(VENV)/.installed ## sfumato and what its tests need, into .venv
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "sfumato needs Python 3.11 or later; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-format:
-	$(BIN)/ruff format --check .
-lint:
-	$(BIN)/ruff check .
-types:
-	$(BIN)/mypy
-imports:
-	$(BIN)/lint-imports
-tests:
-	$(BIN)/pytest --numprocesses auto
-
-docs: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "The documentation is in site/index.html"
-
-clean:
-	rm -rf $(VENV) demo site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## remove all that was made here
+	rm -rf $(VENV) demo site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .import_linter_cache

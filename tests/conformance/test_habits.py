@@ -1,0 +1,137 @@
+"""What a newcomer finds beside the code says what is so: targets, hooks, workflows, citations."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import sfumato
+from sfumato.models import PRIVACY_MODELS
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+DEV = {re.split(r"[<>=]", each)[0] for each in PROJECT["project"]["optional-dependencies"]["dev"]}
+YAML = sorted(
+    [*ROOT.glob("*.y*ml"), *ROOT.glob(".*.yaml"), *ROOT.glob("*.cff"), *(ROOT / ".github").rglob("*.yml")],
+    key=str,
+)
+TOOLS = {"ruff": "ruff", "lint-imports": "import-linter", "mypy": "mypy", "pytest": "pytest"}  # command -> package
+
+
+def loaded(name):
+    return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+
+
+class OneOfEach(yaml.SafeLoader):
+    """Refuses a key that is given twice, of which YAML would keep the last."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        assert len(keys) == len(set(map(repr, keys))), f"a key is given twice: {keys}"
+        return super().construct_mapping(node, deep)
+
+
+@pytest.mark.parametrize("path", YAML, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_of_settings_is_valid_yaml_with_each_key_once(path):
+    assert yaml.load(path.read_text(encoding="utf-8"), Loader=OneOfEach)
+
+
+def test_all_files_of_settings_are_looked_at():
+    assert {path.name for path in YAML} >= {
+        ".pre-commit-config.yaml",
+        "CITATION.cff",
+        "mkdocs.yml",
+        "tests.yml",
+        "wrong.yml",
+        "missing.yml",
+    }
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_lists_every_target():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split())
+
+    done = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    shown = {line.split()[1] for line in done.stdout.splitlines()}
+    assert shown == targets - {"check"}  # the same as `make test`, by the name that other projects use
+    assert all(len(line.split(maxsplit=2)) == 3 for line in done.stdout.splitlines())
+
+
+def test_hooks_run_what_make_check_runs_and_fetch_nothing():
+    repositories = loaded(".pre-commit-config.yaml")["repos"]
+    hooks = [hook for repository in repositories for hook in repository["hooks"]]
+    commands = {hook["entry"].split()[0].removeprefix(".venv/bin/") for hook in hooks}
+
+    assert [repository["repo"] for repository in repositories] == ["local"]
+    assert {hook["language"] for hook in hooks} == {"system"}
+    assert commands == {"ruff", "lint-imports", "mypy"}
+    assert {TOOLS[command] for command in commands} <= DEV
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert all(f"$(BIN)/{command}" in makefile for command in commands)
+
+
+def test_workflows_cover_every_system_and_version():
+    jobs = loaded(".github/workflows/tests.yml")["jobs"]
+    matrix = jobs["tests"]["strategy"]["matrix"]
+    oldest = PROJECT["project"]["requires-python"].removeprefix(">=")
+
+    assert {system.split("-")[0] for system in matrix["system"]} == {"ubuntu", "macos", "windows"}
+    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    assert matrix["python"][0] == oldest
+    assert {"check", "wheel", "docs"} <= set(jobs)
+    wheel = " ".join(step.get("run", "") for step in jobs["wheel"]["steps"])
+    assert "python -m build" in wheel
+    assert "sfumato demo" in wheel
+    scripts = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    for path in re.findall(r"(?:^|\s)(\.ci/\S+)", "\n".join(scripts)):
+        assert (ROOT / path).is_file()
+    assert all("timeout-minutes" in job for job in jobs.values())
+
+
+@pytest.mark.parametrize("name", ["wrong", "missing"])
+def test_issue_forms_ask_each_question_once(name):
+    form = loaded(f".github/ISSUE_TEMPLATE/{name}.yml")
+    questions = [part for part in form["body"] if part["type"] != "markdown"]
+
+    assert {"name", "description", "body"} <= set(form)
+    assert all(part["type"] in ("textarea", "input", "markdown") for part in form["body"])
+    assert len({part["id"] for part in questions}) == len(questions)
+    assert all(part["attributes"]["label"] for part in questions)
+
+
+def test_the_form_about_faults_says_what_not_to_paste_and_where_leaks_go():
+    form = loaded(".github/ISSUE_TEMPLATE/wrong.yml")
+
+    assert "no personal data" in form["body"][0]["attributes"]["value"]
+    assert "SECURITY.md" in form["body"][0]["attributes"]["value"]
+    assert (ROOT / "SECURITY.md").is_file()
+
+
+def test_citations_are_of_this_version_and_name_a_source_of_every_model():
+    citation = loaded("CITATION.cff")
+    sources = [model for paper in citation["references"] for model in paper["notes"].split(", ")]
+
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["version"] == sfumato.__version__
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert citation["abstract"] == PROJECT["project"]["description"]
+    assert set(sources) == set(PRIVACY_MODELS)
+    for paper in citation["references"]:
+        assert {"type", "title", "authors", "year"} <= set(paper)
+        assert all(author["family-names"] for author in paper["authors"])
+
+
+def test_every_tool_that_the_makefile_calls_is_installed_by_it():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    called = set(re.findall(r"\$\(BIN\)/([\w-]+)", text)) - {"python", "sfumato", "mkdocs"}
+
+    assert called == set(TOOLS)
+    assert {TOOLS[command] for command in called} <= DEV
