@@ -427,7 +427,7 @@ def reconstruct(
     from sfumato.data.writing import read_release
     from sfumato.errors import PolicyError
     from sfumato.estimators import ESTIMATORS, query
-    from sfumato.models.base import one_of
+    from sfumato.parameters import one_of
 
     if bad := [each for each in where or () if "=" not in each]:
         raise PolicyError(f"--where was given as {bad[0]!r}.\nWrite --where column=value.")

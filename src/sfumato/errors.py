@@ -16,7 +16,8 @@ never values of identifying or sensitive columns: traces travel.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 
@@ -32,10 +33,32 @@ class InputError(SfumatoError):
     exit_code: ClassVar[int] = 2
 
 
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, and where: `columns.age.hierarchy`, `require[2].k` (the second one), "" for the plan as a whole.
+
+    A member that speaks of its own table begins the place with a dot, as it does not know where that table stands.
+    """
+
+    place: str
+    text: str
+
+    def within(self, place: str) -> Problem:
+        """Return the problem of a member whose table stands at a place.
+
+        >>> Problem(".k", "it is too small").within("require[2]").place
+        'require[2].k'
+        """
+        return replace(self, place=place + self.place) if self.place.startswith(".") else self
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class PlanError(InputError):
     """The plan has one or more problems; all of them are listed."""
 
-    def __init__(self, problems: Sequence[str], where: str = "The plan") -> None:
+    def __init__(self, problems: Iterable[Problem], where: str = "The plan") -> None:
         self.problems = tuple(problems)
         self.where = where
         count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
@@ -43,7 +66,11 @@ class PlanError(InputError):
 
 
 class PolicyError(InputError):
-    """A parameter is out of range."""
+    """A parameter is out of range; `at` names it where that is not plain to see."""
+
+    def __init__(self, message: str, at: str = "") -> None:
+        self.at = at
+        super().__init__(message)
 
 
 class DataError(InputError):

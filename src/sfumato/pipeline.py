@@ -34,7 +34,7 @@ from sfumato.data.schema import Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.data.writing import atomic_folder, read_release, schema_for, write_release
 from sfumato.engines.local import available_threads, use_threads
-from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
+from sfumato.errors import DataError, PlanError, Problem, SfumatoError, Unsatisfiable
 from sfumato.estimators import CrossTable, reconstruct
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
@@ -360,7 +360,7 @@ def _refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:
 def read_source(plan: Plan, progress: Progress, clock: Clock) -> tuple[pa.Table, dict[str, Any]]:
     """Return the plan's data without identifiers, and what is to be known about the file."""
     if plan.source is None:
-        raise PlanError(['it names no data: [source] path = "...".'])
+        raise PlanError([Problem("source.path", 'it names no data: [source] path = "...".')])
     with clock.time("read"):
         check_columns(read_columns(plan.source), plan.schema)  # before reading everything
         table = read_table(plan.source, drop=frozenset(plan.schema.named(Role.IDENTIFIER)), progress=progress)

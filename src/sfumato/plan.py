@@ -24,7 +24,7 @@ from sfumato.data.knowledge_reading import FROM_DATA, KnowledgeSource
 from sfumato.data.reading import Source
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema, SensitiveShare
 from sfumato.data.writing import ReleaseFormat
-from sfumato.errors import InputError, PlanError, PolicyError, did_you_mean
+from sfumato.errors import InputError, PlanError, PolicyError, Problem, did_you_mean
 from sfumato.models import PRIVACY_MODELS, AlphaDiversity, MultiDiversity
 from sfumato.models.base import Policy, PrivacyModel
 
@@ -80,17 +80,21 @@ class Plan:
         try:
             text = path.read_bytes()
         except FileNotFoundError:
-            raise PlanError([f"there is no such file.{_plans_beside(path)}"], f"Plan {path.name!r}") from None
+            raise PlanError(
+                [Problem("", f"there is no such file.{_plans_beside(path)}")], f"Plan {path.name!r}"
+            ) from None
         except OSError as error:
-            raise PlanError([f"it cannot be read: {error.strerror or error}."], f"Plan {path.name!r}") from None
+            raise PlanError(
+                [Problem("", f"it cannot be read: {error.strerror or error}.")], f"Plan {path.name!r}"
+            ) from None
         try:
             document = tomllib.loads(text.decode("utf-8"))
         except UnicodeDecodeError as error:
             raise PlanError(
-                [f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8."], f"Plan {path.name!r}"
+                [Problem("", f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.")], f"Plan {path.name!r}"
             ) from None
         except tomllib.TOMLDecodeError as error:
-            raise PlanError([f"it is not valid TOML: {error}."], f"Plan {path.name!r}") from None
+            raise PlanError([Problem("", f"it is not valid TOML: {error}.")], f"Plan {path.name!r}") from None
         return _Parser(document, path.parent, f"Plan {path.name!r}").plan(path, hashlib.sha256(text).hexdigest())
 
     @classmethod
@@ -187,7 +191,7 @@ class _Parser:
         )
         self._check_together(parsed)
         if self.problems:
-            raise PlanError(self.problems, self.where)
+            raise PlanError((Problem("", text) for text in self.problems), self.where)
         return parsed
 
     # Small tools. Each returns something usable after noting a problem, so that the walk goes on.

@@ -9,7 +9,7 @@ from sfumato.anonymizers.base import options_of
 from sfumato.data.encoding import check_columns, encode_column, infer_kind, is_list, text_codes
 from sfumato.data.reading import read_columns, sample
 from sfumato.data.schema import Kind, Role
-from sfumato.errors import InputError, PlanError
+from sfumato.errors import InputError, PlanError, Problem
 from sfumato.models.base import describe
 from sfumato.plan import Plan
 
@@ -70,7 +70,7 @@ class Preview:
 
 def preview(plan: Plan) -> Preview:
     """Return what the plan will do with its data, or raise with every problem found in plan, header and sample."""
-    problems: list[str] = []
+    problems: list[Problem] = []
     columns: list[ColumnPreview] = []
     if plan.source is None:
         names, table = list(plan.schema.columns), None
@@ -95,7 +95,7 @@ def preview(plan: Plan) -> Preview:
                     what = f"The hierarchy of column {name!r}"
                     levels = spec.hierarchy.build(labels, what, secret=spec.secret).height
             except InputError as error:
-                problems.append(str(error))
+                problems.append(Problem(f"columns.{name}", str(error)))
         columns.append(
             ColumnPreview(
                 name=name,

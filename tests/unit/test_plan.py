@@ -93,7 +93,7 @@ def test_every_problem_is_listed_not_only_the_first():
             "release": {"format": "cvs"},
         }
     )
-    text = "\n".join(problems)
+    text = "\n".join(problem.text for problem in problems)
 
     for expected in (
         "'source'",
@@ -146,7 +146,7 @@ def test_every_problem_is_listed_not_only_the_first():
     ],
 )
 def test_a_wrong_plan_is_refused_with_what_to_do(document, expected):
-    assert any(expected in problem for problem in problems_of(document)), problems_of(document)
+    assert any(expected in problem.text for problem in problems_of(document)), problems_of(document)
 
 
 def test_a_missing_file_names_the_plans_beside_it(tmp_path):

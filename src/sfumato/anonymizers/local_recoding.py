@@ -22,7 +22,8 @@ from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.kernels.classes.local_recoding import EFFORTS, recode
 from sfumato.kernels.classes.units import make_trees
-from sfumato.models.base import Policy, PrivacyModel, one_of
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.parameters import one_of
 
 
 @dataclass(frozen=True, kw_only=True)

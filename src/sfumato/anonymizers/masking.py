@@ -27,9 +27,10 @@ from sfumato.kernels.masks.regions import Axes, Cells
 from sfumato.kernels.masks.state import Secrets
 from sfumato.kernels.published.masking import TopDown
 from sfumato.models.alpha_diversity import AlphaDiversity
-from sfumato.models.base import Policy, PrivacyModel, exact_fraction, one_of, plain_number
+from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.multi_diversity import MultiDiversity
+from sfumato.parameters import exact_fraction, one_of
 
 SEARCHES = ("best", "fast", "paper")
 

@@ -40,7 +40,8 @@ from sfumato.kernels.classes.mondrian import (
     make_desk,
     propose,
 )
-from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.parameters import one_of, whole_number
 
 # Which groups satisfy a requirement, given rows, group after group, and where each group starts.
 Check: TypeAlias = Callable[[Integers, Integers], NDArray[np.bool_]]

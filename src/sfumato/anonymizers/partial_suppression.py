@@ -23,8 +23,9 @@ from sfumato.errors import PolicyError
 from sfumato.kernels.items.search import Wish, can_be_counted, grow, safe_start
 from sfumato.kernels.items.supports import make_published
 from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
-from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
+from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
+from sfumato.parameters import one_of, whole_number
 
 SEARCHES = ("best", "mine", "dist")
 GOALS = ("loss", "rules", "distribution")

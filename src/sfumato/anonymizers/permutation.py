@@ -14,8 +14,9 @@ from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import DataError
-from sfumato.models.base import Policy, PrivacyModel, whole_number
+from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
+from sfumato.parameters import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,9 +29,10 @@ from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, Unsatisfiable
 from sfumato.kernels.cells.randomization import count_codes, draw_from_tables, draw_one_by_one
-from sfumato.models.base import Policy, PrivacyModel, one_of, plain_number
+from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
+from sfumato.parameters import one_of
 
 CHUNK = 1 << 18  # rows drawn under one key
 SUBSETS = 400_000  # up to so many subsets a column is drawn from tables

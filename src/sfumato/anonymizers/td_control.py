@@ -19,8 +19,9 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema, SensitiveShare
 from sfumato.errors import DataError
 from sfumato.kernels.items.supports import item_codes, make_baskets
-from sfumato.models.base import Policy, PrivacyModel, whole_number
+from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
+from sfumato.parameters import whole_number
 
 FAN_OUT = 4  # of the tree that stands in for a hierarchy
 

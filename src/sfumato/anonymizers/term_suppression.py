@@ -34,9 +34,10 @@ from sfumato.kernels.published.terms_compared import solve_published
 from sfumato.kernels.terms import suppression as kernels
 from sfumato.kernels.terms.merging import Grove
 from sfumato.kernels.terms.options import SMALL
-from sfumato.models.base import Policy, PrivacyModel, one_of, whole_number
+from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
+from sfumato.parameters import one_of, whole_number
 
 SEARCHES = ("exact", "adaptive", "dfs")
 SECONDS = 10.0  # per group for the published searches, as in the paper

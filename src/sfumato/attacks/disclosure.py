@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
 from sfumato.data.release import Release
-from sfumato.models.base import PrivacyModel, one_of
+from sfumato.models.base import PrivacyModel
 from sfumato.models.judging.posteriors import Domain, Secrets, beliefs
+from sfumato.parameters import one_of
 
 KNOWS = ("one value more", "one value less")
 CELLS = 1 << 22  # of a table of two columns in some classes, worked on at once

@@ -13,7 +13,7 @@ from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
-from sfumato.models.base import whole_number
+from sfumato.parameters import whole_number
 
 MOST_KNOWN = 3
 _BUDGET = 20_000  # sets of each size of known items that are tried for one person

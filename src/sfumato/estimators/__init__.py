@@ -16,7 +16,7 @@ from sfumato.estimators.mle import Mle
 from sfumato.estimators.paper import Paper
 from sfumato.estimators.queries import BUDGET, MOST_CELLS, Query, query
 from sfumato.estimators.value_adding import ValueAdding
-from sfumato.models.base import one_of
+from sfumato.parameters import one_of
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     estimator.name: estimator for estimator in (Auto, Paper, ValueAdding, Inverse, Mle)

@@ -12,7 +12,7 @@ from sfumato.errors import PolicyError
 from sfumato.estimators.base import Axis, Solution, Table
 from sfumato.estimators.kronecker import combinations_shown, mixed, shown, shown_squared, unmixed
 from sfumato.estimators.records import Records
-from sfumato.models.base import whole_number
+from sfumato.parameters import whole_number
 
 TINY = 1e-9  # a combination that nobody shows may still be true when p < 1, and zeros would stay zeros
 

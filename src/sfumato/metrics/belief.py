@@ -13,7 +13,7 @@ from sfumato.data.knowledge import Knowledge
 from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.base import Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
-from sfumato.models.base import exact_fraction, plain_number
+from sfumato.models.base import plain_number
 from sfumato.models.judging.classes import NEAR, classes_of
 from sfumato.models.judging.linking import (
     Beliefs,
@@ -26,6 +26,7 @@ from sfumato.models.judging.linking import (
     largest_and_rest,
     public_inputs,
 )
+from sfumato.parameters import exact_fraction
 
 _MEASURES = ("change", "rise", "distance", "total_variation", "largest_belief", "diversity")
 

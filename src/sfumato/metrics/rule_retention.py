@@ -10,7 +10,8 @@ from sfumato.errors import PolicyError
 from sfumato.metrics.base import Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.item_loss import item_sides
-from sfumato.models.base import exact_fraction, plain_number, whole_number
+from sfumato.models.base import plain_number
+from sfumato.parameters import exact_fraction, whole_number
 
 SUPPORT = Fraction(5, 10_000)
 CONFIDENCES = (Fraction(3, 10), Fraction(7, 10))

@@ -11,9 +11,10 @@ from typing import ClassVar
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
-from sfumato.models.base import PrivacyModel, Verdict, as_number, exact_fraction, one_of, plain_number, whole_number
+from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.posteriors import READINGS, Judged, Secrets, judge
+from sfumato.parameters import exact_fraction, one_of, whole_number
 
 
 @dataclass(frozen=True, kw_only=True)

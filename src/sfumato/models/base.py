@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import html
 import math
-import operator
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.errors import PolicyError, did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,77 +169,3 @@ class Policy:
     def k(self) -> int:
         """Return the smallest class size that the requirements ask for, 1 when none does."""
         return max((int(getattr(model, "k", 1)) for model in self.requirements), default=1)
-
-
-_FAR_EXPONENT = re.compile(r"[eE][+-]?\d{3,}")  # 1e-9999999 would be a fraction of ten million digits
-
-
-def exact_fraction(value: float | str | Fraction, what: str) -> Fraction:
-    """Return a parameter as the exact fraction that was written: 0.2 is 1/5, "1/3" is 1/3.
-
-    >>> exact_fraction(0.2, "t"), exact_fraction("1/3", "t")
-    (Fraction(1, 5), Fraction(1, 3))
-    """
-    text = str(value)
-    try:
-        if len(text) > 200 or _FAR_EXPONENT.search(text):
-            raise ValueError
-        return value if isinstance(value, Fraction) else Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise PolicyError(
-            f"{what} was given as {text[:40]!r}, which is no number that can be used.\n"
-            'Write a number such as 0.2, or a fraction such as "1/3".'
-        ) from None
-
-
-def whole_number(value: object, what: str, least: int, example: int) -> int:
-    """Return a parameter that must be a whole number of at least `least`, or raise.
-
-    >>> whole_number(5, "k", 1, 5)
-    5
-    """
-    try:
-        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
-    if number is None or number < least:
-        raise PolicyError(
-            f"{what} must be a whole number of at least {least}, but was given as {value!r}.\n"
-            f"Write it without quotes and decimals, such as {example}."
-        )
-    return number
-
-
-def one_of(value: object, what: str, known: Iterable[str]) -> str:
-    """Return a parameter that must be one of some words, or raise with the nearest one."""
-    known = tuple(known)
-    if isinstance(value, str) and value in known:
-        return value
-    raise PolicyError(
-        f"{what} was given as {value!r}, which is not known.{did_you_mean(str(value), known)}\n"
-        f"Choose one of: {', '.join(known)}."
-    )
-
-
-def column_names(value: object, what: str) -> str | tuple[str, ...]:
-    """Return a parameter that must name one column, or several in a list, or raise.
-
-    >>> column_names(["a", "b"], "column"), column_names(["a"], "column")
-    (('a', 'b'), 'a')
-    """
-    if isinstance(value, list | tuple) and value and all(isinstance(name, str) and name for name in value):
-        if len(set(value)) < len(value):
-            raise PolicyError(f"{what} names the same column twice: {list(value)!r}.\nName each once.")
-        return tuple(value) if len(value) > 1 else str(value[0])
-    if isinstance(value, str) and value:
-        return value
-    raise PolicyError(
-        f"{what} must be the name of a column, or a list of names, but was given as {value!r}.\nWrite names in quotes."
-    )
-
-
-def column_name(value: object, what: str) -> str:
-    """Return a parameter that must name one column, or raise."""
-    if isinstance(value, str) and value:
-        return value
-    raise PolicyError(f"{what} must be the name of one column, but was given as {value!r}.\nWrite its name in quotes.")

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.models.base import Verdict, whole_number
+from sfumato.models.base import Verdict
 from sfumato.models.judging.classes import class_verdict, classes_of
+from sfumato.parameters import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
-from sfumato.models.base import Verdict, as_number, column_name, exact_fraction, one_of, plain_number, whole_number
+from sfumato.models.base import Verdict, as_number, plain_number
 from sfumato.models.judging.classes import (
     NEAR,
     Counts,
@@ -27,6 +27,7 @@ from sfumato.models.judging.classes import (
     sensitive_column,
     values_of,
 )
+from sfumato.parameters import column_name, exact_fraction, one_of, whole_number
 
 KINDS = ("distinct", "entropy", "recursive", "frequency")
 

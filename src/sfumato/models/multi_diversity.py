@@ -20,8 +20,9 @@ from sfumato.models.alpha_diversity import (
     posterior_verdict,
     size_verdict,
 )
-from sfumato.models.base import Verdict, one_of, plain_number
+from sfumato.models.base import Verdict, plain_number
 from sfumato.models.judging.posteriors import READINGS, Secrets, judge
+from sfumato.parameters import one_of
 
 
 @dataclass(frozen=True, kw_only=True)

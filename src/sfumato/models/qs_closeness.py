@@ -9,7 +9,7 @@ from typing import ClassVar
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, column_names, exact_fraction, plain_number
+from sfumato.models.base import Verdict, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.linking import (
     Index,
@@ -21,6 +21,7 @@ from sfumato.models.judging.linking import (
     quoted,
     term_column,
 )
+from sfumato.parameters import column_names, exact_fraction
 
 TOLERANCE = 1e-9  # distances are sums of floats; a group passes up to t plus this
 

@@ -15,7 +15,7 @@ from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError, Unsatisfiable
-from sfumato.models.base import Verdict, column_names, exact_fraction, plain_number, whole_number
+from sfumato.models.base import Verdict, plain_number
 from sfumato.models.judging.classes import NEAR, classes_of
 from sfumato.models.judging.linking import (
     Beliefs,
@@ -31,6 +31,7 @@ from sfumato.models.judging.linking import (
     term_column,
     weights_of,
 )
+from sfumato.parameters import column_names, exact_fraction, whole_number
 
 MassesOf: TypeAlias = Callable[[int], list[int]]  # the exact masses of a group of a batch
 

@@ -14,7 +14,8 @@ from sfumato.data.dataset import CodedSets, as_numpy
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, column_name, exact_fraction, plain_number
+from sfumato.models.base import Verdict, plain_number
+from sfumato.parameters import column_name, exact_fraction
 
 CAP = 1000  # unsafe rules after which the audit need not go on
 

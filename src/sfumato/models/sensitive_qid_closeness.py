@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, as_number, exact_fraction, one_of, plain_number
+from sfumato.models.base import Verdict, as_number, plain_number
 from sfumato.models.judging.randomized import (
     RandomizedColumn,
     base_rates,
@@ -24,6 +24,7 @@ from sfumato.models.judging.randomized import (
     randomized_column,
 )
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
+from sfumato.parameters import exact_fraction, one_of
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 PRIORS = ("table", "any")

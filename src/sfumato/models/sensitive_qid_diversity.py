@@ -15,8 +15,9 @@ import numpy as np
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.models.base import Verdict, one_of, whole_number
+from sfumato.models.base import Verdict
 from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, faults, per_column, randomized_column
+from sfumato.parameters import one_of, whole_number
 
 KINDS = ("frequency", "entropy")
 SMALL_DOMAIN = ("error", "suppress", "lower")

@@ -15,7 +15,7 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, as_number, column_name, exact_fraction, one_of, plain_number
+from sfumato.models.base import Verdict, as_number, plain_number
 from sfumato.models.judging.classes import (
     LARGEST,
     Counts,
@@ -28,6 +28,7 @@ from sfumato.models.judging.classes import (
     sensitive_column,
     values_of,
 )
+from sfumato.parameters import column_name, exact_fraction, one_of
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 

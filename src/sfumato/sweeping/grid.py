@@ -11,8 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from sfumato.anonymizers.choosing import aiming_at
-from sfumato.errors import InputError, PlanError, PolicyError, did_you_mean
-from sfumato.models.base import Policy, PrivacyModel, one_of, plain_number
+from sfumato.errors import InputError, PlanError, PolicyError, Problem, did_you_mean
+from sfumato.models.base import Policy, PrivacyModel, plain_number
+from sfumato.parameters import one_of
 from sfumato.plan import Plan
 
 MOST_CELLS = 1_000
@@ -96,15 +97,16 @@ def grid_of(plan: Plan, vary: Mapping[str, str | Sequence[Any]]) -> Grid:
 
 
 def _cells(plan: Plan, axes: Sequence[Axis]) -> Iterator[Cell]:
-    problems: dict[str, None] = {}
+    problems: dict[Problem, None] = {}
     for axis in axes:
         for value in axis.values:
             try:
                 axis.setting.change(plan, value)
             except (InputError, TypeError, ValueError) as error:
-                problems[f"{axis.name}={shown(value)}: {' '.join(str(error).split())}"] = None
+                text = f"{axis.name}={shown(value)}: {' '.join(str(error).split())}"
+                problems[Problem(axis.name, text)] = None
     if problems:
-        raise PlanError(list(problems), "The sweep")
+        raise PlanError(problems, "The sweep")
     for values in itertools.product(*(axis.values for axis in axes)):
         changed = plan
         for axis, value in zip(axes, values, strict=True):

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 
 import pytest
 
-from sfumato.errors import PolicyError
 from sfumato.models import PRIVACY_MODELS, KAnonymity, LDiversity, Policy, PrivacyModel, TCloseness, Verdict
-from sfumato.models.base import describe, exact_fraction
+from sfumato.models.base import describe
 
 MODELS = (
     KAnonymity(k=5),
@@ -97,17 +95,3 @@ def test_a_verdict_as_data_is_strict_json_even_when_nothing_bounds_it():
     assert json.loads(json.dumps(data, allow_nan=False))["reached"] is None
     assert data["facts"] == {"rows": 7}
     assert data["model"] == "k-anonymity"
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [(0.1, Fraction(1, 10)), ("2/6", Fraction(1, 3)), (1, Fraction(1)), (Fraction(2, 7), Fraction(2, 7))],
-)
-def test_a_number_is_taken_as_it_was_written(written, meant):
-    assert exact_fraction(written, "t") == meant
-
-
-@pytest.mark.parametrize("written", ["five", True, None, float("nan"), float("inf"), "1/0", "1e-999999999", [1], ""])
-def test_what_is_no_number_is_refused(written):
-    with pytest.raises(PolicyError, match=r"^t was given as .*\nWrite a number such as 0\.2"):
-        exact_fraction(written, "t")

@@ -19,7 +19,8 @@ from sfumato.data.bit_sets import BitSets
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import PrivacyModel, column_name
+from sfumato.models.base import PrivacyModel
+from sfumato.parameters import column_name
 
 CHANCE = 1e-7  # how unlikely all counts of a column together must be before they are no accident
 
