@@ -208,7 +208,7 @@ def audit(data: Any, plan: Plan, *, progress: Progress = SILENT) -> tuple[Verdic
     if isinstance(data, str | Path):
         return audit_path(Path(data), plan, progress)
     release = _seen(data, plan.schema)
-    public = replace(release.public, masked_rates=known_rates(plan, release, progress))
+    public = replace(release.public, base_rates=known_rates(plan, release, progress))
     return judge(replace(release, public=public), plan.policy, progress)
 
 

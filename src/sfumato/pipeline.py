@@ -24,7 +24,7 @@ from sfumato.anonymizers.base import Workplace, options_of
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.base_rates import BaseRates, read_base_rates
-from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, value_counts
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.reading import Source, digest, read_columns, read_table
@@ -235,7 +235,7 @@ def public_inputs_of(plan: Plan, dataset: Dataset, progress: Progress = SILENT) 
     How common each value of a sensitive quasi-identifier is counts as known too: closeness is measured from there.
     """
     base_rates = {
-        column.name: dict(zip(*value_counts(column, plan.schema.missing), strict=True))
+        column.name: BaseRates.as_shown(column, plan.schema.missing)
         for column in dataset.with_role(Role.SENSITIVE_QUASI_IDENTIFIER)
         if isinstance(column, CodedColumn)
     }
@@ -244,15 +244,15 @@ def public_inputs_of(plan: Plan, dataset: Dataset, progress: Progress = SILENT) 
         if name not in masked and isinstance(column := dataset.columns.get(name), CodedColumn):
             masked[name] = BaseRates.of(column)
     if plan.knowledge is None:
-        return PublicInputs(base_rates=base_rates, masked_rates=masked)
+        return PublicInputs(base_rates=base_rates | masked)
     knowledge = plan.knowledge.read(progress)
     judged = plan.policy.of(QSDiversity, QSCloseness)
     if knowledge.weight is not None or not judged:
-        return PublicInputs(knowledge, base_rates=base_rates, masked_rates=masked)
+        return PublicInputs(knowledge, base_rates=base_rates | masked)
     # All of them are about the same columns: the plan sees to that.
     terms = TermColumns.of_dataset(dataset, judged[0].judged_columns)
     prior = None if terms.not_sets else estimated_prior(terms.sets, knowledge)
-    return PublicInputs(knowledge, prior, base_rates, masked)
+    return PublicInputs(knowledge, prior, base_rates | masked)
 
 
 def _known_to_all(plan: Plan, release: Release, path: Path, progress: Progress = SILENT) -> PublicInputs:
@@ -262,18 +262,20 @@ def _known_to_all(plan: Plan, release: Release, path: Path, progress: Progress =
     needs_prior = knowledge is not None and knowledge.weight is None
     needs_rates = bool(plan.schema.named(Role.SENSITIVE_QUASI_IDENTIFIER))
     if not needs_prior and not needs_rates:
-        return PublicInputs(knowledge, masked_rates=masked)
+        return PublicInputs(knowledge, base_rates=masked)
     for folder in (path, path.parent):
         if (folder / "private" / "run.json").is_file():
             facts = read_facts(folder)
-            prior, base_rates = facts.get("prior"), facts.get("base_rates") or {}
+            prior, counted = facts.get("prior"), facts.get("base_rates") or {}
             known = not needs_prior or (prior is not None and knowledge and len(prior) == knowledge.n_labels)
-            if known and (base_rates or not needs_rates):
-                return PublicInputs(knowledge, np.array(prior) if needs_prior else None, base_rates, masked)
+            if known and (counted or not needs_rates):
+                rates = {name: BaseRates(weight=weight, counted=True) for name, weight in counted.items()}
+                return PublicInputs(knowledge, np.array(prior) if needs_prior else None, rates | masked)
     if plan.source is None and not needs_prior:
-        return PublicInputs(knowledge, masked_rates=masked)  # an audit without base rates can refute, and says so
+        return PublicInputs(knowledge, base_rates=masked)  # an audit without base rates can refute, and says so
     table, _ = read_source(plan, progress, Clock())
-    return replace(public_inputs_of(plan, encode(table, plan.schema), progress), masked_rates=masked)
+    found = public_inputs_of(plan, encode(table, plan.schema), progress)
+    return replace(found, base_rates={**found.base_rates, **masked})
 
 
 def known_rates(plan: Plan, release: Release, progress: Progress = SILENT) -> dict[str, BaseRates]:
@@ -415,7 +417,8 @@ def _make_release(
         description["prior"] = dict(zip(public.knowledge.labels, public.belief.tolist(), strict=True))
     if plan.release.publish_base_rates:
         columns = {name: dict(column) for name, column in description["columns"].items()}
-        for name, rates in public.masked_rates.items():
+        for name in plan.masked_columns:
+            rates = public.base_rates[name]
             shown = {"values": dict(rates.weight), "missing": rates.missing, "counted": rates.counted}
             columns[name]["base_rates"] = shown
         description["columns"] = columns
@@ -449,7 +452,10 @@ def _outcome(
         "measurements": [measurement.as_dict() for measurement in measurements],
         "attacks": [exposure.as_dict() for exposure in exposures],
         "prior": release.public.prior.tolist() if release.public.prior is not None else None,
-        "base_rates": {name: dict(counts) for name, counts in release.public.base_rates.items()},
+        "base_rates": {
+            column.name: dict(release.public.base_rates[column.name].weight)
+            for column in dataset.with_role(Role.SENSITIVE_QUASI_IDENTIFIER)
+        },
         "timings": clock.steps,
         "warnings": [*plan.warnings(), *_warnings_of(dataset)],
         "versions": versions(),

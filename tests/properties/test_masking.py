@@ -69,7 +69,7 @@ def released(table, names, models, **options):
     """Return the original and its release as an auditor reads it."""
     schema = schema_of(names)
     dataset = encode(table, schema)
-    public = PublicInputs(masked_rates={name: BaseRates.of(dataset.column(name)) for name in names})
+    public = PublicInputs(base_rates={name: BaseRates.of(dataset.column(name)) for name in names})
     recoding = Masking(**options).anonymize(dataset, Policy(models), Recoding(), Workplace(public=public))
     seen = Release.from_table(publish(dataset, recoding, []).table(), schema)
     return dataset, recoding, replace(seen, public=public)
@@ -213,7 +213,7 @@ def test_the_audit_says_what_the_definition_says(reading):
         table, names = random_table(rng)
         schema = schema_of(names)
         dataset = encode(table, schema)
-        public = PublicInputs(masked_rates={name: BaseRates.of(dataset.column(name)) for name in names})
+        public = PublicInputs(base_rates={name: BaseRates.of(dataset.column(name)) for name in names})
         shown = {name: table.column(name).to_pylist() for name in table.column_names}
         for name in names:
             for row in np.flatnonzero(rng.random(table.num_rows) < rng.choice([0, 0.5, 0.9])):

@@ -265,7 +265,7 @@ class _Sensitive:
                 "Give it one in the plan. { flat = true } works without any file, but its only mask is *, which loses "
                 "the whole value."
             )
-        rates = workplace.public.masked_rates.get(name) or BaseRates.of(coded)
+        rates = workplace.public.base_rates.get(name) or BaseRates.of(coded)
         missing = coded.missing >= 0 or rates.missing > 0
         at, shift = hierarchy.n_leaves, int(missing)
         size = len(hierarchy.labels) + shift

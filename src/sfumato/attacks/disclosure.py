@@ -60,7 +60,7 @@ class Disclosure(Attack):
     @classmethod
     def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
         """Yield both attacks where there are several masked columns."""
-        columns = tuple(release.public.masked_rates)
+        columns = release.masked_columns
         for knows in KNOWS if len(columns) > 1 else ():
             yield cls(columns=columns, knows=knows, threshold=threshold)
 
@@ -89,7 +89,7 @@ class Disclosure(Attack):
 
     def guess(self, table: Release) -> Finding | None:
         """Believe in the most common value of each column."""
-        rates = [table.public.masked_rates[name] for name in self.columns]
+        rates = [table.public.base_rates[name] for name in self.columns]
         largest = [max([*rate.weight.values(), rate.missing]) / rate.total for rate in rates if rate.total]
         sure = max(largest, default=0.0)
         return Finding(people=table.n_rows, exposed=0, worst=sure, mean=sure)

@@ -64,7 +64,7 @@ class Sets:
         found = cls(name, shown, np.ones(len(column.labels)), int(about["eta"]), float(about["p"]))
         known = release.public.base_rates.get(name)
         if known is not None:
-            share = np.array([known.get(label, 0) for label in column.labels], dtype=np.float64)
+            share = np.array([known.weight.get(label, 0) for label in column.labels], dtype=np.float64)
         else:  # estimated: solved for those that have the value
             own, other = found.chances
             share = np.maximum((shown.mean(axis=0) - other) / max(own - other, 1e-12), 0)
@@ -148,9 +148,9 @@ class SetInference(Attack):
     def guess(self, table: Release) -> Finding | None:
         """Return what somebody would get who always takes the most common value."""
         known = table.public.base_rates.get(self.column)
-        if not known or not table.n_rows:
+        if known is None or not known.total or not table.n_rows:
             return None
-        most = max(known.values()) / max(sum(known.values()), 1)
+        most = max(known.weight.values()) / known.total
         return Finding(people=table.n_rows, exposed=table.n_rows if most > self.threshold else 0, worst=most, mean=most)
 
 

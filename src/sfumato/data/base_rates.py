@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.data.dataset import CodedColumn
+from sfumato.data.dataset import CodedColumn, visible_labels
 from sfumato.data.encoding import text_codes
 from sfumato.data.reading import Source, read_table
 from sfumato.errors import DataError
@@ -48,6 +48,12 @@ class BaseRates:
         known = {label: count for code, (label, count) in enumerate(zip(column.labels, counts, strict=True))
                  if code != column.missing}  # fmt: skip
         return cls(weight=known, missing=counts[column.missing] if column.missing >= 0 else 0, counted=True)
+
+    @classmethod
+    def as_shown(cls, column: CodedColumn, markers: Sequence[str]) -> BaseRates:
+        """Return the same with a missing value named by its marker, as the cells of a randomized column show it."""
+        counts = np.bincount(column.codes, minlength=len(column.labels)).tolist()
+        return cls(weight=dict(zip(visible_labels(column, markers), counts, strict=True)), counted=True)
 
 
 def read_base_rates(path: Path, missing: Sequence[str]) -> BaseRates:

@@ -124,11 +124,6 @@ def visible_labels(column: CodedColumn, markers: Sequence[str]) -> tuple[str, ..
     return (*column.labels[: column.missing], marker, *column.labels[column.missing + 1 :])
 
 
-def value_counts(column: CodedColumn, markers: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
-    """Return the values of a column as sets show them, and how often each occurs."""
-    return visible_labels(column, markers), np.bincount(column.codes, minlength=len(column.labels)).tolist()
-
-
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A table in codes. Identifiers are gone; columns with role `other` are carried along as they were found."""

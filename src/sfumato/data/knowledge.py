@@ -143,9 +143,7 @@ class PublicInputs:
 
     knowledge: Knowledge | None = None
     prior: NDArray[np.float64] | None = None  # (labels,) of the knowledge table: what an intruder believed before
-    # By column and value: how often it occurs in the original, where a model takes that as known to the intruder.
-    base_rates: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    masked_rates: Mapping[str, BaseRates] = field(default_factory=dict)  # by column that may be masked
+    base_rates: Mapping[str, BaseRates] = field(default_factory=dict)  # by column: how common its values are
 
     def __post_init__(self) -> None:
         if self.prior is None:

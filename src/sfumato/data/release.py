@@ -79,6 +79,12 @@ class Release:
         found = (column for column in self.columns.values() if column.role is Role.QUASI_IDENTIFIER)
         return tuple(column for column in found if isinstance(column, ReleasedColumn))
 
+    @property
+    def masked_columns(self) -> tuple[str, ...]:
+        """The sensitive columns of which base rates are known, as it takes to read labels of a hierarchy in them."""
+        found = (self.columns.get(name) for name in self.public.base_rates)
+        return tuple(column.name for column in found if column is not None and column.role is Role.SENSITIVE)
+
     def column(self, name: str) -> ReleasedColumn:
         """Return a column of single labels by name."""
         column = self.columns.get(name)

@@ -158,7 +158,7 @@ def _applicable(
         if estimate is not None and (tables or randomized_columns(comparison.release)):
             yield CrossTables(estimate=estimate, tables=tables, seed=seed)
     elif member is Distortion:
-        if comparison.release.public.masked_rates:
+        if comparison.release.masked_columns:
             yield Distortion()
     elif member in (ItemLoss, RuleRetention):
         for column in comparison.dataset.with_role(Role.ITEMS):

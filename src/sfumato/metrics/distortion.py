@@ -27,7 +27,7 @@ class Distortion(Metric):
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        masked = [comparison.pair(name) for name in comparison.release.public.masked_rates]
+        masked = [comparison.pair(name) for name in comparison.release.masked_columns]
         quasi_identifiers = [_Losses.of(pair, comparison.n_dropped) for pair in comparison.quasi_identifiers]
         sensitive = [_Losses.of(pair, comparison.n_dropped) for pair in masked]
         qi, sa = _mean(quasi_identifiers), _mean(sensitive)

@@ -53,7 +53,7 @@ class MultiDiversity:
     ... })
     >>> table = pa.table({"age": ["*"] * 4, "illness": ["a", "a", "b", "b"], "father": ["x", "x", "y", "y"]})
     >>> rates = {"illness": BaseRates(weight={"a": 1, "b": 1}), "father": BaseRates(weight={"x": 1, "y": 1})}
-    >>> release = replace(Release.from_table(table, schema), public=PublicInputs(masked_rates=rates))
+    >>> release = replace(Release.from_table(table, schema), public=PublicInputs(base_rates=rates))
     >>> print(MultiDiversity(sensitive=["illness", "father"], alpha_sa=0.5).audit(release))
     multi-diversity of 'illness', 'father' FAILS: largest chance above a base rate 1, required at most 0.5 (4 of 4 sensitive equivalence classes, 4 rows)
     """  # noqa: E501

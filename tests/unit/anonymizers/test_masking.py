@@ -55,7 +55,7 @@ def people(n=300, seed=1):
 def masked(table, *models, schema=SCHEMA, before=None, rates=None, **options):
     dataset = encode(table, schema)
     names = dict.fromkeys(name for model in models for name in model.judged_columns)
-    public = PublicInputs(masked_rates=rates or {name: BaseRates.of(dataset.column(name)) for name in names})
+    public = PublicInputs(base_rates=rates or {name: BaseRates.of(dataset.column(name)) for name in names})
     recoding = Masking(**options).anonymize(dataset, Policy(models), before or Recoding(), Workplace(public=public))
     release = Release.from_table(publish(dataset, recoding, []).table(), schema)
     return dataset, recoding, replace(release, public=public)
@@ -142,7 +142,7 @@ def test_classes_of_a_step_before_are_kept():
     shown = publish(dataset, recoding, []).table()
     seen = shown.set_column(0, "age", pa.array(class_of.astype(str))).set_column(1, "sex", pa.array(["*"] * 200))
     rates = {name: BaseRates.of(dataset.column(name)) for name in ("ill", "job")}
-    release = replace(Release.from_table(seen, SCHEMA), public=PublicInputs(masked_rates=rates))
+    release = replace(Release.from_table(seen, SCHEMA), public=PublicInputs(base_rates=rates))
     assert MULTI.audit(release).satisfied
 
 

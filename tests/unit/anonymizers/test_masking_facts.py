@@ -39,7 +39,7 @@ def rows_of(seed):
     two = np.where(rng.random(80) < 0.5, one, rng.choice(list("abcde"), 80))
     table = pa.table({"who": rng.choice(["p", "q", "r"], 80), "one": one, "two": two})
     dataset = encode(table, SCHEMA)
-    public = PublicInputs(masked_rates={name: BaseRates.of(dataset.column(name)) for name in NAMES})
+    public = PublicInputs(base_rates={name: BaseRates.of(dataset.column(name)) for name in NAMES})
     model = MultiDiversity(sensitive=NAMES, alpha_sa=0.5)
     recoding = Masking(search="fast").anonymize(dataset, Policy((model,)), Recoding(), Workplace(public=public))
     release = replace(publish(dataset, recoding, []), public=public).table()

@@ -66,7 +66,7 @@ SCHEMA = Schema(
 def seen(table, schema=SCHEMA, original=MEDICAL):
     dataset = encode(original, schema)
     rates = {name: BaseRates.of(dataset.column(name)) for name in BOTH}
-    return replace(Release.from_table(table, schema), public=PublicInputs(masked_rates=rates))
+    return replace(Release.from_table(table, schema), public=PublicInputs(base_rates=rates))
 
 
 def test_excluding_albinism_gives_the_household_away_before_and_not_after():

@@ -10,6 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
+from sfumato.data.base_rates import BaseRates
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
@@ -24,7 +25,9 @@ def release(cells, rates, *, eta=2, p=1.0):
     spec = ColumnSpec(name="x", role=Role.SENSITIVE_QUASI_IDENTIFIER, kind=Kind.SET, domain=DOMAIN)
     description = {"columns": {"x": {"domain": list(DOMAIN), "eta": eta, "p": p}}}
     found = Release.from_table(pa.table({"x": cells}), Schema({"x": spec}), description)
-    return with_public(found, PublicInputs(base_rates={"x": dict(zip(DOMAIN, rates, strict=True))}))
+    return with_public(
+        found, PublicInputs(base_rates={"x": BaseRates(weight=dict(zip(DOMAIN, rates, strict=True)), counted=True)})
+    )
 
 
 def test_the_belief_in_a_value_follows_from_the_set_and_the_base_rates():

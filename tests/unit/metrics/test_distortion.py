@@ -40,7 +40,7 @@ ORIGINAL = pa.table({"place": ["a", "b", "c", "d"], "work": ["Local", "State", "
 def measured(columns, original=ORIGINAL, schema=SCHEMA):
     dataset = encode(original, schema)
     rates = {"work": BaseRates.of(dataset.column("work"))}
-    release = replace(Release.from_table(pa.table(columns), schema), public=PublicInputs(masked_rates=rates))
+    release = replace(Release.from_table(pa.table(columns), schema), public=PublicInputs(base_rates=rates))
     return Distortion().measure(dataset, release)
 
 

@@ -44,7 +44,7 @@ def release_of(columns, *, original=None, trees=None, rates=None, missing=("?",)
     if rates is None:
         dataset = encode(pa.table(original or columns), schema)
         rates = {name: BaseRates.of(dataset.column(name)) for name in names}
-    return replace(Release.from_table(pa.table(columns), schema), public=PublicInputs(masked_rates=rates))
+    return replace(Release.from_table(pa.table(columns), schema), public=PublicInputs(base_rates=rates))
 
 
 def first_class(columns):
@@ -214,7 +214,7 @@ def test_what_is_not_known_is_asked_for():
         MultiDiversity(sensitive=BOTH, alpha_sa=0.5).audit(replace(release, public=PublicInputs()))
     rates = {name: BaseRates(weight={"Cold": 1}) for name in BOTH}
     with pytest.raises(DataError, match="never occur"):
-        MultiDiversity(sensitive=BOTH, alpha_sa=0.5).audit(replace(release, public=PublicInputs(masked_rates=rates)))
+        MultiDiversity(sensitive=BOTH, alpha_sa=0.5).audit(replace(release, public=PublicInputs(base_rates=rates)))
     bare = Schema({name: ColumnSpec(name=name, role=Role.SENSITIVE) for name in BOTH})
     release = Release.from_table(pa.table({name: MEDICAL[name] for name in BOTH}), bare)
     with pytest.raises(DataError, match="hierarchy"):
@@ -226,7 +226,7 @@ def test_what_is_not_known_is_asked_for():
 
 def chance_of(release, column, leaf, rows, weight):
     """Return the chance of a leaf among some rows, each counted so much."""
-    rates = release.public.masked_rates[column]
+    rates = release.public.base_rates[column]
     shown = release.table().column(column).to_pylist()
     total = Fraction(0)
     for row in rows:
@@ -253,7 +253,7 @@ def test_whatever_is_known_of_the_other_column_the_chance_stays_below_the_bound(
     release = safe_release()
     of_row = [weights[label == "Eczema"] for label in release.table().column("household").to_pylist()]
     for leaf in ILLS.leaves:
-        bound = max(Fraction(6, 10), release.public.masked_rates["disease"].share(leaf))
+        bound = max(Fraction(6, 10), release.public.base_rates["disease"].share(leaf))
         assert chance_of(release, "disease", leaf, range(8), of_row) <= bound
 
 

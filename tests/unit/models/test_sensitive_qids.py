@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from sfumato.data.base_rates import BaseRates
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.release import Release
@@ -114,7 +115,7 @@ def release(cells, *, eta, p=1.0, rates=None, domain=DOMAIN, others=None, **abou
     table = pa.table({"x": list(cells), "y": others or ["z"] * len(cells)})
     description = {"columns": {"x": {"domain": list(domain), "eta": eta, "p": p, **about}}}
     found = Release.from_table(table, schema, json.loads(json.dumps(description)))
-    return with_public(found, PublicInputs(base_rates={"x": rates} if rates else {}))
+    return with_public(found, PublicInputs(base_rates={"x": BaseRates(weight=rates, counted=True)} if rates else {}))
 
 
 L2, T = SensitiveQidDiversity(l={"x": 2}), SensitiveQidCloseness(t={"x": "0.5"})

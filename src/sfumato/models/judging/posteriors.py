@@ -91,7 +91,7 @@ def domain_of(release: Release, column: ReleasedColumn, model: PrivacyModel) -> 
             f"{asked}, which has no hierarchy.\n"
             "Give it one in the plan; { flat = true } is the simplest, whose only mask is *."
         )
-    rates = release.public.masked_rates.get(column.name)
+    rates = release.public.base_rates.get(column.name)
     if rates is None:
         raise DataError(
             f"{asked}, but nothing says how common its values are.\n"

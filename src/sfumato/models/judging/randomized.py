@@ -148,10 +148,10 @@ def base_rates(release: Release, column: RandomizedColumn) -> NDArray[np.int64] 
     known = release.public.base_rates.get(column.name)
     if known is None:
         return None
-    counts = np.array([known.get(value, 0) for value in column.domain], dtype=np.int64)
-    if counts.sum() != release.n_rows or sum(known.values()) != release.n_rows:
+    counts = np.array([known.weight.get(value, 0) for value in column.domain], dtype=np.int64)
+    if counts.sum() != release.n_rows or known.total != release.n_rows:
         raise DataError(
-            f"The base rates of column {column.name!r} count {sum(known.values()):,} records, the release has "
+            f"The base rates of column {column.name!r} count {known.total:,} records, the release has "
             f"{release.n_rows:,}.\nGive the base rates of the table that this release was made from."
         )
     return counts
