@@ -42,7 +42,6 @@ from sfumato.models.base import Policy, Verdict, describe
 from sfumato.models.judging.linking import estimated_prior
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
-from sfumato.models.rho_uncertainty import RhoUncertainty
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
@@ -333,10 +332,7 @@ def judge(
     verdicts = []
     for model in policy:
         try:
-            if show_items and isinstance(model, RhoUncertainty):
-                verdicts.append(model.audit_showing_items(release))
-            else:
-                verdicts.append(model.audit(release))
+            verdicts.append(model.audit(release, name_items=show_items))
         except SfumatoError:
             raise
         except Exception as error:

@@ -73,7 +73,7 @@ class AlphaDiversity:
         """The sensitive columns."""
         return tuple(self.sensitive)
 
-    def audit(self, release: Release) -> Verdict:
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its classes tell about sensitive values."""
         secrets = Secrets.of(release, self.judged_columns, self)
         whole = judge(

@@ -118,8 +118,8 @@ class PrivacyModel(Protocol):
     def judged_columns(self) -> tuple[str, ...]:
         """Columns that the requirement names, besides the quasi-identifiers."""
 
-    def audit(self, release: Release) -> Verdict:
-        """Judge a release."""
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
+        """Judge a release; `name_items` lets the verdict name the items that break it: for the holder's eyes only."""
 
 
 ModelType = TypeVar("ModelType", bound=PrivacyModel)

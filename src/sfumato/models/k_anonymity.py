@@ -59,7 +59,7 @@ class KAnonymity:
         """None besides the quasi-identifiers."""
         return ()
 
-    def audit(self, release: Release) -> Verdict:
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sizes of its classes."""
         classes = classes_of(release)
         return class_verdict(

@@ -158,7 +158,7 @@ class LDiversity:
         """The sensitive column."""
         return (self.sensitive,)
 
-    def audit(self, release: Release) -> Verdict:
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sensitive values in each class."""
         column = sensitive_column(release, self.sensitive, self)
         classes = classes_of(release)

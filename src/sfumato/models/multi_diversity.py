@@ -109,7 +109,7 @@ class MultiDiversity:
         """The sensitive columns."""
         return tuple(self.sensitive)
 
-    def audit(self, release: Release) -> Verdict:
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what sensitive values tell about one another."""
         secrets = Secrets.of(release, self.judged_columns, self)
         sizes = size_verdict(self, self.k, release)

@@ -99,7 +99,7 @@ class QSCloseness:
         """The columns of terms."""
         return (self.column,) if isinstance(self.column, str) else self.column
 
-    def audit(self, release: Release) -> Verdict:
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""
         column = term_column(release, self)
         knowledge = public_knowledge(release, self)

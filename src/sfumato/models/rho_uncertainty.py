@@ -95,15 +95,8 @@ class RhoUncertainty:
         """The column of items."""
         return (self.column,)
 
-    def audit(self, release: Release) -> Verdict:
-        """Judge a release by all rules that lead to a sensitive item."""
-        return self._verdict(release, show_items=False)
-
-    def audit_showing_items(self, release: Release) -> Verdict:
-        """Judge a release, and name the items of the worst rule: for the holder's eyes only."""
-        return self._verdict(release, show_items=True)
-
-    def _verdict(self, release: Release, *, show_items: bool) -> Verdict:
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
+        """Judge a release by all rules that lead to a sensitive item; `name_items` names those of the worst rule."""
         from sfumato.models.judging.closed_sets import search_rules  # compiled loops: only when needed
 
         column = item_column(release, self.column)
@@ -123,7 +116,7 @@ class RhoUncertainty:
                 "confidence": f"{found.hits}/{found.support}",
                 "antecedent_size": int(found.antecedent.size),
             }
-            if show_items:
+            if name_items:
                 facts["worst_rule"]["antecedent"] = [column.labels[item] for item in found.antecedent]
                 facts["worst_rule"]["item"] = column.labels[found.item]
         return Verdict(

@@ -97,7 +97,7 @@ class SensitiveQidCloseness:
         """The columns that are named."""
         return tuple(self.t)
 
-    def audit(self, release: Release) -> Verdict:
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the worst set that its parameters allow, and whether chance explains its cells."""
         judged, found_faults, facts = [], {}, {}
         worst, reached, required = -math.inf, None, Fraction(1)

@@ -94,7 +94,7 @@ class SensitiveQidDiversity:
             return l
         return d if self.small_domain == "suppress" else d - 1
 
-    def audit(self, release: Release) -> Verdict:
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sizes of its cells, by chance, and on small tables by the definition itself."""
         judged, found_faults = [], {}
         facts: dict[str, dict[str, Any]] = {}

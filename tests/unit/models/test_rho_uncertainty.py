@@ -184,7 +184,7 @@ def test_a_hopeless_table_is_told_early_and_says_so():
 def test_a_verdict_names_items_only_when_asked_for():
     release = release_of(DRUGSTORE, ["condom"])
     model = RhoUncertainty(column="basket", rho="1/3")
-    shown = model.audit_showing_items(release)
+    shown = model.audit(release, name_items=True)
 
     assert "condom" not in str(model.audit(release).as_dict())
     assert shown.facts["worst_rule"]["item"] == "condom"
