@@ -24,7 +24,7 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.data.builders import HierarchyFile
 from sfumato.data.encoding import encode
-from sfumato.data.reading import Source, read_table
+from sfumato.data.files import Source, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Role, Schema

@@ -29,7 +29,7 @@ from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.data.builders import HierarchyFile, Widths
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
-from sfumato.data.reading import Source, read_table
+from sfumato.data.files import Source, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Role, Schema

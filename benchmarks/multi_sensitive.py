@@ -26,8 +26,8 @@ from sfumato.data.base_rates import BaseRates
 from sfumato.data.builders import HierarchyFile
 from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.encoding import encode
+from sfumato.data.files import Source, read_table
 from sfumato.data.knowledge import PublicInputs
-from sfumato.data.reading import Source, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Role, Schema

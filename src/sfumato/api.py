@@ -15,10 +15,11 @@ from sfumato import estimators
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.encoding import encode
+from sfumato.data.files.release import read_release, schema_for
 from sfumato.data.frames import like, to_arrow
 from sfumato.data.release import Release
 from sfumato.data.schema import Schema
-from sfumato.data.writing import atomic_file, read_release, schema_for
+from sfumato.disk import atomic_file
 from sfumato.errors import DataError
 from sfumato.estimators import BUDGET
 from sfumato.estimators.base import CrossTable, Estimator, Expectation

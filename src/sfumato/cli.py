@@ -208,8 +208,8 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Draft a plan for a table: kinds, likely roles, hierarchies, each with a reason."""
-    from sfumato.data.reading import Source
-    from sfumato.data.writing import atomic_file
+    from sfumato.data.files import Source
+    from sfumato.disk import atomic_file
     from sfumato.drafting import draft
 
     with atomic_file(out, overwrite=overwrite) as temporary, _watching() as progress:
@@ -424,7 +424,7 @@ def reconstruct(
     as_json: Json = False,
 ) -> None:
     """Compute a table back from a randomized release: counts with standard errors."""
-    from sfumato.data.writing import read_release
+    from sfumato.data.files.release import read_release
     from sfumato.errors import PolicyError
     from sfumato.estimators import ESTIMATORS, query
     from sfumato.parameters import one_of
@@ -526,7 +526,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Make the report page of a run again."""
-    from sfumato.data.writing import atomic_file
+    from sfumato.disk import atomic_file
     from sfumato.pipeline import read_facts
     from sfumato.report.page import render
 

@@ -26,13 +26,14 @@ from sfumato.attacks.base import as_if_published
 from sfumato.data.base_rates import BaseRates, read_base_rates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode
+from sfumato.data.files import Source, digest, read_columns, read_table
+from sfumato.data.files.release import is_run, read_release, schema_for, write_release
 from sfumato.data.knowledge import PublicInputs
-from sfumato.data.reading import Source, digest, read_columns, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import Role, Schema
 from sfumato.data.terms import TermColumns
-from sfumato.data.writing import atomic_folder, read_release, schema_for, write_release
+from sfumato.disk import atomic_folder
 from sfumato.engines.local import available_threads, use_threads
 from sfumato.errors import DataError, PlanError, Problem, SfumatoError, Unsatisfiable
 from sfumato.estimators import CrossTable, reconstruct
@@ -117,7 +118,8 @@ def run_to_folder(
     `page` renders the holder's report from the facts of the run.
     """
     clock = Clock()
-    with atomic_folder(out, overwrite=overwrite) as folder:  # first of all: a bad folder is known before hours of work
+    # First of all: a bad folder is known before hours of work.
+    with atomic_folder(out, overwrite=overwrite, is_run=is_run) as folder:
         table, source = read_source(plan, progress, clock)
         dataset, release, steps = _make_release(table, plan, seed, threads, progress, clock)
         del table

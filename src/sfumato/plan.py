@@ -19,11 +19,11 @@ from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.bins import Bins
 from sfumato.data.builders import hierarchy_source
+from sfumato.data.files import Source
+from sfumato.data.files.release import ReleaseFormat
 from sfumato.data.knowledge import UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA, KnowledgeSource
-from sfumato.data.reading import Source
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema, SensitiveShare
-from sfumato.data.writing import ReleaseFormat
 from sfumato.errors import InputError, PlanError, PolicyError, Problem, did_you_mean
 from sfumato.models import PRIVACY_MODELS, AlphaDiversity, MultiDiversity
 from sfumato.models.base import Policy, PrivacyModel

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.encoding import encode, is_list
+from sfumato.data.files import Source, read_table
+from sfumato.data.files.release import read_release, write_release
 from sfumato.data.frames import like, to_arrow
-from sfumato.data.reading import Source, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.data.writing import read_release, write_release
 
 MISSING = ("?", "")
 ROLES = (Role.IDENTIFIER, Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.OTHER)

@@ -87,7 +87,7 @@ def test_a_killed_run_leaves_nothing_that_looks_like_a_release_and_the_next_one_
 
 
 def test_what_a_living_process_works_on_is_left_alone(folder):
-    from sfumato.data.writing import atomic_folder
+    from sfumato.disk import atomic_folder
 
     with atomic_folder(folder / "out") as under_way:
         (under_way / "mine").write_text("")

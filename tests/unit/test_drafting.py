@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import sfumato as sf
-from sfumato.data.reading import Source
+from sfumato.data.files import Source
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting import draft
 from sfumato.drafting.columns import mentions, missing_markers, set_separator

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.data.dataset import CodedColumn, visible_labels
 from sfumato.data.encoding import text_codes
-from sfumato.data.reading import Source, read_table
+from sfumato.data.files import Source, read_table
 from sfumato.errors import DataError
 
 LARGEST = 2**31  # of all weights together: loops compare products of two of them

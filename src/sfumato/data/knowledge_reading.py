@@ -20,9 +20,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from sfumato.data.encoding import text_codes
+from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
 from sfumato.data.knowledge import Knowledge
-from sfumato.data.reading import Source, read_columns, read_table
 from sfumato.errors import DataError, did_you_mean
 from sfumato.progress import SILENT, Progress
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pa_parquet
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import as_arrow
-from sfumato.data.writing import atomic_file
+from sfumato.disk import atomic_file
 from sfumato.errors import OutputError
 
 Table: TypeAlias = NDArray[np.float64]  # one axis for each column, in their order

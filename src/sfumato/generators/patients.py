@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from sfumato.data.writing import atomic_file
+from sfumato.disk import atomic_file
 from sfumato.errors import OutputError
 
 JOBS = {

@@ -32,8 +32,8 @@ import pyarrow as pa
 from sfumato.anonymizers.base import options_of
 from sfumato.data.builders import HierarchyFile
 from sfumato.data.encoding import encode
-from sfumato.data.reading import digest
-from sfumato.data.writing import atomic_file
+from sfumato.data.files import digest
+from sfumato.disk import atomic_file
 from sfumato.engines.local import available_threads
 from sfumato.errors import DataError, InputError, OutputError, PolicyError, SfumatoError, Unsatisfiable
 from sfumato.models.base import describe, plain_number

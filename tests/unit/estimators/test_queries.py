@@ -11,7 +11,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import sfumato as sf
-from sfumato.data.writing import read_release
+from sfumato.data.files.release import read_release
 from sfumato.errors import DataError, OutputError, PolicyError
 from sfumato.estimators import queries, query, reconstruct
 from sfumato.plan import Plan

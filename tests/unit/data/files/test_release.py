@@ -1,9 +1,7 @@
-"""Releases on disk: bytes as they should be, read back, all or nothing."""
+"""Releases on disk: bytes as they should be, and read back."""
 
 import errno
 import json
-import os
-import stat
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,13 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.data import writing
 from sfumato.data.dataset import CodedSets
 from sfumato.data.encoding import encode
+from sfumato.data.files import release as release_files
+from sfumato.data.files.release import quoted, read_release, write_release
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.data.writing import atomic_file, atomic_folder, quoted, read_release, write_release
+from sfumato.disk import atomic_folder
 from sfumato.errors import DataError, OutputError
 
 SCHEMA = Schema(
@@ -128,8 +127,8 @@ def test_a_type_that_csv_cannot_show_is_refused(tmp_path):
 
 
 def test_large_releases_are_written_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_ROWS", {"csv": 7, "parquet": 7})
-    monkeypatch.setattr(writing, "_MEMBERS", 20)
+    monkeypatch.setattr(release_files, "_ROWS", {"csv": 7, "parquet": 7})
+    monkeypatch.setattr(release_files, "_MEMBERS", 20)
     rows = [{"a": str(row), "s": [str(item) for item in range(row % 9)], "o": f"n{row}"} for row in range(100)]
     release = of(pa.Table.from_pylist(rows), o=ColumnSpec(name="o", role=Role.OTHER))
     for form in ("csv", "parquet"):
@@ -272,179 +271,11 @@ def test_a_release_has_one_data_file(tmp_path):
         read_release(tmp_path / "nowhere", SCHEMA)
 
 
-# All or nothing.
-
-
-def a_run(folder):
-    (folder / "release").mkdir()
-    (folder / "release" / "release.json").write_text("{}")
-    return folder
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
-
-
-def test_a_folder_appears_as_a_whole(tmp_path):
-    target = tmp_path / "out"
-    with atomic_folder(target) as folder:
-        assert folder.parent == tmp_path
-        assert folder.name.startswith(".out.tmp-")
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert not target.exists()
-        (folder / "x").write_text("1")
-    assert names(tmp_path) == ["out"]
-    assert (target / "x").read_text() == "1"
-
-
-@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit])
-def test_nothing_is_left_after_a_failure(tmp_path, failure):
-    def work(output):
-        with output(tmp_path / "out") as temporary:
-            (temporary / "x" if temporary.is_dir() else temporary).write_text("1")
-            raise failure
-
-    for output in (atomic_folder, atomic_file):
-        with pytest.raises(failure):
-            work(output)
-    assert names(tmp_path) == []
-
-
-def test_an_old_run_stays_until_the_new_one_is_whole(tmp_path):
-    target = tmp_path / "out"
-    target.mkdir()
-    a_run(target)
-    with pytest.raises(OutputError, match="exists already"), atomic_folder(target):
-        pass
-    with pytest.raises(ValueError, match="boom"), atomic_folder(target, overwrite=True):
-        raise ValueError("boom")
-    assert names(target) == ["release"]
-    with atomic_folder(target, overwrite=True) as folder:
-        (folder / "new").touch()
-        assert names(target) == ["release"]
-    assert names(target) == ["new"]
-    assert names(tmp_path) == ["out"]
-
-
-def test_an_empty_folder_can_be_overwritten_and_a_strange_one_never(tmp_path):
-    target = tmp_path / "out"
-    target.mkdir()
-    with pytest.raises(OutputError, match="exists already"), atomic_folder(target):
-        pass
-    with atomic_folder(target, overwrite=True) as folder:
-        (folder / "thesis.doc").touch()
-    for overwrite in (True, False):
-        with pytest.raises(OutputError, match="never overwritten"), atomic_folder(target, overwrite=overwrite):
-            pass
-    assert names(target) == ["thesis.doc"]
-
-
-def test_a_folder_that_appears_meanwhile_is_not_overwritten(tmp_path):
-    def work(name):
-        with atomic_folder(tmp_path / "out"):
-            (tmp_path / "out").mkdir()
-            if name:
-                (tmp_path / "out" / name).touch()
-
-    with pytest.raises(OutputError, match="exists already"):
-        work(None)
-    (tmp_path / "out").rmdir()
-    with pytest.raises(OutputError, match="never overwritten"):
-        work("thesis.doc")
-    assert names(tmp_path) == ["out"]
-
-
-def test_a_failed_swap_puts_the_old_run_back(tmp_path, monkeypatch):
-    target = tmp_path / "out"
-    target.mkdir()
-    a_run(target)
-    rename = Path.rename
-
-    def failing(self, goal):
-        if ".tmp-" in self.name:
-            raise OSError(errno.EIO, "broken")
-        return rename(self, goal)
-
-    monkeypatch.setattr(Path, "rename", failing)
-    with pytest.raises(OutputError, match="Input/output error"), atomic_folder(target, overwrite=True):
-        pass
-    assert names(tmp_path) == ["out"]
-    assert names(target) == ["release"]
-
-
-def test_a_place_that_cannot_be_written_is_refused(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="is a file"), atomic_folder(tmp_path / "file", overwrite=True):
-        pass
-    with pytest.raises(OutputError, match="is a folder"), atomic_file(tmp_path):
-        pass
-    for output in (atomic_folder, atomic_file):
-        with pytest.raises(OutputError, match="there is no folder"), output(tmp_path / "no" / "out"):
-            pass
-        with pytest.raises(OutputError, match="there is no folder"), output(tmp_path / "file" / "out"):
-            pass
-        with pytest.raises(OutputError, match="name too long"), output(tmp_path / ("x" * 250)):
-            pass
-    with pytest.raises(OutputError, match="root of the file system"), atomic_folder(Path("/")):
-        pass
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_folder_without_permission_is_refused(tmp_path):
-    tmp_path.chmod(0o500)
-    for output in (atomic_folder, atomic_file):
-        with pytest.raises(OutputError, match="Permission denied"), output(tmp_path / "out"):
-            pass
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        OSError(errno.ENOSPC, "No space left on device"),
-        OSError("Error writing. Detail: [errno 28] No space left on device"),
-    ],
-)
-def test_a_full_disk_is_said_as_such(tmp_path, error):
-    for output in (atomic_folder, atomic_file):
-        with pytest.raises(OutputError, match="No space left on device"), output(tmp_path / "out"):
-            raise error
-    assert names(tmp_path) == []
-
-
 def test_a_disk_that_fills_up_while_writing_is_said_as_such(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writing, "_write_all", full)
+    monkeypatch.setattr(release_files, "_write_all", full)
     with pytest.raises(OutputError, match="Free some space"), atomic_folder(tmp_path / "out") as folder:
         write_release(RELEASE, folder, "csv")
-    assert names(tmp_path) == []
-
-
-def test_errors_that_are_not_about_writing_stay_what_they_are(tmp_path):
-    with pytest.raises(FileNotFoundError), atomic_folder(tmp_path / "out"):
-        raise FileNotFoundError(errno.ENOENT, "other")
-
-
-def test_a_file_appears_as_a_whole_and_may_be_replaced(tmp_path):
-    target = tmp_path / "report.html"
-    for text in ("1", "2"):
-        with atomic_file(target) as temporary:
-            temporary.write_text(text)
-        assert target.read_text() == text
-    assert names(tmp_path) == ["report.html"]
-    with pytest.raises(OutputError, match="exists already"), atomic_file(target, overwrite=False):
-        pass
-    target.chmod(0o640)
-    with atomic_file(target) as temporary:
-        temporary.write_text("3")
-    assert stat.S_IMODE(target.stat().st_mode) == 0o640
-
-
-def test_a_link_leads_to_the_folder_itself(tmp_path):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    with atomic_folder(tmp_path / "link", overwrite=True) as folder:
-        (folder / "x").touch()
-    assert (tmp_path / "link").is_symlink()
-    assert names(tmp_path / "real") == ["x"]
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Releases on disk: written as a whole or not at all, and read back.
+"""Releases on disk: written, and read back.
 
     DIR/release/data.csv | data.parquet    the table
     DIR/release/release.json               its public description
@@ -9,16 +9,8 @@ text where it is a value. What is missing shows as the marker, by default nothin
 
 from __future__ import annotations
 
-import errno
-import glob
-import hashlib
 import json
-import os
-import platform
-import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -31,10 +23,11 @@ import pyarrow.parquet as pa_parquet
 
 from sfumato.data.dataset import CodedSets, as_arrow
 from sfumato.data.encoding import is_list, is_text, value_type
+from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
-from sfumato.data.reading import Source, read_columns, read_table
 from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns, members_of, n_members
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
+from sfumato.disk import unwritable
 from sfumato.errors import DataError, OutputError
 from sfumato.progress import SILENT, Progress
 
@@ -73,7 +66,7 @@ def write_release(
         text = json.dumps(_description(release, missing), indent=1, ensure_ascii=False, default=_plain)
         (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        raise _unwritable(folder, error) from None
+        raise unwritable(folder, error) from None
     stage.done()
 
 
@@ -285,6 +278,11 @@ def _table(source: Source, schema: Schema, progress: Progress) -> pa.Table:
     return read_table(source, drop=dropped, progress=progress)
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder is what a run left."""
+    return (folder / RELEASE / DESCRIPTION).is_file()
+
+
 def _release_folder(path: Path) -> Path | None:
     """Return the folder of a release that sfumato wrote, given by one of its names, or None."""
     for folder in (path, path / RELEASE, path.parent if path.name in _DATA else path):
@@ -340,169 +338,3 @@ def schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema:
         rest=schema.rest if schema is not None else None,
         missing=(marker, *(other for other in others if other != marker)),
     )
-
-
-# All or nothing.
-
-
-@contextmanager
-def atomic_folder(target: Path, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a folder beside the target, for its owner only, that takes the target's name when all went well.
-
-    After an error, or when the user stops the work, nothing of it is left. An existing run is replaced only with
-    `overwrite`, and anything else that exists is not touched at all.
-    """
-    target = _resolved(target)
-    _refuse_what_must_stay(target, overwrite=overwrite)
-    _sweep_up(target)
-    temporary = _beside(target, "tmp")
-    try:
-        temporary.mkdir(mode=0o700)
-    except OSError as error:
-        raise _unwritable(target, error) from None
-    try:
-        yield temporary
-        _put_in_place(temporary, target, overwrite=overwrite)
-    except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if isinstance(error, OSError) and _is_about_writing(error):
-            raise _unwritable(target, error) from None
-        if isinstance(error, OutputError):  # nobody asked for the hidden folder
-            raise OutputError(str(error).replace(str(temporary), str(target))) from None
-        raise
-
-
-@contextmanager
-def atomic_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
-    """Yield a path beside the target; the file written there takes the target's name when all went well."""
-    target = _resolved(target)
-    exists = os.path.exists(target)  # noqa: PTH110 - unlike its sibling, this one does not mind permissions
-    if exists and target.is_dir():
-        raise OutputError(f"The output file {target} is a folder.\nName a file.")
-    if exists and not overwrite:
-        raise OutputError(f"The output file {target} exists already.\nChoose another, or allow to overwrite it.")
-    _sweep_up(target)
-    temporary = _beside(target, "tmp")
-    try:
-        temporary.touch(mode=0o600)
-        temporary.chmod(target.stat().st_mode & 0o777 if exists else 0o666 & ~_umask())
-    except OSError as error:
-        raise _unwritable(target, error) from None
-    try:
-        yield temporary
-        temporary.replace(target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and _is_about_writing(error):
-            raise _unwritable(target, error) from None
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def _resolved(target: Path) -> Path:
-    """Return the target without links in it, once it is sure that something can be put there."""
-    try:
-        target = Path(target).expanduser().resolve()
-        parent_is_folder = target.parent.is_dir()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise _unwritable(Path(target), error) from None
-    if not parent_is_folder:
-        raise OutputError(f"{target} cannot be written: there is no folder {target.parent}.\nMake that folder first.")
-    if not target.name:
-        raise OutputError(f"{target} cannot be written: it is the root of the file system.\nName a folder in it.")
-    return target
-
-
-def _beside(target: Path, what: str) -> Path:
-    return target.with_name(f".{target.name}.{what}-{_HOST}-{os.getpid()}-{secrets.token_hex(4)}")
-
-
-# Work of other machines may lie in a shared folder: nobody here knows whether it still goes on.
-_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
-
-
-def _sweep_up(target: Path) -> None:
-    """Delete what processes of this machine left beside the target when they were killed in the middle of work."""
-    for left in target.parent.glob(f".{glob.escape(target.name)}.tmp-{_HOST}-*"):
-        owner = left.name.rpartition(f".tmp-{_HOST}-")[2].partition("-")[0]
-        if owner.isdecimal() and not _runs(int(owner)):
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
-
-
-def _runs(process: int) -> bool:
-    """Whether a process of this machine still runs; in doubt it does."""
-    if os.name != "posix":
-        return True  # asking there would end it
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
-
-
-def _refuse_what_must_stay(target: Path, *, overwrite: bool) -> None:
-    if not os.path.lexists(target):
-        return
-    if not target.is_dir():
-        raise OutputError(f"The output folder {target} is a file.\nName a folder.")
-    try:
-        is_run = (target / RELEASE / DESCRIPTION).is_file() or not any(target.iterdir())
-    except OSError as error:
-        raise _unwritable(target, error) from None
-    if not is_run:
-        raise OutputError(
-            f"The output folder {target} exists already and is no run of sfumato, so it is never overwritten.\n"
-            "Choose another folder."
-        )
-    if not overwrite:
-        raise OutputError(f"The output folder {target} exists already.\nChoose another, or add --overwrite.")
-
-
-def _put_in_place(temporary: Path, target: Path, *, overwrite: bool) -> None:
-    """Rename the new folder; an old one makes room first and is deleted last."""
-    _refuse_what_must_stay(target, overwrite=overwrite)  # things may have changed since we began
-    if not target.exists():
-        temporary.rename(target)
-        return
-    old = _beside(target, "old")
-    target.rename(old)
-    try:
-        temporary.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-_ABOUT_WRITING = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG}
-)
-
-
-def _number_of(error: OSError) -> int | None:
-    """Return the system's number of an error; pyarrow has it in its words."""
-    if error.errno is not None:
-        return error.errno
-    text = str(error)
-    return next((number for number in _ABOUT_WRITING if f"errno {number}]" in text.lower()), None)
-
-
-def _is_about_writing(error: OSError) -> bool:
-    return _number_of(error) in _ABOUT_WRITING
-
-
-def _unwritable(target: Path, error: Exception) -> OutputError:
-    number = _number_of(error) if isinstance(error, OSError) else None
-    reason = os.strerror(number) if number is not None else "the system refuses it"
-    todo = "Free some space" if number in (errno.ENOSPC, errno.EDQUOT) else "Check the path and its permissions"
-    return OutputError(f"{target} cannot be written: {reason}.\n{todo}, or choose another place.")

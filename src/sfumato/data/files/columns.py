@@ -1,0 +1,143 @@
+"""Columns under construction: chunks come in, text leaves as one dictionary with codes as narrow as they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import as_arrow, as_numpy
+from sfumato.data.encoding import is_list, is_text, unify, value_type
+from sfumato.data.hierarchy import some
+from sfumato.errors import DataError
+
+
+class Texts:
+    """A column of text that arrives in chunks, each with a dictionary of its own."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[pa.Array, pa.Array]] = []  # narrow indices, dictionary
+
+    def add(self, chunk: pa.Array) -> None:
+        """Take the next rows: text, a dictionary of text, or nothing but nulls."""
+        if pa.types.is_null(chunk.type):
+            chunk = chunk.cast(pa.string())
+        if not pa.types.is_dictionary(chunk.type):
+            chunk = chunk.dictionary_encode()
+        # Arrow's memory rather than numpy's: the system gets it back when the chunks are done with.
+        self.parts.append((chunk.indices.cast(_index_type(len(chunk.dictionary))), chunk.dictionary))
+
+    def finish(self) -> pa.DictionaryArray:
+        """Return the whole column with one dictionary; the chunks are used up."""
+        dictionary, code_of = unify([part[1] for part in self.parts])
+        size = sum(len(part[0]) for part in self.parts)
+        codes = np.empty(size, dtype=_index_type(len(dictionary)).to_pandas_dtype())
+        absent = np.empty(0, dtype=np.bool_)
+        at = 0
+        self.parts.reverse()
+        for new_code in code_of:
+            indices, _ = self.parts.pop()
+            if indices.null_count:
+                absent = np.pad(absent, (0, size - absent.size))
+                absent[at : at + len(indices)] = as_numpy(pc.is_null(indices))
+                indices = pc.fill_null(indices, 0)
+            codes[at : at + len(indices)] = new_code[as_numpy(indices)] if new_code.size else 0
+            at += len(indices)
+        return pa.DictionaryArray.from_arrays(as_arrow(codes, absent if absent.size else None), dictionary)
+
+
+def _index_type(size: int) -> pa.DataType:
+    """Return the narrowest integer that numbers so many values."""
+    return pa.int8() if size <= 2**7 else pa.int16() if size <= 2**15 else pa.int32()
+
+
+class TextLists:
+    """A column of lists of text that arrives in chunks."""
+
+    def __init__(self) -> None:
+        self.texts = Texts()
+        self.sizes: list[NDArray[np.integer[Any]]] = []
+        self.absent: list[NDArray[np.bool_]] = []
+
+    def add(self, chunk: pa.Array) -> None:
+        """Take the next rows: lists of text, or nothing but nulls."""
+        if pa.types.is_null(chunk.type):
+            chunk = chunk.cast(pa.large_list(pa.string()))
+        self.texts.add(chunk.flatten())
+        self.sizes.append(as_numpy(pc.fill_null(pc.list_value_length(chunk), 0)))
+        self.absent.append(as_numpy(pc.is_null(chunk)))
+
+    def finish(self) -> pa.LargeListArray:
+        """Return the whole column, its texts with one dictionary; the chunks are used up."""
+        absent = np.concatenate(self.absent)
+        start = np.zeros(absent.size + 1, dtype=np.int64)
+        np.cumsum(np.concatenate(self.sizes), out=start[1:])
+        return pa.LargeListArray.from_arrays(
+            as_arrow(start), self.texts.finish(), mask=as_arrow(absent) if absent.any() else None
+        )
+
+
+class Columns:
+    """The columns of a typed table that arrives in batches, with the types that they shall have in the end."""
+
+    def __init__(self, kinds: Mapping[str, pa.DataType], path: Path) -> None:
+        self.kinds = kinds
+        self.path = path
+        self.rows = 0
+        self.texts: dict[str, Texts | TextLists] = {}
+        self.others: dict[str, list[pa.Array]] = {}
+        for name, kind in kinds.items():
+            if is_text(kind):
+                self.texts[name] = Texts()
+            elif is_list(kind) and is_text(value_type(kind.value_type)):
+                self.texts[name] = TextLists()
+            else:
+                self.others[name] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take the next rows."""
+        self.rows += batch.num_rows
+        for name, kind in self.kinds.items():
+            chunk = batch.column(batch.schema.get_field_index(name))
+            if name in self.texts:
+                self.texts[name].add(chunk)
+            else:
+                self.others[name].append(chunk if chunk.type == kind else chunk.cast(kind))
+
+    def finish(self) -> pa.Table:
+        """Return the table; the batches are used up."""
+        if not self.rows:
+            raise DataError(f"{self.path} has columns but no rows.\nNothing can be published from it.")
+        arrays = [self._column(name, kind) for name, kind in self.kinds.items()]
+        return pa.Table.from_arrays(arrays, names=list(self.kinds))
+
+    def _column(self, name: str, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+        return self.texts.pop(name).finish() if name in self.texts else pa.chunked_array(self.others.pop(name), kind)
+
+
+def common_types(schemas: Sequence[pa.Schema], names: Sequence[str], path: Path) -> dict[str, pa.DataType]:
+    """Return for each column the type that takes what all parts hold; any text is plain text."""
+    kinds = {}
+    for name in names:
+        found = {_plain_type(schema.field(name).type) for schema in schemas}
+        try:
+            fields = [pa.schema([(name, kind)]) for kind in found]
+            kinds[name] = pa.unify_schemas(fields, promote_options="permissive").field(name).type
+        except pa.ArrowException:
+            raise DataError(
+                f"{path} has parts that disagree about the type of column {name!r}: {some(map(str, found))}.\n"
+                "Write all parts with the same types."
+            ) from None
+    return kinds
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if is_list(kind):
+        inner = value_type(kind.value_type)
+        return pa.large_list(inner) if is_text(inner) else kind
+    return pa.string() if is_text(value_type(kind)) else kind

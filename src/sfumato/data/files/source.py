@@ -1,0 +1,147 @@
+"""Where a table lies and what it is: paths, formats by their name, parts of a folder, names of columns, digests."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from sfumato.data.hierarchy import some
+from sfumato.errors import DataError, did_you_mean
+
+Format: TypeAlias = Literal["csv", "tsv", "transactions", "parquet", "arrow"]
+
+_FORMATS: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "transactions",
+    ".dat": "transactions",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_TEXT_FORMATS = ("csv", "tsv", "transactions")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a table is and how it is written; `separator` None means: see for yourself."""
+
+    path: Path
+    separator: str | None = None  # between cells of a csv file, between items of a transaction
+    missing: tuple[str, ...] = ("",)  # cells that are missing; kept here for whoever encodes the table
+    format: Format | None = None  # None: by the name of the file
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+
+
+def format_of(source: Source) -> Format:
+    """Return how a file is written, by its name, once it is sure that there is something to read."""
+    path = source.path
+    _check_exists(path)
+    if path.is_dir():
+        if source.format not in (None, "parquet"):
+            raise DataError(f"{path} was asked for as a {source.format} file, but is a folder.\nName the file in it.")
+        return "parquet"
+    if not path.is_file():
+        raise DataError(f"{path} was asked for as a table, but is no ordinary file.\nSave the data to a file first.")
+    if source.format is not None:
+        if source.format not in _FORMATS.values():
+            raise DataError(
+                f"{path} was asked for in an unknown format, {source.format!r}."
+                + did_you_mean(str(source.format), set(_FORMATS.values()))
+            )
+        return source.format
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = bool(suffixes) and suffixes[-1] in COMPRESSIONS
+    form = _FORMATS.get(suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1]) if suffixes else None
+    if form is None or (packed and form not in _TEXT_FORMATS):
+        shown = "".join(suffixes[-2:] if packed else suffixes[-1:])
+        raise DataError(
+            f"{path} was asked for as a table, but "
+            + (f"files whose name ends in {shown!r} are not known here.\n" if shown else "its name has no ending.\n")
+            + "Known: .csv .tsv .txt .dat (also with .gz or .zst), .parquet (or a folder of them), .arrow .feather."
+        )
+    return form
+
+
+def _check_exists(path: Path) -> None:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise DataError(
+            f"{path} was asked for as a table, but there is no such file.\nCorrect the path, relative to the plan."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> DataError:
+    """Return the error for a path that cannot be read, with the system's reason."""
+    number = error.errno if isinstance(error, OSError) else None
+    reason = os.strerror(number) if number is not None else "the system refuses it"
+    return DataError(f"{path} was asked for as a table, but cannot be read: {reason}.\nCheck its path and permissions.")
+
+
+def parts_of(path: Path) -> list[Path]:
+    """Return the parquet files that make up a table, in the order of their names."""
+    if not path.is_dir():
+        return [path]
+    try:
+        inside = sorted(path.iterdir())
+    except OSError as error:
+        raise unreadable(path, error) from None
+    parts = [part for part in inside if part.suffix.lower() == ".parquet" and part.name[0] not in "._"]
+    if not parts:
+        nested = any(part.is_dir() for part in inside)
+        raise DataError(
+            f"{path} is a folder, but there are no .parquet files in it.\n"
+            + ("Folders inside are not searched: name the one with the parts." if nested else "Name a file instead.")
+        )
+    return parts
+
+
+def checked_names(names: Sequence[str], path: Path) -> list[str]:
+    """Return the names of columns if each can be told from the others."""
+    empty = [position for position, name in enumerate(names, start=1) if not name.strip()]
+    if empty:
+        raise DataError(
+            f"{path} has columns without a name: {len(empty)} of {len(names)}, the first at position {empty[0]}.\n"
+            "Name every column in the header."
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataError(f"{path} has columns with the same name: {some(twice)}.\nGive each column a name of its own.")
+    return list(names)
+
+
+def kept_names(names: Sequence[str], drop: Collection[str], path: Path) -> list[str]:
+    """Return the names of the columns that are not dropped; there must be one."""
+    kept = [name for name in names if name not in drop]
+    if not kept:
+        raise DataError(
+            f"{path} has no column left: all {len(names)} are to be dropped as identifiers.\n"
+            "Give at least one column another role."
+        )
+    return kept
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file as hexadecimal text; of a folder, that of its parts' names and contents in order."""
+    _check_exists(path)
+    try:
+        if not path.is_dir():
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        whole = hashlib.sha256()
+        for part in parts_of(path):
+            whole.update(part.name.encode() + b"\0" + bytes.fromhex(digest(part)))
+        return whole.hexdigest()
+    except OSError as error:
+        raise unreadable(path, error) from None

@@ -1,0 +1,161 @@
+"""The bytes of text files: unpacked, in blocks, checked for what no text file holds."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.data.files.source import COMPRESSIONS, unreadable
+from sfumato.errors import DataError
+from sfumato.progress import Stage
+
+BLOCK = 4 << 20  # bytes read at once; a record of a CSV file must fit
+HEAD = 1 << 20  # bytes looked at to find out how a file is written
+BOM = codecs.BOM_UTF8
+
+
+class TextBytes:
+    """The bytes of a text file, unpacked, as pyarrow and we read them: checked for what no text file holds."""
+
+    def __init__(self, path: Path, stream: Any, raw: Any) -> None:
+        self.path = path
+        self.stream = stream
+        self.raw = raw
+        self.closed = False
+        self.at = 0  # bytes given out
+        self.told = 0  # bytes of the file reported as progress
+        self.ahead = pa.py_buffer(b"")  # given out before anything else
+        self.last = b"\n"  # the last byte given out
+        self.trailer = b""  # given out behind the last byte, on a line of its own
+
+    def read(self, size: int = BLOCK) -> pa.Buffer:
+        """Return up to `size` bytes, nothing at the end."""
+        if self.ahead.size:
+            block, self.ahead = self.ahead[:size], self.ahead[size:]
+        else:
+            block = self._next(size)
+        if not block.size and self.trailer:
+            block = pa.py_buffer((b"" if self.last in (b"\n", b"\r") else b"\n") + self.trailer)
+            self.trailer = b""
+        self.at += block.size
+        if block.size:
+            self.last = block[-1:].to_pybytes()
+        return block
+
+    def _next(self, size: int) -> pa.Buffer:
+        try:
+            block = self.stream.read_buffer(size)
+        except (OSError, pa.ArrowException):
+            raise DataError(
+                f"{self.path} cannot be unpacked: it is damaged or cut off.\nCopy or download the file again."
+            ) from None
+        if self.at == 0 and block[:2].to_pybytes() in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise DataError(f"{self.path} is UTF-16 text.\nSave the file as UTF-8.")
+        characters = np.frombuffer(block, dtype=np.uint8)
+        if not characters.all():
+            line = _line_at(self.path, self.at + int(np.argmin(characters)))
+            raise DataError(
+                f"{self.path} has zero bytes, the first on line {line:,}, so it is no plain text file.\n"
+                "Save the file as UTF-8 text."
+            )
+        return block
+
+    def blocks(self, size: int | None = None) -> Iterator[bytes]:
+        """Yield all bytes from where we are, or the next `size` of them."""
+        while (size is None or size > 0) and (block := self.read(BLOCK if size is None else min(size, BLOCK))).size:
+            yield block.to_pybytes()
+            size = None if size is None else size - block.size
+
+    def head(self, size: int) -> bytes:
+        """Return up to `size` bytes from where we are, and let them be read once more."""
+        head = b"".join(self.blocks(size))
+        self.ahead = pa.py_buffer(head)
+        self.at -= len(head)
+        return head
+
+    def skip(self, size: int) -> None:
+        """Leave out the next bytes."""
+        for _ in self.blocks(size):
+            pass
+
+    def tell_progress(self, stage: Stage) -> None:
+        """Report how much of the file was read since the last report."""
+        at = self.raw.tell()
+        stage.advance(at - self.told)
+        self.told = at
+
+    # What else pyarrow asks of a file.
+
+    def readable(self) -> bool:
+        """Whether bytes can be read."""
+        return True
+
+    def close(self) -> None:
+        """Note that nobody reads any more."""
+        self.closed = True
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[TextBytes]:
+    """Yield the unpacked bytes of a file."""
+    try:
+        raw = pa.OSFile(os.fsencode(path), "rb")
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from None
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    stream = pa.CompressedInputStream(raw, compression) if compression else raw
+    try:
+        yield TextBytes(path, stream, raw)
+    finally:
+        raw.close()
+
+
+def _line_at(path: Path, offset: int) -> int:
+    """Return the number of the line that holds a byte of the unpacked file."""
+    line = 1
+    with opened(path) as stream:
+        for block in stream.blocks(offset):
+            line += block.count(b"\n")
+    return line
+
+
+def not_utf8(path: Path) -> DataError:
+    """Return the error for a file with bytes that are no UTF-8, after looking for the first of them."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line = 1
+    with opened(path) as stream:
+        try:
+            for block in stream.blocks():
+                decoder.decode(block)
+                line += block.count(b"\n")
+        except UnicodeDecodeError as error:
+            line += error.object.count(b"\n", 0, error.start)
+    return DataError(
+        f"{path} is not UTF-8 text: line {line:,} has a byte that does not belong there.\n"
+        "Save the file as UTF-8; files in Latin-1 or Windows-1252 often look right until the first accent."
+    )
+
+
+def whole_lines(stream: TextBytes) -> Iterator[bytes]:
+    r"""Yield blocks that end with a line; `\r\n` and `\r` become `\n`."""
+    rest: list[bytes] = []
+    for block in stream.blocks():
+        end = block.rfind(b"\n") + 1
+        if not end:
+            rest.append(block)
+            continue
+        yield _unix(b"".join([*rest, block[:end]]))
+        rest = [block[end:]]
+    if last := b"".join(rest):
+        yield _unix(last + b"\n" if not last.endswith(b"\r") else last)
+
+
+def _unix(block: bytes) -> bytes:
+    return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block

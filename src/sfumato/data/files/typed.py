@@ -1,0 +1,105 @@
+"""Typed files: Parquet, alone or as a folder of parts, and Arrow IPC files and streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc as pa_ipc
+import pyarrow.parquet as pa_parquet
+
+from sfumato.data.encoding import is_text
+from sfumato.data.files.columns import Columns, common_types
+from sfumato.data.files.source import checked_names, kept_names, parts_of, unreadable
+from sfumato.data.hierarchy import some
+from sfumato.errors import DataError
+from sfumato.progress import Stage
+
+_BATCH = 1 << 18  # rows of a parquet file read at once
+
+
+def parquet_names(parts: Sequence[Path]) -> list[str]:
+    """Return the names of the columns of the first part."""
+    return checked_names(_open_parquet(parts[0]).schema_arrow.names, parts[0])
+
+
+def _open_parquet(path: Path) -> pa_parquet.ParquetFile:
+    """Open a file so that text comes as dictionary, except inside lists, where pyarrow cannot do it throughout."""
+    try:
+        file = pa_parquet.ParquetFile(path)
+        texts = [field.name for field in file.schema_arrow if is_text(field.type)]
+        return pa_parquet.ParquetFile(path, metadata=file.metadata, read_dictionary=texts) if texts else file
+    except (OSError, pa.ArrowException) as error:
+        raise _broken(path, "Parquet", error) from None
+
+
+def _broken(path: Path, what: str, error: Exception) -> DataError:
+    if isinstance(error, PermissionError):
+        return unreadable(path, error)
+    return DataError(
+        f"{path} cannot be read as {what}: it is something else, damaged or cut off.\n"
+        "Copy or write the file again, or give it the ending that fits its content."
+    )
+
+
+def read_parquet(path: Path, drop: Collection[str], stage: Stage, limit: int | None) -> pa.Table:
+    """Return the table of a Parquet file or of a folder of them; `limit` ends it behind so many rows, or a few more."""
+    parts = parts_of(path)
+    names = parquet_names(parts)
+    schemas = [_open_parquet(part).schema_arrow for part in parts]
+    for part, schema in zip(parts, schemas, strict=True):
+        if sorted(schema.names) != sorted(names):
+            differ = set(schema.names) ^ set(names)
+            raise DataError(
+                f"{path} has parts with different columns: {part.name} and {parts[0].name} differ in {some(differ)}.\n"
+                "Keep only parts of one table in the folder."
+            )
+    columns = Columns(common_types(schemas, kept_names(names, drop, path), path), path)
+    for part in parts:
+        file = _open_parquet(part)
+        size = part.stat().st_size / max(file.metadata.num_rows, 1)
+        try:
+            for batch in file.iter_batches(batch_size=_BATCH, columns=list(columns.kinds)):
+                columns.add(batch)
+                stage.advance(size * batch.num_rows)
+                if limit is not None and columns.rows >= limit:
+                    return columns.finish()
+        except (OSError, pa.ArrowException) as error:
+            raise _broken(part, "Parquet", error) from None
+    return columns.finish()
+
+
+@contextmanager
+def arrow_batches(path: Path) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch], Callable[[], int]]]:
+    """Yield the schema, the batches, and how many bytes were read so far."""
+    try:
+        with pa.OSFile(os.fsencode(path), "rb") as file:
+            is_file = file.read(6) == b"ARROW1"
+            file.seek(0)
+            if is_file:
+                reader = pa_ipc.open_file(file)
+                batches = (reader.get_batch(position) for position in range(reader.num_record_batches))
+            else:
+                reader = pa_ipc.open_stream(file)
+                batches = iter(reader)
+            yield reader.schema, batches, file.tell
+    except (OSError, pa.ArrowException) as error:
+        raise _broken(path, "Arrow IPC", error) from None
+
+
+def read_arrow(path: Path, drop: Collection[str], stage: Stage, limit: int | None) -> pa.Table:
+    """Return the table of an Arrow IPC file or stream; `limit` ends it behind so many rows, or a few more."""
+    with arrow_batches(path) as (schema, batches, tell):
+        names = kept_names(checked_names(schema.names, path), drop, path)
+        columns = Columns(common_types([schema], names, path), path)
+        told = 0
+        for batch in batches:
+            columns.add(batch)
+            stage.advance(tell() - told)
+            told = tell()
+            if limit is not None and columns.rows >= limit:
+                break
+        return columns.finish()

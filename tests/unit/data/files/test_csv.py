@@ -1,0 +1,151 @@
+"""CSV files, whole and broken: what comes out, and what is said without showing a cell."""
+
+import csv
+import io
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.data.files import Source, read_columns, read_table, sample
+from sfumato.data.files import csv as csv_files
+from sfumato.data.files import text as text_files
+from tables_on_disk import SECRET, cells, refusal, write
+
+
+def test_cells_of_a_csv_file_stay_text_exactly_as_written(tmp_path):
+    source = write(tmp_path, "a.csv", "age,zip,note\n 39,00123,1.50\n40,,é \n")
+    table = read_table(source)
+    assert cells(table) == {"age": [" 39", "40"], "zip": ["00123", ""], "note": ["1.50", "é "]}
+    assert all(pa.types.is_dictionary(kind) for kind in table.schema.types)
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,2\n", "a,b\r\n1,2\r\n", "a,b\n1,2", "\ufeffa,b\n1,2\n", "a,b\r1,2\r", "\n\na,b\n\n1,2\n\n\n"]
+)
+def test_line_ends_byte_order_marks_and_blank_lines_do_not_matter(tmp_path, text):
+    assert cells(read_table(write(tmp_path, "a.csv", text))) == {"a": ["1"], "b": ["2"]}
+
+
+def test_quoted_cells_hold_separators_quotes_and_line_breaks(tmp_path):
+    source = write(tmp_path, "a.csv", 'a,"b, ""c"""\n"x\ny","say ""hi"""\n5" pipe,"1,2"\n')
+    assert cells(read_table(source)) == {"a": ["x\ny", '5" pipe'], 'b, "c"': ['say "hi"', "1,2"]}
+
+
+def test_empty_lines_are_records_of_a_single_column(tmp_path):
+    assert cells(read_table(write(tmp_path, "a.csv", 'a\n1\n\n""\n2\n'))) == {"a": ["1", "", "", "2"]}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_found(tmp_path, separator):
+    rows = [["name", "set, of"], ["x", "1;2"], ["y", "3"]]
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator).writerows(rows)
+    assert cells(read_table(write(tmp_path, "a.csv", text.getvalue()))) == {"name": ["x", "y"], "set, of": ["1;2", "3"]}
+
+
+def test_a_given_separator_is_taken(tmp_path):
+    source = write(tmp_path, "a.csv", "a,b:c\n1,2:3\n")
+    assert read_columns(Source(source.path, separator=":")) == ["a,b", "c"]
+    assert cells(read_table(Source(source.path, separator=":"))) == {"a,b": ["1,2"], "c": ["3"]}
+
+
+def test_tabs_separate_the_cells_of_a_tsv_file(tmp_path):
+    assert read_columns(write(tmp_path, "a.tsv", "a,b,c\td\n1\t2\n")) == ["a,b,c", "d"]
+
+
+def test_dropped_columns_are_not_read(tmp_path):
+    source = write(tmp_path, "a.csv", b"name,age\n\xff\xfe,39\n")
+    assert cells(read_table(source, drop=frozenset({"name", "unknown"}))) == {"age": ["39"]}
+    assert "no column left" in refusal(source, drop=frozenset({"name", "age"}))
+
+
+def test_a_file_of_many_blocks_comes_out_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "BLOCK", 256)
+    rows = [(str(row), f"v{row % 300}", '"x\n"' if row % 7 == 0 else "") for row in range(2000)]
+    source = write(tmp_path, "a.csv", "a,b,c\n" + "".join(",".join(row) + "\n" for row in rows))
+    table = read_table(source)
+    assert table.column("a").to_pylist() == [row[0] for row in rows]
+    assert table.column("b").to_pylist() == [row[1] for row in rows]
+    assert table.column("c").to_pylist() == [row[2].strip('"') for row in rows]
+    assert table.column("b").type.index_type == pa.int16()
+
+
+@given(
+    st.lists(
+        st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=6), min_size=3, max_size=3),
+        min_size=1,
+        max_size=8,
+    ),
+    st.sampled_from([",", ";", "\t", "|"]),
+    st.sampled_from([16, 4 << 20]),
+)
+def test_what_python_writes_is_what_we_read(tmp_path_factory, rows, separator, block):
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, quoting=csv.QUOTE_ALL).writerows([["a", "b", "c"], *rows])
+    source = Source(tmp_path_factory.mktemp("csv") / "a.csv", separator=separator)
+    source.path.write_bytes(text.getvalue().encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_files, "BLOCK", max(block, 4 * max(len(",".join(row).encode()) + 64 for row in rows)))
+        assert [list(row.values()) for row in read_table(source).to_pylist()] == rows
+
+
+# Files that are wrong.
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"\xef\xbb\xbf", "is empty"),
+        (b"a,b\n", "no rows"),
+        (b"a,b", "no rows"),
+        (b"a,b,a\n1,2,3\n", "same name: 'a'"),
+        (b"a,,b, \n1,2,3,4\n", "without a name: 2 of 4, the first at position 2"),
+        (b"a,b\n1,2\n\nXylophonist\n1,2,3\n", "2 record(s) with more or fewer cells than its header of 2"),
+        (b"a,b\n1,2\n\nXylophonist\n1,2,3\n", "The first is on line 4, with 1."),
+        (b'a,"b\nc"\n"x\ny",2\nXylophonist,1,2\n', "The first is on line 5, with 3."),
+        (b"a\nXylophonist\n\n1,2\n", "The first is on line 4, with 2."),
+        (b"a,b\n1,2\n1,Xylophonist\xff\n", "not UTF-8 text: line 3"),
+        (b"a\xff,b\n1,2\n", "not UTF-8 text: line 1"),
+        (b"a,b\n1,2\nXylophonist,\x00\n", "zero bytes, the first on line 3"),
+        ("a,b\n1,Xylophonist\n".encode("utf-16"), "UTF-16"),
+        (b'a,b\n1,2\n1,"Xylophonist\n3,4\n', "never closed"),
+        (b'a,b\n1,2\n1,"Xylophonist', "never closed"),
+        (b'a,b\n1,2\n1,"Xylophonist""', "never closed"),
+        (b'a,"b\n1,2\n', "header with a quote"),
+    ],
+)
+def test_a_broken_csv_file_is_refused_without_showing_a_cell(tmp_path, content, said):
+    assert said in refusal(write(tmp_path, "a.csv", content))
+
+
+def test_a_quoted_cell_at_the_end_may_close_in_every_way(tmp_path):
+    for end in ['1,"x"', '1,"x"\n', '1,"x"""', '1,""\n', '1,""""\r\n', '1,x"', '1,x""\n']:
+        assert read_table(write(tmp_path, "a.csv", "a,b\n" + end)).num_rows == 1
+
+
+def test_wrong_records_are_not_counted_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_files, "_ENOUGH", 5)
+    assert "at least 5 record(s)" in refusal(write(tmp_path, "a.csv", "a,b\n" + "Xylophonist\n" * 50))
+
+
+def test_a_record_beyond_all_bounds_hints_at_an_open_quote(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "BLOCK", 64)
+    message = refusal(write(tmp_path, "a.csv", "a,b\n1,2\n" + '1,"' + f"{SECRET}\n" * 50))
+    assert "never closed" in message
+
+
+@pytest.mark.parametrize("separator", ["", "::", '"', "\n", "é"])
+def test_a_separator_that_cannot_be_is_refused(tmp_path, separator):
+    source = write(tmp_path, "a.csv", "a,b\n1,2\n")
+    assert "one character" in refusal(Source(source.path, separator=separator))
+
+
+def test_a_sample_is_the_head_of_the_table(tmp_path):
+    source = write(tmp_path, "a.csv", "a,b\n" + "".join(f"{row},{SECRET}\n" for row in range(5000)))
+    assert sample(source, 7).column("a").to_pylist() == [str(row) for row in range(7)]
+    assert sample(source).num_rows == 1000
+    assert sample(write(tmp_path, "b.csv", "a\n1\n"), 7).num_rows == 1

@@ -1,0 +1,64 @@
+"""Paths: what is refused before anything is read, and digests."""
+
+import os
+
+import pytest
+
+from sfumato.data.files import Source, digest, read_columns, read_table, sample
+from sfumato.errors import DataError
+from tables_on_disk import refusal, write
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    assert "no such file" in refusal(Source(tmp_path / "none.csv"))
+    for ask in (read_columns, sample):
+        with pytest.raises(DataError, match="no such file"):
+            ask(Source(tmp_path / "none.csv"))
+    with pytest.raises(DataError, match="no such file"):
+        digest(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.parquet.gz", "a.gz", "a.csv.bz2"])
+def test_an_unknown_ending_is_refused(tmp_path, name):
+    assert "Known: .csv" in refusal(write(tmp_path, name, "a,b\n1,2\n"))
+
+
+def test_a_format_can_be_given_for_an_unknown_ending(tmp_path):
+    source = write(tmp_path, "a.data", "a,b\n1,2\n")
+    assert read_columns(Source(source.path, format="csv")) == ["a", "b"]
+    with pytest.raises(DataError, match="Did you mean 'csv'"):
+        read_columns(Source(source.path, format="cvs"))
+
+
+def test_a_folder_needs_parquet_parts(tmp_path):
+    assert "no .parquet files" in refusal(Source(tmp_path))
+    (tmp_path / "year=2024").mkdir()
+    assert "not searched" in refusal(Source(tmp_path))
+    with pytest.raises(DataError, match="is a folder"):
+        read_table(Source(tmp_path, format="csv"))
+
+
+def test_what_is_no_ordinary_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "no ordinary file" in refusal(Source(tmp_path / "pipe.csv"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.parquet", "a.arrow"])
+def test_a_file_without_permission_is_refused(tmp_path, name):
+    source = write(tmp_path, name, "a,b\n1,2\n")
+    source.path.chmod(0)
+    assert "cannot be read" in refusal(source)
+
+
+def test_a_digest_follows_content_and_names(tmp_path):
+    first, second = write(tmp_path, "a.csv", "x").path, write(tmp_path, "b.csv", "x").path
+    assert digest(first) == digest(second) == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "1.parquet").write_bytes(b"x")
+    before = digest(folder)
+    (folder / "_SUCCESS").write_bytes(b"")
+    assert digest(folder) == before
+    (folder / "1.parquet").rename(folder / "2.parquet")
+    assert digest(folder) != before
