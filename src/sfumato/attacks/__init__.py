@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from sfumato.attacks.base import THRESHOLD, Attack, Exposure, Finding, checked_threshold, expose
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, expose
 from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
@@ -22,6 +20,7 @@ ATTACKS: dict[str, type[Attack]] = {
 __all__ = [
     "ATTACKS",
     "THRESHOLD",
+    "Asked",
     "Attack",
     "Disclosure",
     "Exposure",
@@ -51,11 +50,9 @@ def attack_all(
     `population` is a larger table with the same quasi-identifiers, which a journalist would search.
     Without `on_demand`, attacks that suppose more than a reader of one release has are left out.
     """
-    checked_threshold(threshold)
+    asked = Asked(threshold=threshold, population=population)
     members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
-    attacks = [attack for member in members for attack in member.suited_to(release, threshold)]
-    if population is not None:
-        attacks = [replace(item, population=population) if isinstance(item, Linking) else item for item in attacks]
+    attacks = [attack for member in members for attack in member.suited_to(release, asked)]
     stage = progress.stage("attack", len(attacks))
     found = []
     for attack in attacks:

@@ -20,6 +20,17 @@ THRESHOLD = 0.5  # whoever an intruder is surer of than this counts as exposed
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of all attacks."""
+
+    threshold: float = THRESHOLD  # confidence above which a person counts as exposed
+    population: Dataset | None = None  # a larger table with the same quasi-identifiers, which a journalist would search
+
+    def __post_init__(self) -> None:
+        checked_threshold(self.threshold)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """What an attack gets out of one table."""
 
@@ -95,7 +106,7 @@ class Attack(Protocol):
         """Confidence above which a person counts as exposed."""
 
     @classmethod
-    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield the attack as it applies to a table: once for each column that it is about, if any."""
 
     def on(self, table: Release) -> Finding:

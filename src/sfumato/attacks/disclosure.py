@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
 from sfumato.data.release import Release
 from sfumato.models.base import PrivacyModel
 from sfumato.models.judging.posteriors import Domain, Secrets, beliefs
@@ -58,11 +58,11 @@ class Disclosure(Attack):
         return f"{found}can exclude one value of one sensitive column for the person, and looks at the others."
 
     @classmethod
-    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield both attacks where there are several masked columns."""
         columns = release.masked_columns
         for knows in KNOWS if len(columns) > 1 else ():
-            yield cls(columns=columns, knows=knows, threshold=threshold)
+            yield cls(columns=columns, knows=knows, threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -60,10 +60,10 @@ class KnowledgeLinking(Attack):
         )
 
     @classmethod
-    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield one attack where there are terms and a table to look them up in."""
         if release.public.knowledge is not None and _terms(release) is not None:
-            yield cls(threshold=threshold)
+            yield cls(threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""

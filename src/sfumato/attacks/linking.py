@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.metrics.risk import Risk
@@ -46,10 +46,10 @@ class Linking(Attack):
         return "Knows that a person is in the table, knows all their quasi-identifiers, and picks a record that fits."
 
     @classmethod
-    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield one attack where there are quasi-identifiers."""
         if release.quasi_identifiers:
-            yield cls(threshold=threshold)
+            yield cls(threshold=asked.threshold, population=asked.population)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""

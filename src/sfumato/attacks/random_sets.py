@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -129,10 +129,10 @@ class SetInference(Attack):
         return "Knows which record is a person's and how common each value is, and takes the likeliest value of a cell."
 
     @classmethod
-    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield one attack for each randomized column."""
         for name in _randomized(release):
-            yield cls(column=name, threshold=threshold)
+            yield cls(column=name, threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
@@ -182,11 +182,11 @@ class Intersection(Attack):
         return "Knows which record is a person's, and from the release which pairs of values go together."
 
     @classmethod
-    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield one attack when at least two columns are randomized."""
         names = _randomized(release)[:COLUMNS]
         if len(names) > 1:
-            yield cls(columns=tuple(names), threshold=threshold)
+            yield cls(columns=tuple(names), threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
@@ -280,10 +280,10 @@ class SecondRelease(Attack):
         return "Has two releases of the same people, drawn anew each time, and knows which records are a person's."
 
     @classmethod
-    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield one attack for each randomized column."""
         for name in _randomized(release):
-            yield cls(column=name, threshold=threshold)
+            yield cls(column=name, threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -71,12 +71,12 @@ class RuleInference(Attack):
         )
 
     @classmethod
-    def suited_to(cls, release: Release, threshold: float) -> Iterator[Self]:
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield attacks with one, two and three known items for each column of items."""
         for column in release.columns.values():
             if isinstance(column, CodedSets) and column.role is Role.ITEMS and column.sensitive is not None:
                 for known in range(1, MOST_KNOWN + 1):
-                    yield cls(column=column.name, known=known, threshold=threshold)
+                    yield cls(column=column.name, known=known, threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""

@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 from sfumato.data.release import Release
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
-class AverageClassSize(Metric):
+class AverageClassSize(MetricOfClasses):
     """How many published records share their quasi-identifiers on average, and C_AVG = that over k.
 
     C_AVG after LeFevre et al. (2006): 1 is the best that k-anonymity allows. `k` is taken from the description of the
@@ -29,6 +29,8 @@ class AverageClassSize(Metric):
     """
 
     name: ClassVar[str] = "average-class-size"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
 
     k: int | None = None
 
@@ -50,6 +52,8 @@ class AverageClassSize(Metric):
         than_k = f", {value / k:.3g} times the k={k} that was asked for" if k is not None else ""
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Average class size",
             value=value,
             before=ratio(comparison.dataset.n_rows, comparison.cells_before.weight.size),

@@ -6,14 +6,35 @@ release just made, on one read back from disk, and on a table that another tool 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from html import escape
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.metrics.comparison import Comparison
+
+Estimate = Callable[[Release, Sequence[str]], Any]  # computes a table back: axes with labels, and counts over them
+
+
+class About(StrEnum):
+    """What a metric tells of a release."""
+
+    LOSS = "loss"  # what it is no longer good for
+    RISK = "risk"  # how far it still points at people
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What somebody wants to know that no table says by itself."""
+
+    target: str | None = None  # the column to predict, else the first sensitive one
+    population: Dataset | None = None  # the larger table that a journalist would search
+    seed: int = 0  # of random queries and folds
+    estimate: Estimate | None = None  # how tables are computed back from randomized columns
+    tables: tuple[tuple[str, ...], ...] = ()  # those to compute back, else random ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +46,8 @@ class Measurement:
     """
 
     name: str
+    about: About = About.LOSS
+    main: bool = False  # worth a line of a summary
     title: str
     value: float
     before: float | None = None  # the same measure on the original
@@ -37,6 +60,8 @@ class Measurement:
         """Return the measurement as plain data."""
         return {
             "name": self.name,
+            "about": self.about.value,
+            "main": self.main,
             "title": self.title,
             "value": self.value,
             "before": self.before,
@@ -60,6 +85,13 @@ class Metric(Protocol):
     """What a release is still good for. Members are frozen dataclasses; their fields are the metric's parameters."""
 
     name: ClassVar[str]
+    about: ClassVar[About]
+    main: ClassVar[bool] = False  # worth a line of a summary
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric as it applies to a comparison: once for each column that it is about, if any."""
+        yield cls()
 
     def measure(self, dataset: Dataset, release: Release) -> Measurement:
         """Measure a release against the original that it was made from."""
@@ -67,6 +99,16 @@ class Metric(Protocol):
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison, whose preparations several metrics can share."""
+
+
+class MetricOfClasses(Metric, Protocol):
+    """A metric of classes of equal quasi-identifiers, which has nothing to say where there are none."""
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where there are quasi-identifiers."""
+        if comparison.dataset.quasi_identifiers:
+            yield cls()
 
 
 def amount(value: float, unit: str = "") -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
 from sfumato.errors import DataError, PolicyError
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.models.base import plain_number
 from sfumato.models.judging.classes import NEAR, classes_of
@@ -59,6 +59,8 @@ class BeliefChange(Metric):
     """
 
     name: ClassVar[str] = "belief-change"
+    about: ClassVar[About] = About.RISK
+    main: ClassVar[bool] = True
 
     column: str | None = None  # None: all quasi-sensitive columns, read together
     c: float | str | Fraction = 1  # of the diversity l' that is reported, the largest l with p1 <= c (pl + ...)
@@ -70,6 +72,12 @@ class BeliefChange(Metric):
                 f"c of belief-change must be more than 0, but was given as {self.c!r}.\nWrite a number such as 1."
             )
         object.__setattr__(self, "c", c)
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where there are terms and a table to look them up in."""
+        if comparison.terms is not None and public_inputs(comparison.release).knowledge is not None:
+            yield cls()
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -90,6 +98,8 @@ class BeliefChange(Metric):
         value = after["change"]["mean"]
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Change of belief",
             value=value,
             before=before["change"]["mean"],

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.metrics.base import Measurement, Metric, amount
+from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount
 from sfumato.metrics.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassSizes(Metric):
+class ClassSizes(MetricOfClasses):
     """How large the classes are: groups of records with equal quasi-identifiers.
 
     The headline is the smallest class.
@@ -28,6 +28,7 @@ class ClassSizes(Metric):
     """
 
     name: ClassVar[str] = "class-sizes"
+    about: ClassVar[About] = About.RISK
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -49,6 +50,8 @@ class ClassSizes(Metric):
         summary = _summary(after)
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Smallest class",
             value=float(summary["min"]),
             before=float(_summary(before)["min"]),

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from scipy.sparse import block_diag, csr_array
 from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 from sfumato.metrics.cover import Cover, identity
 
@@ -49,6 +49,8 @@ class Classification(Metric):
     """
 
     name: ClassVar[str] = "classification"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
 
     target: str | None = None
     folds: int = 5
@@ -64,6 +66,12 @@ class Classification(Metric):
                 f"folds={self.folds}, most_classes={self.most_classes}, number_classes={self.number_classes}, "
                 f"most_rows={self.most_rows}."
             )
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where there is a column to predict."""
+        if asked.target is not None or default_target(comparison) is not None:
+            yield cls(target=asked.target, seed=asked.seed)
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -95,6 +103,8 @@ class Classification(Metric):
         )
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title=f"Accuracy of predicting {target!r}",
             value=after["accuracy"],
             before=before["accuracy"],
@@ -117,6 +127,8 @@ class Classification(Metric):
     def _nothing(self, why: str, target: str | None) -> Measurement:
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Accuracy of predictions",
             value=0.0,
             unit="share",

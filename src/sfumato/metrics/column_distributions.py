@@ -14,7 +14,7 @@ from sfumato.data.labels import number_text
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import cover
 
@@ -53,6 +53,7 @@ class ColumnDistributions(Metric):
     """
 
     name: ClassVar[str] = "column-distributions"
+    about: ClassVar[About] = About.LOSS
 
     most_bins: int = 30
 
@@ -74,6 +75,8 @@ class ColumnDistributions(Metric):
         value = ratio(sum(column["moved"] for column in columns), len(columns))
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Mass moved in single columns",
             value=value,
             before=0.0,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedColumn, visible_labels
 from sfumato.data.release import Release
 from sfumato.errors import DataError, PolicyError
-from sfumato.metrics.base import Measurement, Metric, amount
+from sfumato.metrics.base import About, Asked, Estimate, Measurement, Metric, amount
 from sfumato.metrics.comparison import Comparison
-
-Estimate = Callable[[Release, Sequence[str]], Any]  # returns axes with labels, and counts over them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +26,8 @@ class CrossTables(Metric):
     """
 
     name: ClassVar[str] = "cross-tables"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
 
     estimate: Estimate | None = None
     tables: tuple[tuple[str, ...], ...] = ()
@@ -40,6 +40,12 @@ class CrossTables(Metric):
         if self.most_columns < 1 or self.of_each < 1:
             raise PolicyError("Cross tables need at least one column and one table of each number of columns.")
 
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where columns are randomized, or tables named, and something can compute them back."""
+        if asked.estimate is not None and (asked.tables or randomized_columns(comparison.release)):
+            yield cls(estimate=asked.estimate, tables=asked.tables, seed=asked.seed)
+
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         chosen = self.tables or tuple(self._random(comparison))
@@ -47,6 +53,8 @@ class CrossTables(Metric):
         value = float(np.mean([table["l1"] for table in found])) if found else 0.0
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Error of reconstructed tables",
             value=value,
             before=0.0,

@@ -6,12 +6,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.metrics.base import Measurement, Metric, ratio
+from sfumato.metrics.base import About, Measurement, MetricOfClasses, ratio
 from sfumato.metrics.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
-class Discernibility(Metric):
+class Discernibility(MetricOfClasses):
     """The discernibility metric C_DM: how many pairs of records can no longer be told apart.
 
     The sum of squared class sizes, plus the number of rows for each record that was dropped. After Bayardo and Agrawal
@@ -30,6 +30,7 @@ class Discernibility(Metric):
     """
 
     name: ClassVar[str] = "discernibility"
+    about: ClassVar[About] = About.LOSS
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -38,6 +39,8 @@ class Discernibility(Metric):
         rows = comparison.n_rows
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Discernibility",
             value=float(squares + penalty),
             before=float(_sum_of_squares(comparison.cells_before.weight)),

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.schema import Kind
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 
 
@@ -24,6 +25,14 @@ class Distortion(Metric):
     """
 
     name: ClassVar[str] = "distortion"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where columns are masked."""
+        if comparison.release.masked_columns:
+            yield cls()
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -34,6 +43,8 @@ class Distortion(Metric):
         qi_norm, sa_norm = _mean(quasi_identifiers, normalized=True), _mean(sensitive, normalized=True)
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Distortion",
             value=qi + sa,
             before=0.0,

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
+from sfumato.data.schema import Role
 from sfumato.errors import DataError
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
 TABLE = 100  # items in the table of frequencies, the most frequent ones
@@ -36,8 +38,16 @@ class ItemLoss(Metric):
     """
 
     name: ClassVar[str] = "item-loss"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
 
     column: str
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric for each column of items some of which are sensitive."""
+        for column in columns_of_items(comparison):
+            yield cls(column=column)
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -54,6 +64,8 @@ class ItemLoss(Metric):
         value = ratio(lost, before.sum())
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title=f"Items withheld from {self.column!r}",
             value=value,
             before=0.0,
@@ -77,6 +89,14 @@ class ItemLoss(Metric):
                 "frequencies": _frequencies(sides, before, after),
             },
         )
+
+
+def columns_of_items(comparison: Comparison) -> Iterator[str]:
+    """Yield the columns of items that are published as such, some of which are sensitive."""
+    for column in comparison.dataset.with_role(Role.ITEMS):
+        published = comparison.release.columns.get(column.name)
+        if isinstance(published, CodedSets) and isinstance(column, CodedSets) and column.sensitive is not None:
+            yield column.name
 
 
 @dataclass(frozen=True, eq=False)

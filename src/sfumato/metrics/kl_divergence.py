@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
-class KlDivergence(Metric):
+class KlDivergence(MetricOfClasses):
     """How far the distribution of each quasi-identifier, as read off the release, is from the original one.
 
     The Kullback-Leibler divergence in nats, after Kifer and Gehrke (2006), for one column at a time; the headline is
@@ -31,6 +31,7 @@ class KlDivergence(Metric):
     """
 
     name: ClassVar[str] = "kl-divergence"
+    about: ClassVar[About] = About.LOSS
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -43,6 +44,8 @@ class KlDivergence(Metric):
         value = ratio(sum(column["divergence"] for column in columns), len(columns))
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Divergence of single columns",
             value=value,
             before=0.0,

@@ -3,12 +3,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ncp(Metric):
+class Ncp(MetricOfClasses):
     """The normalized certainty penalty: how much of a column's range a published quasi-identifier leaves open.
 
     The mean over quasi-identifiers and records, 0..1. Numbers: the width left open over the width of the column.
@@ -28,6 +28,8 @@ class Ncp(Metric):
     """
 
     name: ClassVar[str] = "ncp"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -46,6 +48,8 @@ class Ncp(Metric):
         value = ratio(sum(column["loss"] for column in columns), len(columns))
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Detail lost",
             value=value,
             before=0.0,

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import Measurement, Metric, amount
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount
 from sfumato.metrics.cells import BlockWeight, fitting, project
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import Cover, identity
@@ -45,6 +45,8 @@ class QueryError(Metric):
     """
 
     name: ClassVar[str] = "query-error"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
 
     dimensions: tuple[int, ...] = (1, 3, 5)  # quasi-identifiers in a query; no more than there are
     selectivity: float = 0.5  # share of records that a query aims at, if columns were even and independent
@@ -60,6 +62,12 @@ class QueryError(Metric):
                 f"{self.queries} queries over {list(self.dimensions)} columns were asked for.\n"
                 "Give at least one of each."
             )
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where there are quasi-identifiers."""
+        if comparison.dataset.quasi_identifiers:
+            yield cls(seed=asked.seed)
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -79,6 +87,8 @@ class QueryError(Metric):
         of_terms = f" and some of the terms in {sides.terms!r}" if sides.terms is not None else ""
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Error of counts",
             value=summary["mean"],
             before=0.0,

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Dataset, distinct_rows
 from sfumato.errors import DataError, PolicyError
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.cells import fitting
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import cover
@@ -42,6 +43,8 @@ class Risk(Metric):
     """
 
     name: ClassVar[str] = "risk"
+    about: ClassVar[About] = About.RISK
+    main: ClassVar[bool] = True
 
     threshold: float = 0.2  # risks above this are counted
     population: Dataset | None = None
@@ -49,6 +52,12 @@ class Risk(Metric):
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
             raise PolicyError(f"The threshold of the risk was given as {self.threshold}.\nGive a probability, 0..1.")
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where there are quasi-identifiers."""
+        if comparison.dataset.quasi_identifiers:
+            yield cls(population=asked.population)
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -60,6 +69,8 @@ class Risk(Metric):
         )
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Risk of being found again",
             value=after["max"],
             before=before["max"],

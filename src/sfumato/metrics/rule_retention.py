@@ -1,15 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
-from sfumato.metrics.item_loss import item_sides
+from sfumato.metrics.item_loss import columns_of_items, item_sides
 from sfumato.models.base import plain_number
 from sfumato.parameters import exact_fraction, whole_number
 
@@ -41,6 +42,7 @@ class RuleRetention(Metric):
     """
 
     name: ClassVar[str] = "rule-retention"
+    about: ClassVar[About] = About.LOSS
 
     column: str
     support: float | str | Fraction = SUPPORT  # share of records that hold X and Y
@@ -60,6 +62,12 @@ class RuleRetention(Metric):
         whole_number(self.most, "most of rule-retention", 1, 1_000_000)
         object.__setattr__(self, "support", support)
         object.__setattr__(self, "confidences", confidences)
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric for each column of items some of which are sensitive."""
+        for column in columns_of_items(comparison):
+            yield cls(column=column)
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -92,6 +100,8 @@ class RuleRetention(Metric):
         last = rows[-1]["consequent_not_sensitive"]
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title=f"Rules kept in {self.column!r}",
             value=last["jaccard"],
             before=1.0,

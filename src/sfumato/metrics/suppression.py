@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.data.dataset import CodedColumn, CodedSets
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -30,6 +30,8 @@ class Suppression(Metric):
     """
 
     name: ClassVar[str] = "suppression"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -38,6 +40,8 @@ class Suppression(Metric):
         value = ratio(comparison.n_dropped, dataset.n_rows)
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Rows dropped",
             value=value,
             before=0.0,

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.errors import DataError
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -35,6 +36,14 @@ class TermLoss(Metric):
     """
 
     name: ClassVar[str] = "term-loss"
+    about: ClassVar[About] = About.LOSS
+    main: ClassVar[bool] = True
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where there are terms."""
+        if comparison.terms is not None:
+            yield cls()
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -49,6 +58,8 @@ class TermLoss(Metric):
         n_before, n_after = before.items.size, after.items.size
         return Measurement(
             name=self.name,
+            about=self.about,
+            main=self.main,
             title="Terms lost",
             value=value,
             before=0.0,

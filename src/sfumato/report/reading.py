@@ -58,7 +58,28 @@ def text(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def measurements(facts: Facts, about: str) -> list[Facts]:
+    """Return the measurements of losses ("loss") or of risks ("risk"), in their order."""
+    return [entry for entry in map(_spoken_for, mappings(facts.get("measurements"))) if entry.get("about") == about]
+
+
+def main_measurements(facts: Facts) -> list[Facts]:
+    """Return the measurements that are worth a line of a summary: losses, then risks."""
+    found = [*measurements(facts, "loss"), *measurements(facts, "risk")]
+    return [entry for entry in found if entry.get("main") is True]
+
+
 def measurement(facts: Facts, name: str) -> Facts:
     """Return the measurement with this name, empty when it was not made."""
     found = (entry for entry in mappings(facts.get("measurements")) if entry.get("name") == name)
     return next(found, NOTHING)
+
+
+def _spoken_for(entry: Facts) -> Facts:
+    """Return a measurement; what one of an earlier version does not say of itself, its metric does."""
+    if "about" in entry:
+        return entry
+    from sfumato.metrics import METRICS  # not for every report: it loads all that metrics need
+
+    metric = METRICS.get(text(entry.get("name")))
+    return {"about": metric.about.value, "main": metric.main, **entry} if metric else {"about": "loss", **entry}

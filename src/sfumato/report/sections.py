@@ -21,7 +21,7 @@ from sfumato.report.plots import (
     steps_of_values,
     upright_pairs,
 )
-from sfumato.report.reading import Facts, mapping, mappings, measurement, number, numbers, sequence, text
+from sfumato.report.reading import Facts, mapping, mappings, measurement, measurements, number, numbers, sequence, text
 from sfumato.report.wording import (
     UNKNOWN,
     amount,
@@ -46,7 +46,6 @@ _NO_PARAMETERS = frozenset(
         *("text", "promise", "limit", "measure", "bound", "group"),
     )
 )
-_OF_RISKS = ("risk", "class-sizes", "belief-change")
 _AT_MOST = frozenset(("t-closeness", "qs-closeness", "sensitive-qid-closeness", "rho-uncertainty"))
 
 
@@ -139,7 +138,7 @@ def pictures(facts: Facts) -> dict[str, Any] | None:
 
 def losses(facts: Facts) -> dict[str, Any] | None:
     """Return what was lost: all measures as a table, and pictures of those that have parts."""
-    made = [entry for entry in mappings(facts.get("measurements")) if entry.get("name") not in _OF_RISKS]
+    made = measurements(facts, "loss")
     shown = [picture for picture in (_loss_by_column(facts), _queries(facts), _predictions(facts)) if picture]
     if not made and not shown:
         return None
@@ -149,7 +148,8 @@ def losses(facts: Facts) -> dict[str, Any] | None:
 def risks(facts: Facts) -> dict[str, Any] | None:
     """Return how likely people are to be found again."""
     shown = [picture for picture in (_risk(facts), _class_sizes(facts), _beliefs(facts)) if picture]
-    said = [sentence for sentence in (_said(measurement(facts, name)) for name in _OF_RISKS) if sentence]
+    main_first = sorted(measurements(facts, "risk"), key=lambda entry: entry.get("main") is not True)
+    said = [sentence for sentence in map(_said, main_first) if sentence]
     return {"sentences": said, "pictures": shown} if shown or said else None
 
 

@@ -6,16 +6,13 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sfumato.report.reading import Facts, mapping, mappings, measurement, number, text
+from sfumato.report.reading import Facts, main_measurements, mapping, mappings, number, text
 from sfumato.report.sections import bound, one_sentence, parameters
 from sfumato.report.wording import UNKNOWN, amount, apart, plural, seconds, share
 
 WIDTH = 60
 MOST_REQUIREMENTS = 5
 MOST_COLUMNS = 3
-
-# The measurements that are worth a line, in this order.
-_MAIN = ("ncp", "suppression", "average-class-size", "query-error", "cross-tables", "classification", "risk")
 
 
 def summary(facts: Mapping[str, Any]) -> str:
@@ -68,16 +65,18 @@ def _title(entry: Facts) -> str:
 
 
 def _measures(facts: Facts) -> Iterator[str]:
-    for name in _MAIN:
-        entry = measurement(facts, name)
+    parts_shown = False
+    for entry in main_measurements(facts):
         unit = text(entry.get("unit"))
         if number(entry.get("value")) is None or mapping(entry.get("facts")).get("after", True) is None:
             continue
         before = number(entry.get("before"))
         change = f"{amount(before, unit)} -> " if before else ""
-        yield _row(text(entry.get("title")) or name, change + amount(entry.get("value"), unit))
-        if name == "ncp":
-            yield from _most_lost(mappings(mapping(entry.get("facts")).get("columns")))
+        yield _row(text(entry.get("title")) or text(entry.get("name")), change + amount(entry.get("value"), unit))
+        if not parts_shown:
+            parts = list(_most_lost(mappings(mapping(entry.get("facts")).get("columns"))))
+            parts_shown = bool(parts)
+            yield from parts
 
 
 def _most_lost(columns: Sequence[Facts]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.report.page import environment, harmless
 from sfumato.report.plots import Table
-from sfumato.report.reading import Facts, mapping, mappings, number, sequence, text
+from sfumato.report.reading import Facts, main_measurements, mapping, mappings, number, sequence, text
 from sfumato.report.scatter import Point, Scatter, scatter
 from sfumato.report.wording import UNKNOWN, amount, count, figure, listed, plain, plural, seconds, shortened
 
@@ -223,10 +223,6 @@ def _setting_picture(setting: Facts, holding: Sequence[Facts], loss: Facts) -> d
     }
 
 
-# Measurements that are worth a column, beside the loss.
-_COLUMNS = ("risk", "query-error", "classification", "average-class-size")
-
-
 def _table(facts: Facts, cells: Sequence[Facts]) -> dict[str, Any]:
     """Return every combination with what it reached and what it lost."""
     loss = mapping(facts.get("loss"))
@@ -234,8 +230,8 @@ def _table(facts: Facts, cells: Sequence[Facts]) -> dict[str, Any]:
     holding = [cell for cell in cells if cell.get("holds")]
     verdicts = mappings(holding[0].get("verdicts")) if holding else []
     titles = [_verdict_title(verdict) for verdict in verdicts]
-    measured = {text(m.get("name")): m for cell in holding for m in mappings(cell.get("measurements"))}
-    extra = [name for name in _COLUMNS if name in measured and name != loss.get("name")]
+    measured = {text(m.get("name")): m for cell in holding for m in main_measurements(cell)}
+    extra = [name for name in measured if name != loss.get("name")]
     attacks = list(dict.fromkeys(text(a.get("attack")) for cell in holding for a in mappings(cell.get("attacks"))))
     rows = []
     for cell in cells:

@@ -15,10 +15,6 @@ from typing import Any
 
 CLEAR = 0.02  # how far below the line a knee must lie, both axes from 0 to 1
 
-# What counts as the loss, unless told otherwise: what the most settings make a difference to, in this order.
-LOSSES = ("ncp", "term-loss", "distortion", "suppression", "cross-tables", "query-error", "column-distributions")
-NO_LOSS = ("risk", "belief-change")  # these measure safety
-
 
 def strictness(cells: Sequence[Mapping[str, Any]], requirements: Sequence[int]) -> list[float | None]:
     """Return the strictness of each combination, None for those that do not hold."""
@@ -51,7 +47,10 @@ def _from_0_to_1(values: Sequence[float]) -> list[float] | None:
 
 
 def loss_of(cells: Sequence[Mapping[str, Any]], wanted: str | None = None) -> Mapping[str, Any] | None:
-    """Return the measurement that counts as loss, without its value: the wanted one, or one that the settings move."""
+    """Return the measurement that counts as loss, without its value: the wanted one, or what most settings move.
+
+    Of several that as many settings move, a main one goes first, then the one that metrics list first.
+    """
     measured: dict[str, Mapping[str, Any]] = {}
     for cell in cells:
         for entry in cell.get("measurements", ()):
@@ -60,7 +59,8 @@ def loss_of(cells: Sequence[Mapping[str, Any]], wanted: str | None = None) -> Ma
     if wanted is not None:
         chosen = wanted if wanted in measured else None
     else:
-        order = [name for name in (*LOSSES, *measured) if name in measured and name not in NO_LOSS]
+        losses = [name for name, entry in measured.items() if entry["about"] == "loss"]
+        order = sorted(losses, key=lambda name: not measured[name]["main"])
         chosen = max(order, key=lambda name: _moved_by(name, cells), default=None)  # the first of those that tie
     return {key: value for key, value in measured[chosen].items() if key not in ("value", "before")} if chosen else None
 

@@ -43,7 +43,7 @@ from sfumato.progress import SILENT, Progress
 from sfumato.sweeping.frontier import frontier, knee, loss_of, strictness, value_of
 from sfumato.sweeping.grid import Cell, Grid, grid_of, shown
 
-FORMAT = 1
+FORMAT = 2
 CELLS, ABOUT = "cells", "about.json"
 TABLE, FACTS, PAGE = "sweep.csv", "sweep.json", "sweep.html"
 Row = dict[str, Any]

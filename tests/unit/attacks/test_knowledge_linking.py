@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.attacks import KnowledgeLinking, attack_all
+from sfumato.attacks import Asked, KnowledgeLinking, attack_all
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
@@ -74,7 +74,7 @@ def test_a_guess_takes_the_likeliest_label_of_the_prior():
 
 def test_without_knowledge_or_terms_there_is_nothing_to_look_up():
     bare = released([(1, "a")], PublicInputs())
-    assert not list(KnowledgeLinking.suited_to(bare, 0.5))
+    assert not list(KnowledgeLinking.suited_to(bare, Asked()))
     with pytest.raises(DataError, match="knowledge"):
         KnowledgeLinking().on(bare)
     with pytest.raises(PolicyError, match="threshold"):

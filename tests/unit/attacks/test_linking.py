@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.attacks import ATTACKS, Linking, attack_all
+from sfumato.attacks import ATTACKS, Asked, Linking, attack_all
 from sfumato.data.encoding import encode
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Role, Schema
@@ -59,7 +59,7 @@ def test_a_threshold_that_is_no_confidence_is_refused(threshold):
 def test_every_attack_names_what_the_intruder_knows():
     table = release([(1, "a", "flu"), (1, "b", "cold")])
     for member in ATTACKS.values():
-        for attack in member.suited_to(table, 0.5):
+        for attack in member.suited_to(table, Asked()):
             assert attack.title
             assert attack.intruder.endswith(".")
 

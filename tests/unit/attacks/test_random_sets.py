@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.attacks.base import Asked
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.knowledge import PublicInputs
@@ -103,7 +104,7 @@ def test_columns_that_depend_on_one_another_are_intersected(dependent):
 
 
 def test_one_column_alone_is_not_read_together():
-    assert list(Intersection.suited_to(release(["a|b"], [1, 1, 1, 1]), 0.5)) == []
+    assert list(Intersection.suited_to(release(["a|b"], [1, 1, 1, 1]), Asked())) == []
 
 
 def test_tables_are_measured_as_an_analyst_would_compute_them(dependent):

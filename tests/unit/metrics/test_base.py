@@ -4,12 +4,14 @@ import json
 from dataclasses import MISSING, fields
 
 from sfumato.metrics import METRICS
-from sfumato.metrics.base import Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Measurement, Metric, amount, ratio
 
 
 def measurement(**changes):
     facts = {
         "name": "ncp",
+        "about": About.LOSS,
+        "main": False,
         "title": "Detail <lost>",
         "value": 0.25,
         "before": 0.0,
@@ -24,6 +26,8 @@ def measurement(**changes):
 def test_a_measurement_is_plain_data():
     assert json.loads(json.dumps(measurement().as_dict())) == {
         "name": "ncp",
+        "about": "loss",
+        "main": False,
         "title": "Detail <lost>",
         "value": 0.25,
         "before": 0.0,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.metrics import METRICS
 from sfumato.sweeping.frontier import frontier, knee, loss_of, strictness
 
 POINTS = st.lists(st.tuples(st.sampled_from([0, 0.25, 0.5, 1]), st.integers(0, 5)), max_size=12)
@@ -52,7 +53,10 @@ def cell(k, t, **measured):
         "values": {"k": k, "t": t},
         "holds": True,
         "verdicts": [{"reached": k, "bound": "at least"}, {"reached": t, "bound": "at most"}],
-        "measurements": [{"name": name, "value": value, "better": "lower"} for name, value in measured.items()],
+        "measurements": [
+            {"name": name, "value": value, "better": "lower", "about": METRICS[name].about, "main": METRICS[name].main}
+            for name, value in measured.items()
+        ],
     }
 
 
