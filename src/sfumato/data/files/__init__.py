@@ -13,33 +13,86 @@ a small part of the room of its file. No message ever shows a cell: pyarrow's ow
 
 from __future__ import annotations
 
+import hashlib
+import threading
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 
 from sfumato.data.files.csv import layout_of, read_csv
-from sfumato.data.files.source import Format, Source, checked_names, digest, format_of, parts_of
+from sfumato.data.files.source import (
+    TEXT_FORMATS,
+    Reading,
+    Source,
+    checked_names,
+    digest,
+    format_of,
+    parts_of,
+    state_of,
+)
 from sfumato.data.files.text import opened
 from sfumato.data.files.transactions import ITEMS, read_transactions
 from sfumato.data.files.typed import arrow_batches, parquet_names, read_arrow, read_parquet
-from sfumato.progress import SILENT, Progress, Stage
+from sfumato.errors import DataError
+from sfumato.progress import SILENT, Progress
 
-__all__ = ["ITEMS", "Source", "digest", "read_columns", "read_table", "sample"]
+__all__ = ["ITEMS", "Source", "digest", "read_columns", "read_digested", "read_table", "sample"]
 
 
 def read_table(source: Source, *, drop: Collection[str] = frozenset(), progress: Progress = SILENT) -> pa.Table:
     """Return the whole table without the columns in `drop`, which are not even loaded."""
-    form = format_of(source)
-    parts = parts_of(source.path) if form == "parquet" else [source.path]
-    stage = progress.stage("read", total=sum(part.stat().st_size for part in parts))
-    table = _read(source, form, drop, stage, limit=None)
-    stage.done()
+    asked = _all_of(source, drop, progress)
+    table = _read(asked)
+    asked.stage.done()
     return table
+
+
+def read_digested(
+    source: Source, *, drop: Collection[str] = frozenset(), progress: Progress = SILENT
+) -> tuple[pa.Table, str]:
+    """Return the same, and the digest of what was read.
+
+    Text is digested on its way. Of typed files only parts are loaded, and in another order, so they are digested
+    beside. Who writes the file meanwhile would make the two disagree, and is found out.
+    """
+    asked = _all_of(source, drop, progress)
+    before = state_of(source.path)
+    if asked.form in TEXT_FORMATS:
+        found = hashlib.sha256()
+        table, sha256 = _read(replace(asked, digest=found)), found.hexdigest()
+    else:
+        table, sha256 = _read_and_digest(asked)
+    if state_of(source.path) != before:
+        raise DataError(
+            f"{source.path} changed while it was read, so nobody knows what was read.\n"
+            "Start again when nobody writes it."
+        )
+    asked.stage.done()
+    return table, sha256
+
+
+def _all_of(source: Source, drop: Collection[str], progress: Progress) -> Reading:
+    form = format_of(source)
+    total = sum(part.stat().st_size for part in parts_of(source.path))
+    return Reading(source, form, progress.stage("read", total=total), drop)
+
+
+def _read_and_digest(asked: Reading) -> tuple[pa.Table, str]:
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as beside:
+        try:
+            sha256 = beside.submit(digest, asked.path, stop)
+            return _read(asked), sha256.result()
+        except BaseException:
+            stop.set()
+            raise
 
 
 def sample(source: Source, rows: int = 1000) -> pa.Table:
     """Return the first rows of the table; little more than these is read."""
-    return _read(source, format_of(source), frozenset(), SILENT.stage("sample"), limit=rows).slice(0, rows)
+    return _read(Reading(source, format_of(source), SILENT.stage("sample"), limit=rows)).slice(0, rows)
 
 
 def read_columns(source: Source) -> list[str]:
@@ -58,13 +111,13 @@ def read_columns(source: Source) -> list[str]:
             return list(layout_of(source, form).names)
 
 
-def _read(source: Source, form: Format, drop: Collection[str], stage: Stage, limit: int | None) -> pa.Table:
-    match form:
+def _read(asked: Reading) -> pa.Table:
+    match asked.form:
         case "transactions":
-            return read_transactions(source, drop, stage, limit)
+            return read_transactions(asked)
         case "parquet":
-            return read_parquet(source.path, drop, stage, limit)
+            return read_parquet(asked)
         case "arrow":
-            return read_arrow(source.path, drop, stage, limit)
+            return read_arrow(asked)
         case _:
-            return read_csv(source, form, drop, stage, limit)
+            return read_csv(asked)

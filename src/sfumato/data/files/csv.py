@@ -6,7 +6,6 @@ import codecs
 import csv
 import io
 import secrets
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,10 +15,9 @@ import pyarrow.csv as pa_csv
 
 from sfumato.data.files import text
 from sfumato.data.files.columns import Texts
-from sfumato.data.files.source import Format, Source, checked_names, kept_names
+from sfumato.data.files.source import Format, Reading, Source, checked_names, kept_names
 from sfumato.data.files.text import BOM, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
-from sfumato.progress import Stage
 
 _SEPARATORS = (",", ";", "\t", "|")
 _ENOUGH = 10_000  # wrong records after which it is clear that the file is not what it was taken for
@@ -94,15 +92,15 @@ def _guess_separator(text: str) -> str:
     return found
 
 
-def read_csv(source: Source, form: Format, drop: Collection[str], stage: Stage, limit: int | None) -> pa.Table:
-    """Return the table of a CSV file, every cell as text; `limit` ends it behind so many rows, or a few more."""
-    path = source.path
-    layout = layout_of(source, form)
-    kept = kept_names(layout.names, drop, path)
+def read_csv(asked: Reading) -> pa.Table:
+    """Return the table of a CSV file, every cell as text."""
+    source, path = asked.source, asked.path
+    layout = layout_of(source, asked.form)
+    kept = kept_names(layout.names, asked.drop, path)
     columns = {name: Texts() for name in kept}
     records = _Records(layout)
     rows = 0
-    with opened(path) as stream:
+    with opened(path, asked.digest) as stream:
         stream.skip(layout.header_size)
         stream.trailer = records.trailer
         try:
@@ -128,15 +126,15 @@ def read_csv(source: Source, form: Format, drop: Collection[str], stage: Stage, 
                     for position, texts in enumerate(columns.values()):
                         texts.add(batch.column(position))
                     rows += batch.num_rows
-                    stream.tell_progress(stage)
-                    if limit is not None and rows >= limit:
+                    stream.tell_progress(asked.stage)
+                    if asked.is_enough(rows):
                         records.complete = True
                         break
         except pa.ArrowException as error:
             if records.wrong:  # too many of them: the reader gave up
                 raise _uneven(source, layout, records) from None
             raise _unparsed(path, str(error), rows) from None
-        stream.tell_progress(stage)
+        stream.tell_progress(asked.stage)
     if records.wrong:
         raise _uneven(source, layout, records)
     if not records.complete:

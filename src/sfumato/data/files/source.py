@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sfumato.data.hierarchy import some
 from sfumato.errors import DataError, did_you_mean
+from sfumato.progress import Stage
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 Format: TypeAlias = Literal["csv", "tsv", "transactions", "parquet", "arrow"]
 
@@ -25,7 +30,8 @@ _FORMATS: dict[str, Format] = {
     ".feather": "arrow",
 }
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-_TEXT_FORMATS = ("csv", "tsv", "transactions")
+TEXT_FORMATS = ("csv", "tsv", "transactions")
+_DIGESTED = 1 << 20  # bytes digested at once
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,27 @@ class Source:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is asked of whoever reads a source."""
+
+    source: Source
+    form: Format
+    stage: Stage
+    drop: Collection[str] = frozenset()  # columns that are not even loaded
+    limit: int | None = None  # rows that are enough; a few more may come
+    digest: Hash | None = None  # takes all bytes of the file on their way, where a reader passes by all of them
+
+    @property
+    def path(self) -> Path:
+        """Where the table lies."""
+        return self.source.path
+
+    def is_enough(self, rows: int) -> bool:
+        """Whether so many rows are all that is asked for."""
+        return self.limit is not None and rows >= self.limit
 
 
 def format_of(source: Source) -> Format:
@@ -61,7 +88,7 @@ def format_of(source: Source) -> Format:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] in COMPRESSIONS
     form = _FORMATS.get(suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1]) if suffixes else None
-    if form is None or (packed and form not in _TEXT_FORMATS):
+    if form is None or (packed and form not in TEXT_FORMATS):
         shown = "".join(suffixes[-2:] if packed else suffixes[-1:])
         raise DataError(
             f"{path} was asked for as a table, but "
@@ -132,16 +159,28 @@ def kept_names(names: Sequence[str], drop: Collection[str], path: Path) -> list[
     return kept
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file as hexadecimal text; of a folder, that of its parts' names and contents in order."""
+def digest(path: Path, stop: threading.Event | None = None) -> str:
+    """Return the SHA-256 of a file as hexadecimal text; of a folder, that of its parts' names and contents in order.
+
+    Nobody takes what it returns once `stop` was set.
+    """
     _check_exists(path)
     try:
-        if not path.is_dir():
-            with path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        whole = hashlib.sha256()
-        for part in parts_of(path):
-            whole.update(part.name.encode() + b"\0" + bytes.fromhex(digest(part)))
-        return whole.hexdigest()
+        if path.is_dir():
+            whole = hashlib.sha256()
+            for part in parts_of(path):
+                whole.update(os.fsencode(part.name) + b"\0" + bytes.fromhex(digest(part, stop)))
+            return whole.hexdigest()
+        found = hashlib.sha256()
+        with path.open("rb", buffering=0) as file:
+            while (block := file.read(_DIGESTED)) and not (stop is not None and stop.is_set()):
+                found.update(block)
+        return found.hexdigest()
     except OSError as error:
         raise unreadable(path, error) from None
+
+
+def state_of(path: Path) -> list[tuple[int, ...]]:
+    """Return what changes when somebody writes a file, or a part of a folder."""
+    states = [part.stat() for part in parts_of(path)]
+    return [(state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns) for state in states]

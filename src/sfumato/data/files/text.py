@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,18 +16,50 @@ from sfumato.data.files.source import COMPRESSIONS, unreadable
 from sfumato.errors import DataError
 from sfumato.progress import Stage
 
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
+
 BLOCK = 4 << 20  # bytes read at once; a record of a CSV file must fit
 HEAD = 1 << 20  # bytes looked at to find out how a file is written
 BOM = codecs.BOM_UTF8
 
 
+class _Raw:
+    """The bytes of a file as they lie on disk, digested on their way where somebody asks for it."""
+
+    def __init__(self, path: Path, digest: Hash | None) -> None:
+        try:
+            self.file = pa.OSFile(os.fsencode(path), "rb")
+        except (OSError, pa.ArrowException) as error:
+            raise unreadable(path, error) from None
+        self.digest = digest
+        self.closed = False
+
+    def read(self, size: int) -> pa.Buffer:
+        """Return up to `size` bytes, nothing at the end."""
+        block = self.file.read_buffer(size)
+        if self.digest is not None:
+            self.digest.update(block)
+        return block
+
+    def readable(self) -> bool:
+        """Whether bytes can be read: pyarrow asks."""
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+        self.closed = True
+
+
 class TextBytes:
     """The bytes of a text file, unpacked, as pyarrow and we read them: checked for what no text file holds."""
 
-    def __init__(self, path: Path, stream: Any, raw: Any) -> None:
+    def __init__(self, path: Path, raw: _Raw) -> None:
+        compression = COMPRESSIONS.get(path.suffix.lower())
         self.path = path
-        self.stream = stream
         self.raw = raw
+        self.unpacked = pa.CompressedInputStream(pa.PythonFile(raw, "r"), compression) if compression else None
         self.closed = False
         self.at = 0  # bytes given out
         self.told = 0  # bytes of the file reported as progress
@@ -51,7 +83,7 @@ class TextBytes:
 
     def _next(self, size: int) -> pa.Buffer:
         try:
-            block = self.stream.read_buffer(size)
+            block = self.raw.read(size) if self.unpacked is None else self.unpacked.read_buffer(size)
         except (OSError, pa.ArrowException):
             raise DataError(
                 f"{self.path} cannot be unpacked: it is damaged or cut off.\nCopy or download the file again."
@@ -87,7 +119,7 @@ class TextBytes:
 
     def tell_progress(self, stage: Stage) -> None:
         """Report how much of the file was read since the last report."""
-        at = self.raw.tell()
+        at = self.raw.file.tell()
         stage.advance(at - self.told)
         self.told = at
 
@@ -103,16 +135,13 @@ class TextBytes:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[TextBytes]:
-    """Yield the unpacked bytes of a file."""
+def opened(path: Path, digest: Hash | None = None) -> Iterator[TextBytes]:
+    """Yield the unpacked bytes of a file; `digest` takes all bytes of the file as it is."""
+    raw = _Raw(path, digest)
     try:
-        raw = pa.OSFile(os.fsencode(path), "rb")
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from None
-    compression = COMPRESSIONS.get(path.suffix.lower())
-    stream = pa.CompressedInputStream(raw, compression) if compression else raw
-    try:
-        yield TextBytes(path, stream, raw)
+        yield TextBytes(path, raw)
+        while digest is not None and raw.read(BLOCK).size:  # whatever a reader left
+            pass
     finally:
         raw.close()
 

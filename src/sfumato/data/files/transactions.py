@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,28 +9,27 @@ import pyarrow.compute as pc
 from sfumato.data.dataset import as_arrow, as_numpy
 from sfumato.data.files import text
 from sfumato.data.files.columns import TextLists
-from sfumato.data.files.source import Source, kept_names
+from sfumato.data.files.source import Reading, Source, kept_names
 from sfumato.data.files.text import BOM, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
-from sfumato.progress import Stage
 
 ITEMS = "items"  # the only column of a transaction file
 
 
-def read_transactions(source: Source, drop: Collection[str], stage: Stage, limit: int | None) -> pa.Table:
-    """Return one column of lists, a list for each line; `limit` ends it behind so many rows, or a few more."""
-    path = source.path
-    kept_names([ITEMS], drop, path)
+def read_transactions(asked: Reading) -> pa.Table:
+    """Return one column of lists, a list for each line."""
+    path = asked.path
+    kept_names([ITEMS], asked.drop, path)
     items = TextLists()
     rows = 0
-    with opened(path) as stream:
+    with opened(path, asked.digest) as stream:
         head = stream.head(text.HEAD)
         if head.startswith(BOM):
             stream.skip(len(BOM))
             head = head[len(BOM) :]
         if not head:
             raise DataError(f"{path} is empty.\nA transaction file needs at least one record, one a line.")
-        cut = _ItemCutter(source, head)
+        cut = _ItemCutter(asked.source, head)
         for block in whole_lines(stream):
             try:
                 records = cut(block)
@@ -40,8 +37,8 @@ def read_transactions(source: Source, drop: Collection[str], stage: Stage, limit
                 raise not_utf8(path) from None
             items.add(records)
             rows += len(records)
-            stream.tell_progress(stage)
-            if limit is not None and rows >= limit:
+            stream.tell_progress(asked.stage)
+            if asked.is_enough(rows):
                 break
     return pa.Table.from_arrays([items.finish()], names=[ITEMS])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,10 +13,9 @@ import pyarrow.parquet as pa_parquet
 
 from sfumato.data.encoding import is_text
 from sfumato.data.files.columns import Columns, common_types
-from sfumato.data.files.source import checked_names, kept_names, parts_of, unreadable
+from sfumato.data.files.source import Reading, checked_names, kept_names, parts_of, unreadable
 from sfumato.data.hierarchy import some
 from sfumato.errors import DataError
-from sfumato.progress import Stage
 
 _BATCH = 1 << 18  # rows of a parquet file read at once
 
@@ -45,8 +44,9 @@ def _broken(path: Path, what: str, error: Exception) -> DataError:
     )
 
 
-def read_parquet(path: Path, drop: Collection[str], stage: Stage, limit: int | None) -> pa.Table:
-    """Return the table of a Parquet file or of a folder of them; `limit` ends it behind so many rows, or a few more."""
+def read_parquet(asked: Reading) -> pa.Table:
+    """Return the table of a Parquet file or of a folder of them."""
+    path = asked.path
     parts = parts_of(path)
     names = parquet_names(parts)
     schemas = [_open_parquet(part).schema_arrow for part in parts]
@@ -57,15 +57,15 @@ def read_parquet(path: Path, drop: Collection[str], stage: Stage, limit: int | N
                 f"{path} has parts with different columns: {part.name} and {parts[0].name} differ in {some(differ)}.\n"
                 "Keep only parts of one table in the folder."
             )
-    columns = Columns(common_types(schemas, kept_names(names, drop, path), path), path)
+    columns = Columns(common_types(schemas, kept_names(names, asked.drop, path), path), path)
     for part in parts:
         file = _open_parquet(part)
         size = part.stat().st_size / max(file.metadata.num_rows, 1)
         try:
             for batch in file.iter_batches(batch_size=_BATCH, columns=list(columns.kinds)):
                 columns.add(batch)
-                stage.advance(size * batch.num_rows)
-                if limit is not None and columns.rows >= limit:
+                asked.stage.advance(size * batch.num_rows)
+                if asked.is_enough(columns.rows):
                     return columns.finish()
         except (OSError, pa.ArrowException) as error:
             raise _broken(part, "Parquet", error) from None
@@ -90,16 +90,17 @@ def arrow_batches(path: Path) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBat
         raise _broken(path, "Arrow IPC", error) from None
 
 
-def read_arrow(path: Path, drop: Collection[str], stage: Stage, limit: int | None) -> pa.Table:
-    """Return the table of an Arrow IPC file or stream; `limit` ends it behind so many rows, or a few more."""
+def read_arrow(asked: Reading) -> pa.Table:
+    """Return the table of an Arrow IPC file or stream."""
+    path = asked.path
     with arrow_batches(path) as (schema, batches, tell):
-        names = kept_names(checked_names(schema.names, path), drop, path)
+        names = kept_names(checked_names(schema.names, path), asked.drop, path)
         columns = Columns(common_types([schema], names, path), path)
         told = 0
         for batch in batches:
             columns.add(batch)
-            stage.advance(tell() - told)
+            asked.stage.advance(tell() - told)
             told = tell()
-            if limit is not None and columns.rows >= limit:
+            if asked.is_enough(columns.rows):
                 break
         return columns.finish()
