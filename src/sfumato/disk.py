@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import glob
 import hashlib
+import json
 import os
 import platform
 import secrets
@@ -12,8 +13,28 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from sfumato.errors import OutputError
+from sfumato.errors import DataError, OutputError
+
+
+def read_numbered(path: Path, newest: int, refusal: str) -> dict[str, Any]:
+    """Return the JSON object in a file that carries the number of its format, from 1 to the newest known here."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.\nCheck its permissions.") from None
+    except ValueError:
+        found = None
+    number = found.get("format") if isinstance(found, dict) else None
+    if type(number) is not int or number < 1:  # true is no number
+        raise DataError(f"{path} {refusal}")
+    if number > newest:
+        raise DataError(
+            f"{path.name} has format {number}: a newer version of sfumato wrote {path}.\n"
+            f"This version of sfumato reads format {newest}.\nUpdate sfumato."
+        )
+    return dict(found)
 
 
 def nothing(folder: Path) -> bool:

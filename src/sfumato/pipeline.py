@@ -33,7 +33,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import Role, Schema
 from sfumato.data.terms import TermColumns
-from sfumato.disk import atomic_folder
+from sfumato.disk import atomic_folder, read_numbered
 from sfumato.engines.local import available_threads, use_threads
 from sfumato.errors import DataError, PlanError, Problem, SfumatoError, Unsatisfiable
 from sfumato.estimators import CrossTable, reconstruct
@@ -313,17 +313,9 @@ def _published_rates(plan: Plan, release: Release) -> dict[str, BaseRates]:
 def read_facts(run: Path) -> dict[str, Any]:
     """Return the facts of an earlier run from its folder."""
     path = run / "private" / "run.json"
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(
-            f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out."
-        ) from None
-    except (OSError, ValueError):
-        raise DataError(f"{path} cannot be read as JSON.\nRun `sfumato anonymize` again.") from None
-    if not isinstance(facts, dict) or facts.get("format") != RUN_FORMAT:
-        raise DataError(f"{path} is not a run of this version of sfumato.\nRun `sfumato anonymize` again.")
-    return facts
+    if not path.is_file():
+        raise DataError(f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out.")
+    return read_numbered(path, RUN_FORMAT, "is no run of sfumato.\nRun `sfumato anonymize` again.")
 
 
 def judge(

@@ -27,7 +27,7 @@ from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
 from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns, members_of, n_members
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
-from sfumato.disk import unwritable
+from sfumato.disk import read_numbered, unwritable
 from sfumato.errors import DataError, OutputError
 from sfumato.progress import SILENT, Progress
 
@@ -292,21 +292,15 @@ def _release_folder(path: Path) -> Path | None:
 
 
 def _read_description(path: Path) -> dict[str, Any]:
+    refusal = "is no description of a release.\nWrite the release again with this version of sfumato."
+    description = read_numbered(path, FORMAT, refusal)
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-        known = description["format"] == FORMAT and all(
-            Role(column["role"]) and Kind(column.get("kind", "category")) for column in description["columns"].values()
-        )
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.\nCheck its permissions.") from None
+        for column in description["columns"].values():
+            Role(column["role"])
+            Kind(column.get("kind", "category"))
     except (ValueError, KeyError, TypeError, AttributeError):
-        known = False
-    if not known:
-        raise DataError(
-            f"{path} is no description of a release in format {FORMAT}.\n"
-            "Write the release again with this version of sfumato."
-        )
-    return dict(description)
+        raise DataError(f"{path} {refusal}") from None
+    return description
 
 
 def schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema:

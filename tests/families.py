@@ -1,0 +1,25 @@
+"""A small plan with its data for each family of models, and one with all of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "tests" / "data" / "runs-0.1"  # plans, their data, and runs that version 0.1.0 made of them
+ALONE = sorted(folder.name for folder in KEPT.iterdir())  # each with models of one family
+TOGETHER = "hospital"
+FAMILIES = (*ALONE, TOGETHER)
+ROWS = 150  # of the hospital
+
+
+def plan_in(folder: Path, family: str) -> Path:
+    """Put the plan of a family, with all that it names, into a folder of its own, and return where the plan is."""
+    here = folder / family
+    if family == TOGETHER:
+        shutil.copytree(ROOT / "examples" / "hospital", here)
+        stays = (here / "stays.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+        (here / "stays.csv").write_text("".join(stays[: ROWS + 1]), encoding="utf-8")
+    else:
+        shutil.copytree(KEPT / family, here, ignore=shutil.ignore_patterns("run", "answers.json"))
+    return here / "plan.toml"
