@@ -1,4 +1,4 @@
-"""The command line inside the process of the tests: as fast as a call, and with the errors that `main` turns into words."""
+"""The command line inside the process of the tests: as fast as a call, raising what `main` turns into words."""
 
 from __future__ import annotations
 

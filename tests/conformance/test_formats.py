@@ -9,9 +9,9 @@ import json
 import shutil
 
 import pytest
+
 from commands import told
 from families import ALONE, KEPT
-
 from sfumato.errors import DataError
 
 pytestmark = pytest.mark.filterwarnings("error")
