@@ -31,10 +31,10 @@ from quasi_sensitive_tables import (
     real_tables,
     whole_tables,
 )
+from sfumato.anonymizers import term_suppression_search as searching
+from sfumato.anonymizers.term_suppression_published import solve_published
 from sfumato.data.knowledge import Knowledge
 from sfumato.generators import knowledge_table, term_records
-from sfumato.kernels.published.terms_compared import solve_published
-from sfumato.kernels.terms import suppression as kernels
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 
@@ -46,13 +46,13 @@ SEARCHES = ("exact", "adaptive", "dfs")
 class Case:
     """Records with a prior, ready to be cut into groups."""
 
-    records: kernels.Records
+    records: searching.Records
     prior: np.ndarray
 
     @classmethod
     def make(cls, knowledge: Knowledge, rows: int, unlinked: str = "linked", **options: Any) -> Case:
         drawn = term_records(knowledge, rows, **options)
-        records = kernels.code_records(
+        records = searching.code_records(
             drawn.start,
             drawn.items,
             knowledge.start,
@@ -61,14 +61,14 @@ class Case:
             len(knowledge.terms),
             len(knowledge.labels),
         )
-        return cls(records, kernels.estimate_prior(records, unlinked))
+        return cls(records, searching.estimate_prior(records, unlinked))
 
     def solve(self, order: Any, start: Any, search: str = "exact", seconds: float = 10, **required: Any) -> Answer:
         """Solve groups with one of the searches; `seconds` bounds a published one in each group."""
-        requirement = kernels.make_requirement(self.prior, "linked", **required)
+        requirement = searching.make_requirement(self.prior, "linked", **required)
         begin = time.process_time()
         if search == "exact":
-            found = kernels.solve_all(self.records, order, start, self.prior, requirement)
+            found = searching.solve_all(self.records, order, start, self.prior, requirement)
         else:
             adaptive = search == "adaptive"
             found = solve_published(
@@ -81,13 +81,13 @@ class Case:
 class Answer:
     """What a search found for some groups."""
 
-    found: kernels.Found
+    found: searching.Found
     seconds: float
 
     @property
     def shares(self) -> np.ndarray:
         """The cost T of each group; a search that found nothing safe would have to remove everything."""
-        cost = np.where(self.found.status == kernels.UNREACHABLE, self.found.total, self.found.cost)
+        cost = np.where(self.found.status == searching.UNREACHABLE, self.found.total, self.found.cost)
         return np.asarray(cost / self.found.total)
 
     @property
@@ -164,7 +164,7 @@ def sweeps(figures: Figures, knowledge: Knowledge, case: Case, seconds: float, c
             answers = {name: source.solve(*groups_of(d, count), name, seconds, **required) for name in SEARCHES}
             for name, answer in answers.items():
                 ratio = answer.macro / answers["exact"].macro if answers["exact"].macro else None
-                unsolved = int((answer.found.status == kernels.UNREACHABLE).sum())
+                unsolved = int((answer.found.status == searching.UNREACHABLE).sum())
                 table.row(value, name, answer.macro, ratio, 1e3 * answer.seconds / count, unsolved)
         table.plot(x=x, y="T", by="search")
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, tasks_of, with_items, withheld_facts
+from sfumato.anonymizers.items_growth import Wish, can_be_counted, grow
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
-from sfumato.kernels.items.search import Wish, can_be_counted, grow
 from sfumato.kernels.published.rho_global import hit_rules, unsafe_of_size
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty

@@ -15,17 +15,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers import masking_search as searching
 from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.masking_facts import facts_of
+from sfumato.anonymizers.masking_published import TopDown
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.kernels.masks import masking as kernels
 from sfumato.kernels.masks.regions import Axes, Cells
 from sfumato.kernels.masks.state import Secrets
-from sfumato.kernels.published.masking import TopDown
 from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.k_anonymity import KAnonymity
@@ -91,7 +91,7 @@ class Masking:
             )
         if models[0].reading == "true":
             _refuse_below_the_largest_share(models, columns)
-        secrets = kernels.make_secrets(
+        secrets = searching.make_secrets(
             [column.for_kernels(models, self.weight / len(columns), flat=self.local_suppression) for column in columns]
         )
         quasi_identifiers = dataset.quasi_identifiers if before.class_of is None else ()
@@ -99,13 +99,13 @@ class Masking:
         table, cell_of, class_of_cell = _cells(dataset, quasi_identifiers, columns, before.class_of, rows)
         stages = [workplace.progress.stage("classes")]
 
-        def watch(classes: int) -> kernels.Advance:
+        def watch(classes: int) -> searching.Advance:
             stages.append(workplace.progress.stage(self.name, classes or None))
             return stages[-1].advance
 
         if class_of_cell is not None:
             _refuse_small_classes(class_of_cell, table.rows, k)
-            masked = kernels.mask_within(table, class_of_cell, secrets, self._effort(secrets), watch)
+            masked = searching.mask_within(table, class_of_cell, secrets, self._effort(secrets), watch)
         else:
             axes = _axes(quasi_identifiers)
             masked = self._search(table, axes, secrets, k, watch)
@@ -119,7 +119,7 @@ class Masking:
                 f'with reading = "{models[0].reading}" a mask hides nothing of its own column.\n'
                 'Raise alpha, or take reading = "prior".'
             )
-        shown = kernels.labels_of_rows(cell_of, table, masked)
+        shown = searching.labels_of_rows(cell_of, table, masked)
         labelled = {
             column.coded.name: Labelled(codes=_spread(shown[i], rows, dataset.n_rows), labels=column.names)
             for i, column in enumerate(columns)
@@ -150,17 +150,17 @@ class Masking:
             )
         return models
 
-    def _effort(self, secrets: Secrets) -> kernels.Effort:
+    def _effort(self, secrets: Secrets) -> searching.Effort:
         columns = secrets.loss.shape[0]
         if self.search == "fast":
-            return kernels.Effort(1, min(columns, 2) if columns < 3 else 1, False, self.avoid_vacuous)
-        return kernels.Effort(8, columns, True, self.avoid_vacuous)
+            return searching.Effort(1, min(columns, 2) if columns < 3 else 1, False, self.avoid_vacuous)
+        return searching.Effort(8, columns, True, self.avoid_vacuous)
 
     def _search(
-        self, table: Cells, axes: Axes, secrets: Secrets, k: int, watch: kernels.Watch
-    ) -> kernels.Masked | None:
+        self, table: Cells, axes: Axes, secrets: Secrets, k: int, watch: searching.Watch
+    ) -> searching.Masked | None:
         if self.search != "paper":
-            return kernels.mask(table, axes, secrets, k, self._effort(secrets), watch)
+            return searching.mask(table, axes, secrets, k, self._effort(secrets), watch)
         search = TopDown(table, axes, secrets, k)
         advance = watch(0)
         while search.specialize():
@@ -304,7 +304,7 @@ class _Sensitive:
 
     def for_kernels(
         self, models: Sequence[MultiDiversity | AlphaDiversity], weight: float, *, flat: bool
-    ) -> kernels.Column:
+    ) -> searching.Column:
         """Return the column with what is asked of it; the first leaf of a label says which labels are leaves."""
         reading = models[0].reading
         below = (self.last - self.first + 1).astype(np.int64)
@@ -326,7 +326,7 @@ class _Sensitive:
                     new = self._bounds(alpha, model)
                     old = bounds[level]
                     bounds[level] = new if old is None else [min(pair) for pair in zip(old, new, strict=True)]
-        return kernels.Column(
+        return searching.Column(
             up=up,
             first=self.first,
             last=self.last,
@@ -396,11 +396,11 @@ def _spread(codes: NDArray[Any], rows: NDArray[np.int64] | None, n_rows: int) ->
     return spread
 
 
-def _everything_masked(table: Cells, axes: Axes, columns: Sequence[_Sensitive]) -> kernels.Masked:
+def _everything_masked(table: Cells, axes: Axes, columns: Sequence[_Sensitive]) -> searching.Masked:
     """Return one class in which nothing sensitive is shown: what is left when masks hide nothing by themselves."""
     rows = np.bincount(table.tuple_of, weights=table.rows).astype(np.int64)
     roots = np.array([column.up.size - 1 for column in columns], dtype=np.int64)
-    return kernels.Masked(
+    return searching.Masked(
         class_of=np.zeros(table.tuple_of.size, dtype=np.int32),
         nodes=np.array([[parents.size - 1 for parents in axes.up]], dtype=np.int32),
         flow_class=np.zeros(rows.size, dtype=np.int64),

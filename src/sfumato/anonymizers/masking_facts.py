@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.masking_search import Masked
 from sfumato.data.dataset import Codes
-from sfumato.kernels.masks.masking import Masked
 from sfumato.kernels.masks.regions import Cells
 from sfumato.kernels.masks.state import Secrets
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
+from sfumato.anonymizers.items_growth import Wish, can_be_counted, grow, safe_start
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import PolicyError
-from sfumato.kernels.items.search import Wish, can_be_counted, grow, safe_start
 from sfumato.kernels.items.supports import make_published
 from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
 from sfumato.models.base import Policy, PrivacyModel

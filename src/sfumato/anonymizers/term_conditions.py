@@ -10,12 +10,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers import term_suppression_search as searching
 from sfumato.anonymizers.base import Workplace
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.terms import TermColumns, without
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.kernels.terms import suppression as kernels
 from sfumato.kernels.terms.measures import Requirement
 from sfumato.models.base import Policy, plain_number
 from sfumato.models.qs_closeness import QSCloseness
@@ -29,15 +29,15 @@ TermModel: TypeAlias = QSDiversity | QSCloseness
 class TermsAsked:
     """Records of terms, and what groups of them must satisfy."""
 
-    records: kernels.Records
+    records: searching.Records
     belief: NDArray[np.float64]  # (labels,): the prior
     requirement: Requirement
 
     def hold(self, rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which groups of rows are safe with all their terms; group g has the rows start[g] to start[g + 1]."""
         links = self.records.links._replace(prior=self.belief)
-        found = kernels.nothing_found(0, start.size - 1, self.records.words)
-        return kernels.judge_as_is(self.records, links, rows, start, self.requirement, found)
+        found = searching.nothing_found(0, start.size - 1, self.records.words)
+        return searching.judge_as_is(self.records, links, rows, start, self.requirement, found)
 
     def crowding(self, rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return for each group that is not safe as it is the sum of its squared beliefs, 0 where nothing need go.
@@ -45,9 +45,9 @@ class TermsAsked:
         It is 1 when all records point at one label, and less the more labels they are scattered over.
         """
         nothing = np.zeros_like(self.belief)
-        found = kernels.nothing_found(0, start.size - 1, self.records.words)
-        requirement = kernels.make_requirement(nothing, "linked", t=1.0)
-        kernels.judge_as_is(self.records, self.records.links._replace(prior=nothing), rows, start, requirement, found)
+        found = searching.nothing_found(0, start.size - 1, self.records.words)
+        requirement = searching.make_requirement(nothing, "linked", t=1.0)
+        searching.judge_as_is(self.records, self.records.links._replace(prior=nothing), rows, start, requirement, found)
         # Rounded, so that the order in which beliefs are added up does not tell.
         return np.where(self.hold(rows, start), 0.0, np.round(found.distance, 9))
 
@@ -85,14 +85,14 @@ def ask_terms(
     c, l, t = _parameters(requirements, knowledge)
     records = _records(sets, knowledge)
     belief = (
-        kernels.estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
+        searching.estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
     )
-    return TermsAsked(records, belief, kernels.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l))
+    return TermsAsked(records, belief, searching.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l))
 
 
-def _records(sets: CodedSets, knowledge: Knowledge) -> kernels.Records:
+def _records(sets: CodedSets, knowledge: Knowledge) -> searching.Records:
     term_of = np.array([knowledge.term_of.get(label, -1) for label in sets.labels], dtype=np.int32)
-    return kernels.code_records(
+    return searching.code_records(
         sets.start,
         term_of[sets.items] if sets.items.size else np.empty(0, dtype=np.int32),
         knowledge.start,
@@ -192,7 +192,7 @@ def in_words(model: TermModel) -> str:
 
 def _nearest(condition: TermsAsked, asked: Sequence[TermModel]) -> str:
     """Return what the whole table reaches."""
-    belief = np.sort(kernels.estimate_prior(condition.records))[::-1]
+    belief = np.sort(searching.estimate_prior(condition.records))[::-1]
     rest = np.cumsum(belief[::-1])[::-1]
     found = []
     for model in asked:
@@ -200,7 +200,7 @@ def _nearest(condition: TermsAsked, asked: Sequence[TermModel]) -> str:
             reached = int((belief[0] <= float(model.exact_c) * rest).sum())
             found.append(f"All rows together reach l = {reached:,} with this c. ")
         else:
-            distance = float(np.linalg.norm(kernels.estimate_prior(condition.records) - condition.belief))
+            distance = float(np.linalg.norm(searching.estimate_prior(condition.records) - condition.belief))
             found.append(f"All rows together are {distance:.4g} away from the prior. ")
     return "".join(found)
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers import term_suppression_search as searching
 from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.term_conditions import (
     TERM_MODELS,
@@ -25,14 +26,13 @@ from sfumato.anonymizers.term_conditions import (
     refuse_unreachable,
     terms_of,
 )
+from sfumato.anonymizers.term_suppression_merging import Grove
+from sfumato.anonymizers.term_suppression_published import solve_published
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.data.terms import without
 from sfumato.errors import PolicyError, Unsatisfiable
-from sfumato.kernels.published.terms_compared import solve_published
-from sfumato.kernels.terms import suppression as kernels
-from sfumato.kernels.terms.merging import Grove
 from sfumato.kernels.terms.options import SMALL
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.qs_closeness import QSCloseness
@@ -53,7 +53,9 @@ class TermSuppression:
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     search: str = "exact"  # adaptive | dfs: the published searches, for comparison
-    node_budget: int = kernels.NODES  # steps of the exact search in one group, after which the best safe answer stands
+    node_budget: int = (
+        searching.NODES
+    )  # steps of the exact search in one group, after which the best safe answer stands
     time_limit: float | None = (
         None  # seconds: exact for the whole table, adaptive and dfs for each group (10 if not given)
     )
@@ -62,7 +64,7 @@ class TermSuppression:
 
     def __post_init__(self) -> None:
         one_of(self.search, "term-suppression: search", SEARCHES)
-        whole_number(self.node_budget, "term-suppression: node_budget", 0, kernels.NODES)
+        whole_number(self.node_budget, "term-suppression: node_budget", 0, searching.NODES)
         limit = self.time_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0):
             raise PolicyError(
@@ -161,13 +163,13 @@ class Suppressed:
     sets: CodedSets  # what is published
     class_of: Codes  # (n,) the group of each row, after merging; -1: the row is not published
     node_of: NDArray[np.int64] | None  # (n,) the node of the split tree that each row ended in, when there is one
-    found: kernels.Found
+    found: searching.Found
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unreachable(self) -> NDArray[np.int64]:
         """Numbers of groups that could not be made safe."""
-        return np.flatnonzero(self.found.status == kernels.UNREACHABLE)
+        return np.flatnonzero(self.found.status == searching.UNREACHABLE)
 
     def require_safe(self, requirements: Sequence[TermModel]) -> None:
         """Raise when some group could not be made safe."""
@@ -194,7 +196,7 @@ def suppress_terms(
     loss: NDArray[np.float64] | None = None,
     weight: float = 1.0,
     search: str = "exact",
-    node_budget: int = kernels.NODES,
+    node_budget: int = searching.NODES,
     time_limit: float | None = None,
     workplace: Workplace | None = None,
 ) -> Suppressed:
@@ -222,21 +224,21 @@ def suppress_terms(
                 f"search = {search!r} was asked for, but a record of column {sets.name!r} has {most} terms.\n"
                 f'The published searches stop at {SMALL}. Use search = "exact".'
             )
-        order, start = kernels.groups_as_ranges(group_of, home.size)
+        order, start = searching.groups_as_ranges(group_of, home.size)
         seconds = SECONDS if time_limit is None else time_limit
         found = solve_published(
             records, rows[order], start, belief, requirement, adaptive=search == "adaptive", seconds=seconds, **options
         )
     elif parent is None:
-        order, start = kernels.groups_as_ranges(group_of, home.size)
-        found = kernels.solve_all(records, rows[order], start, belief, requirement, **options)
+        order, start = searching.groups_as_ranges(group_of, home.size)
+        found = searching.solve_all(records, rows[order], start, belief, requirement, **options)
     else:
         grove = Grove.plant(
             records,
             rows,
             class_of[rows],
             parent,
-            lambda order, start: kernels.solve_all(records, order, start, belief, requirement, **options),
+            lambda order, start: searching.solve_all(records, order, start, belief, requirement, **options),
         )
         grove.merge_unreachable()
         if loss is not None:
@@ -246,7 +248,7 @@ def suppress_terms(
         node_of = np.full(class_of.size, -1, dtype=np.int64)
         node_of[rows] = grove.node_at
     stage.done()
-    keep = kernels.kept_items(records, found)
+    keep = searching.kept_items(records, found)
     new_class = np.full(class_of.size, -1, dtype=np.int32)
     new_class[rows] = group_of
     return Suppressed(
@@ -259,11 +261,11 @@ def suppress_terms(
 
 
 def _facts(
-    records: kernels.Records, found: kernels.Found, keep: NDArray[np.bool_], merged: int, search: str, rows: Any
+    records: searching.Records, found: searching.Found, keep: NDArray[np.bool_], merged: int, search: str, rows: Any
 ) -> dict[str, Any]:
     """Return what the holder's report says."""
     total = max(int(found.total.sum()), 1)
-    changed = (found.status == kernels.SOLVED) & (found.cost > 0)
+    changed = (found.status == searching.SOLVED) & (found.cost > 0)
     own = np.divide(found.cost, found.total, out=np.zeros(found.cost.size), where=found.total > 0)
     linked = records.linked[rows]
     return {
@@ -275,7 +277,7 @@ def _facts(
         "groups": int(found.status.size),
         "groups_changed": int(changed.sum()),
         "groups_merged": merged,
-        "groups_unreachable": int((found.status == kernels.UNREACHABLE).sum()),
+        "groups_unreachable": int((found.status == searching.UNREACHABLE).sum()),
         "terms": int(keep.size),
         "terms_removed": int((~keep).sum()),
         "unlinked_records": int((~linked).sum()),

@@ -71,8 +71,9 @@ class RuleRetention(Metric):
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        from sfumato.kernels.items.itemsets import BOTH, frequent_itemsets, rules_of
+        from sfumato.kernels.items.itemsets import BOTH
         from sfumato.kernels.items.supports import item_codes
+        from sfumato.metrics.itemsets import frequent_itemsets, rules_of
 
         sides = item_sides(comparison, self.column)
         n_records = sides.before.start.size - 1

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.anonymizers import masking_regions
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking import Masking
 from sfumato.data.base_rates import BaseRates
@@ -18,7 +19,6 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.kernels.masks import regions as masking_regions
 from sfumato.metrics.distortion import Distortion
 from sfumato.models import AlphaDiversity, KAnonymity, LDiversity, MultiDiversity
 from sfumato.models.base import Policy

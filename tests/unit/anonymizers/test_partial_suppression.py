@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.anonymizers import items_growth as rho_search
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.items import limits, make_task
+from sfumato.anonymizers.items_growth import Wish, grow, safe_start
 from sfumato.anonymizers.partial_suppression import Clock, PartialSuppression
 from sfumato.data.encoding import encode
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
-from sfumato.kernels.items import search as rho_search
-from sfumato.kernels.items.search import Wish, grow, safe_start
 from sfumato.models import RhoUncertainty
 from sfumato.models.base import Policy
 

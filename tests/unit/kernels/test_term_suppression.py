@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.kernels.published.terms_compared import solve_published
-from sfumato.kernels.terms import suppression as kernels
-from sfumato.kernels.terms.merging import Grove
+from sfumato.anonymizers import term_suppression_search as searching
+from sfumato.anonymizers.term_suppression_merging import Grove
+from sfumato.anonymizers.term_suppression_published import solve_published
 from sfumato.kernels.terms.options import (
     SMALL,
     closed_by_counting,
@@ -35,11 +35,11 @@ def coded(groups, rows, prior=None, unlinked="linked"):
     row_terms = np.array([term for _, terms in rows for term in terms], dtype=np.int32)
     label_of_row = np.array([label for label, _ in rows], dtype=np.int32)
     n_labels = len({label for label, _ in rows})
-    table = kernels.code_records(
+    table = searching.code_records(
         start, np.array(items, dtype=np.int32), row_start, row_terms, label_of_row, n_terms, n_labels
     )
     if prior is None:
-        prior = kernels.estimate_prior(table, unlinked)
+        prior = searching.estimate_prior(table, unlinked)
     group_start = np.cumsum([0, *map(len, groups)])
     return table, np.arange(len(records)), group_start, prior
 
@@ -117,16 +117,16 @@ def test_exact_search_costs_what_exhaustive_search_costs(unlinked):
     for seed in range(300):
         groups, rows, n_labels, prior, t, c, l = random_case(seed)
         table, order, start, prior = coded(groups, rows, prior)
-        requirement = kernels.make_requirement(prior, unlinked, t=t, c=c if l else None, l=l)
-        found = kernels.solve_all(table, order, start, prior, requirement)
+        requirement = searching.make_requirement(prior, unlinked, t=t, c=c if l else None, l=l)
+        found = searching.solve_all(table, order, start, prior, requirement)
         least = cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l)
         assert found.proven[0], seed
         if least is None:
-            assert found.status[0] == kernels.UNREACHABLE, seed
+            assert found.status[0] == searching.UNREACHABLE, seed
         else:
-            assert found.status[0] != kernels.UNREACHABLE, seed
+            assert found.status[0] != searching.UNREACHABLE, seed
             assert Fraction(int(found.cost[0]), table.unit) == least, seed
-            keep = kernels.kept_items(table, found)
+            keep = searching.kept_items(table, found)
             published = [
                 [term for term, kept in zip(terms, keep[table.start[i] : table.start[i + 1]], strict=True) if kept]
                 for i, terms in enumerate(groups[0])
@@ -180,7 +180,7 @@ def a_table(seed=3, n=300, n_labels=60, n_terms=30, noise=0.05):
 
 
 def published(table, found):
-    keep = kernels.kept_items(table, found)
+    keep = searching.kept_items(table, found)
     return [
         tuple(table.term_of_item[low:high][keep[low:high]].tolist())
         for low, high in itertools.pairwise(table.start.tolist())
@@ -195,11 +195,11 @@ REQUIRED = [{"t": 0.25}, {"c": Fraction(1), "l": 6}, {"t": 0.35, "c": Fraction(1
 def test_terms_are_only_removed_and_every_group_is_safe(required, unlinked):
     groups, rows = a_table()
     table, order, start, prior = coded(groups, rows, unlinked=unlinked)
-    found = kernels.solve_all(table, order, start, prior, kernels.make_requirement(prior, unlinked, **required))
-    assert (found.status != kernels.UNREACHABLE).all()
+    found = searching.solve_all(table, order, start, prior, searching.make_requirement(prior, unlinked, **required))
+    assert (found.status != searching.UNREACHABLE).all()
     assert (found.bound <= found.cost).all()
     assert ((found.bound == found.cost) | ~found.proven).all()
-    keep = kernels.kept_items(table, found)
+    keep = searching.kept_items(table, found)
     for number, group in enumerate(groups):
         after = []
         for i, terms in enumerate(group):
@@ -215,9 +215,9 @@ def test_terms_are_only_removed_and_every_group_is_safe(required, unlinked):
 def test_threads_and_the_order_of_records_and_rows_change_nothing(required):
     groups, rows = a_table(seed=5)
     table, order, start, prior = coded(groups, rows)
-    requirement = kernels.make_requirement(prior, "linked", **required)
-    found = kernels.solve_all(table, order, start, prior, requirement)
-    two = kernels.solve_all(table, order, start, prior, requirement, threads=2)
+    requirement = searching.make_requirement(prior, "linked", **required)
+    found = searching.solve_all(table, order, start, prior, requirement)
+    two = searching.solve_all(table, order, start, prior, requirement, threads=2)
     for one, other in zip(found, two, strict=True):
         assert np.array_equal(one, other)
 
@@ -225,7 +225,7 @@ def test_threads_and_the_order_of_records_and_rows_change_nothing(required):
     mixed = [[group[i] for i in rng.permutation(len(group))] for group in groups]
     table_2, order_2, start_2, prior_2 = coded(mixed, [rows[i] for i in rng.permutation(len(rows))])
     assert np.array_equal(prior, prior_2)
-    shuffled = kernels.solve_all(table_2, order_2, start_2, prior_2, requirement)
+    shuffled = searching.solve_all(table_2, order_2, start_2, prior_2, requirement)
     assert np.array_equal(found.cost, shuffled.cost)
     first, second = published(table, found), published(table_2, shuffled)
     for i in range(0, len(first), 5):
@@ -241,8 +241,8 @@ def test_long_records_use_wider_masks_and_stay_safe():
     table, order, start, prior = coded(groups, rows)
     assert table.words == 2
     for required in ({"t": 0.4}, {"c": Fraction(1), "l": 4}):
-        found = kernels.solve_all(table, order, start, prior, kernels.make_requirement(prior, "linked", **required))
-        assert (found.status == kernels.SOLVED).all()
+        found = searching.solve_all(table, order, start, prior, searching.make_requirement(prior, "linked", **required))
+        assert (found.status == searching.SOLVED).all()
         after = published(table, found)
         for number in range(4):
             asked = {"t": None, "c": Fraction(1), "l": 0} | required
@@ -260,7 +260,7 @@ def test_more_than_fourteen_terms_are_solved_like_fewer():
     kept = []
     for groups in (short, long):
         table, order, start, _ = coded(groups, rows, prior)
-        found = kernels.solve_all(table, order, start, prior, kernels.make_requirement(prior, "linked", t=0.3))
+        found = searching.solve_all(table, order, start, prior, searching.make_requirement(prior, "linked", t=0.3))
         assert found.proven.all()
         kept.append(published(table, found))
     assert all(set(common) <= set(terms) for terms in kept[1])
@@ -273,8 +273,9 @@ def test_a_large_group_is_solved_safely():
     skewed[:30] = 1 / 30
     table, order, start, _ = coded(whole, rows, skewed)
     for required in ({"t": 0.11}, {"c": Fraction(1, 8), "l": 40}):
-        found = kernels.solve_all(table, order, start, skewed, kernels.make_requirement(skewed, "linked", **required))
-        if found.status[0] != kernels.UNREACHABLE:
+        requirement = searching.make_requirement(skewed, "linked", **required)
+        found = searching.solve_all(table, order, start, skewed, requirement)
+        if found.status[0] != searching.UNREACHABLE:
             asked = {"t": None, "c": Fraction(1), "l": 0} | required
             assert is_safe(published(table, found), rows, len(rows), skewed, "linked", **asked)
 
@@ -283,14 +284,14 @@ def test_without_nodes_the_answer_is_still_safe():
     groups, rows = a_table(seed=8)
     table, order, start, prior = coded(groups, rows)
     for required in REQUIRED:
-        requirement = kernels.make_requirement(prior, "linked", **required)
-        found = kernels.solve_all(table, order, start, prior, requirement, nodes=0)
-        best = kernels.solve_all(table, order, start, prior, requirement)
+        requirement = searching.make_requirement(prior, "linked", **required)
+        found = searching.solve_all(table, order, start, prior, requirement, nodes=0)
+        best = searching.solve_all(table, order, start, prior, requirement)
         assert (found.cost >= best.cost).all()
         assert (found.bound <= best.cost).all()
         after = published(table, found)
         asked = {"t": None, "c": Fraction(1), "l": 0} | required
-        for i in np.flatnonzero(found.status != kernels.UNREACHABLE).tolist():
+        for i in np.flatnonzero(found.status != searching.UNREACHABLE).tolist():
             assert is_safe(after[5 * i : 5 * i + 5], rows, len(rows), prior, "linked", **asked)
 
 
@@ -301,7 +302,7 @@ def planted(table, n, parent, prior, requirement):
         np.arange(n),
         np.arange(n),
         parent,
-        lambda order, start: kernels.solve_all(table, order, start, prior, requirement),
+        lambda order, start: searching.solve_all(table, order, start, prior, requirement),
     )
 
 
@@ -311,17 +312,17 @@ def test_groups_out_of_reach_are_merged_with_their_siblings():
     prior = np.array([0.5, 0.5, 0.0, 0.0])
     table, _order, _start, _ = coded(groups, rows, prior)
     parent = np.array([4, 4, 5, 5, 6, 6, -1])
-    requirement = kernels.make_requirement(prior, "linked", t=0.2)
+    requirement = searching.make_requirement(prior, "linked", t=0.2)
     grove = planted(table, 4, parent, prior, requirement)
     grove.merge_unreachable()
     # The first two leaves together are just the prior; the other two reach it neither alone nor together.
     assert grove.node_at.tolist() == [6, 6, 6, 6]
     assert grove.home.tolist() == [6]
-    assert grove.found.status.tolist() == [kernels.UNREACHABLE]
+    assert grove.found.status.tolist() == [searching.UNREACHABLE]
     grove = planted(table, 2, parent, prior, requirement)
     grove.merge_unreachable()
     assert grove.node_at.tolist() == [4, 4]
-    assert (grove.found.status.tolist(), grove.found.cost.tolist()) == ([kernels.UNCHANGED], [0])
+    assert (grove.found.status.tolist(), grove.found.cost.tolist()) == ([searching.UNCHANGED], [0])
 
 
 def test_siblings_are_merged_where_the_union_loses_less():
@@ -329,7 +330,7 @@ def test_siblings_are_merged_where_the_union_loses_less():
     rows = [(label, (label,)) for label in range(4)]
     table, _order, _start, prior = coded([[(label,)] for label in range(4)], rows)
     parent = np.array([4, 4, 5, 5, 6, 6, -1])
-    requirement = kernels.make_requirement(prior, "linked", c=Fraction(1), l=2)
+    requirement = searching.make_requirement(prior, "linked", c=Fraction(1), l=2)
     loss = np.array([0.0, 0.0, 0.0, 0.0, 0.1, 0.6, 1.0])
     for weight, ended in ((0.0, [0, 1, 2, 3]), (1.0, [4, 4, 2, 3]), (4.0, [4, 4, 5, 5])):
         grove = planted(table, 4, parent, prior, requirement)
@@ -338,7 +339,7 @@ def test_siblings_are_merged_where_the_union_loses_less():
         assert grove.node_at.tolist() == ended
         alone = np.array([node < 4 for node in grove.home])
         assert (grove.found.cost > 0).tolist() == alone.tolist()
-        kept = kernels.kept_items(table, grove.found)
+        kept = searching.kept_items(table, grove.found)
         assert kept.tolist() == [node >= 4 for node in ended]
 
 
@@ -346,11 +347,11 @@ def test_published_searches_are_safe_and_never_better():
     groups, rows = a_table(seed=9, n=50)
     table, order, start, prior = coded(groups, rows)
     for required in REQUIRED[:2]:
-        requirement = kernels.make_requirement(prior, "linked", **required)
-        best = kernels.solve_all(table, order, start, prior, requirement)
+        requirement = searching.make_requirement(prior, "linked", **required)
+        best = searching.solve_all(table, order, start, prior, requirement)
         for adaptive in (True, False):
             found = solve_published(table, order, start, prior, requirement, adaptive=adaptive, seconds=0.05)
-            done = found.status != kernels.UNREACHABLE
+            done = found.status != searching.UNREACHABLE
             assert done.any()
             assert (found.cost[done] >= best.cost[done]).all()
             after = published(table, found)
@@ -365,11 +366,11 @@ def test_published_search_finishes_with_the_optimum_on_tiny_groups():
         if sum(map(len, groups[0])) > 8:
             continue
         table, order, start, prior = coded(groups, rows, prior)
-        requirement = kernels.make_requirement(prior, "linked", t=t, c=c if l else None, l=l)
+        requirement = searching.make_requirement(prior, "linked", t=t, c=c if l else None, l=l)
         found = solve_published(table, order, start, prior, requirement, seconds=5.0)
         least = cheapest(groups[0], rows, n_labels, prior, "linked", t, c, l)
         assert found.proven[0]
-        assert (found.status[0] == kernels.UNREACHABLE) == (least is None), seed
+        assert (found.status[0] == searching.UNREACHABLE) == (least is None), seed
         if least is not None:
             assert Fraction(int(found.cost[0]), table.unit) == least, seed
 
@@ -381,9 +382,9 @@ def test_among_equal_costs_the_closest_choice_wins(unlinked):
         if t is None:
             continue
         table, order, start, prior = coded(groups, rows, prior)
-        requirement = kernels.make_requirement(prior, unlinked, t=t)
-        found = kernels.solve_all(table, order, start, prior, requirement)
-        if found.status[0] != kernels.SOLVED:
+        requirement = searching.make_requirement(prior, unlinked, t=t)
+        found = searching.solve_all(table, order, start, prior, requirement)
+        if found.status[0] != searching.SOLVED:
             continue
         group, nearest = groups[0], np.inf
         subsets = [[k for n in range(len(terms) + 1) for k in itertools.combinations(terms, n)] for terms in group]

@@ -18,9 +18,10 @@ from sfumato.data.encoding import encode
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
-from sfumato.kernels.items.itemsets import BOTH, PLAIN_CONSEQUENT, frequent_itemsets, rules_of
+from sfumato.kernels.items.itemsets import BOTH, PLAIN_CONSEQUENT
 from sfumato.kernels.items.supports import item_codes
 from sfumato.metrics import ItemLoss, RuleRetention, measure_all
+from sfumato.metrics.itemsets import frequent_itemsets, rules_of
 
 SPEC = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("b", "d"))
 SCHEMA = Schema({"basket": SPEC})

@@ -1,4 +1,4 @@
-"""What can be inferred about each record from a few of its items. Sizes as in `rho_supports`."""
+"""What can be inferred about each record from a few of its items. Sizes as in `kernels.items.supports`."""
 
 from __future__ import annotations
 

@@ -316,3 +316,20 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
                         flows[n_flows, HELD] = 1
                         n_flows += 1
     return n_flows
+
+
+@kernel
+def deal_out(cell_of, pair_of_cell, cursor, option_labels, left, shown):
+    """Give each row the labels of an option that is left for its class and tuple.  (n,) -> shown (m, n) in place.
+
+    cursor: (pairs,) the first option of each class and tuple; left: (options,) rows; both are used up.
+    """
+    for row in range(cell_of.size):
+        pair = pair_of_cell[cell_of[row]]
+        at = cursor[pair]
+        while left[at] == 0:
+            at += 1
+        cursor[pair] = at
+        left[at] -= 1
+        for i in range(shown.shape[0]):
+            shown[i, row] = option_labels[at, i]

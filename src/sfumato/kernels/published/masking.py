@@ -1,19 +1,11 @@
-"""The published two-step greedy search, corrected: specialize quasi-identifiers from the top, mask from the bottom.
-
-Labels of quasi-identifiers are the same throughout the table. The label that covers the most rows is specialized first;
-after each step, classes that changed are masked anew: the label that contributes most to the worst violation, and its
-sibling with the fewest rows, both rise to their parent in the whole class. A step stays if it lowers the distortion.
-"""
+"""Masking of one class in the published two-step greedy search, corrected: from the bottom, whole labels at a time."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.compiling import kernel
-from sfumato.kernels.masks.masking import Masked
 from sfumato.kernels.masks.raising import row_excess
-from sfumato.kernels.masks.regions import Axes, Cells
 from sfumato.kernels.masks.state import (
     COLUMN,
     GROUPS,
@@ -24,11 +16,9 @@ from sfumato.kernels.masks.state import (
     SUB,
     UP,
     WHOLE,
-    Secrets,
     add_rows,
     clear,
     entry_of,
-    make_state,
     worst_leaf,
 )
 
@@ -82,88 +72,3 @@ def mask_from_below(state, secrets, labels, rows):
         for at in range(n):
             if labels[at, i] == chosen or labels[at, i] == company:
                 labels[at, i] = parent
-
-
-class TopDown:
-    """The table under one set of labels for each quasi-identifier."""
-
-    def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int) -> None:
-        self.cells, self.axes, self.secrets, self.k = cells, axes, secrets, k
-        self.node = np.tile(np.array([parents.size - 1 for parents in axes.up], dtype=np.int32), (len(cells.codes), 1))
-        self.state = make_state(secrets.loss.shape[0], secrets.loss.shape[1], len(cells.leaf_of) + 1)
-        self.n_rows = int(cells.rows.sum())
-        self.below = [self._below(axis) for axis in range(len(axes.up))]
-
-    def _below(self, axis: int) -> NDArray[np.int32]:
-        """Return for each cell and node the child of the node that the cell lies below, -1 where it does not."""
-        parents = self.axes.up[axis]
-        child = np.full((parents.size, parents.size), -1, dtype=np.int32)  # of leaf code (row) under node (column)
-        for code in range(parents.size):
-            node = code
-            while parents[node] >= 0:
-                child[code, parents[node]] = node
-                node = parents[node]
-        return child
-
-    def classes(self, node: NDArray[np.int32]) -> tuple[NDArray[np.int64], int]:
-        """Number the classes of some cells."""
-        class_of = np.zeros(len(node), dtype=np.int64)
-        for axis in range(node.shape[1]):
-            _, class_of = np.unique(class_of * len(self.axes.up[axis]) + node[:, axis], return_inverse=True)
-        return class_of, int(class_of.max(initial=-1)) + 1
-
-    def cost(self, members: NDArray[np.int64], node: NDArray[np.int32]) -> float:
-        """Return what some cells cost under these labels, masks included; inf when a class is too small."""
-        class_of, n_classes = self.classes(node)
-        rows = self.cells.rows[members]
-        if np.bincount(class_of, weights=rows, minlength=n_classes).min(initial=np.inf) < self.k:
-            return float("inf")
-        total = 0.0
-        for axis, loss in enumerate(self.axes.loss):
-            total += float(loss[node[:, axis]] @ rows)
-        order = np.argsort(class_of, kind="stable")
-        for part in np.split(order, np.searchsorted(class_of[order], np.arange(1, n_classes))):
-            total += self.mask(members[part])[0]
-        return total
-
-    def mask(self, members: NDArray[np.int64]) -> tuple[float, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the cost of masking some cells as one class, their tuples, labels and rows."""
-        tuples, place = np.unique(self.cells.tuple_of[members], return_inverse=True)
-        rows = np.bincount(place, weights=self.cells.rows[members]).astype(np.int64)
-        labels = self.cells.leaf_of[tuples].copy()
-        return float(mask_from_below(self.state, self.secrets, labels, rows)), tuples.astype(np.int64), labels, rows
-
-    def specialize(self) -> bool:
-        """Do the first step that lowers the distortion; return whether there was one."""
-        steps = []
-        for axis in range(self.node.shape[1]):
-            rows = np.bincount(self.node[:, axis], weights=self.cells.rows, minlength=self.axes.up[axis].size)
-            leaf = np.ones(self.axes.up[axis].size, dtype=np.bool_)
-            leaf[self.axes.up[axis][self.axes.up[axis] >= 0]] = False
-            steps += [(-rows[node], axis, int(node)) for node in np.flatnonzero((rows > 0) & ~leaf)]
-        for _, axis, node in sorted(steps):
-            members = np.flatnonzero(self.node[:, axis] == node)
-            after = self.node[members].copy()
-            after[:, axis] = self.below[axis][self.cells.codes[members, axis], node]
-            cost = self.cost(members, after)
-            if cost < self.cost(members, self.node[members]) - 1e-9:
-                self.node[members] = after
-                return True
-        return False
-
-    def masked(self) -> Masked | None:
-        """Return what is published under the labels as they are; None when there is no way."""
-        class_of, n_classes = self.classes(self.node)
-        order = np.argsort(class_of, kind="stable")
-        parts = np.split(order, np.searchsorted(class_of[order], np.arange(1, n_classes)))
-        found = [self.mask(part) for part in parts]
-        if any(not np.isfinite(cost) for cost, *_ in found):
-            return None
-        return Masked(
-            class_of=class_of.astype(np.int32),
-            nodes=np.stack([self.node[part[0]] for part in parts]),
-            flow_class=np.repeat(np.arange(n_classes), [len(tuples) for _, tuples, _, _ in found]),
-            flow_tuple=np.concatenate([tuples for _, tuples, _, _ in found]),
-            flow_labels=np.concatenate([labels for _, _, labels, _ in found]),
-            flow_rows=np.concatenate([rows for *_, rows in found]),
-        )

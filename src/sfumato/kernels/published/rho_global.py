@@ -1,7 +1,7 @@
 """Unsafe rules of one size, and which whole types of items to give up for them.
 
 Deleting whole types leaves the supports of all other sets as they were, so an unsafe rule is gone exactly when one of
-its items is. Sizes as in `rho_supports`.
+its items is. Sizes as in `kernels.items.supports`.
 """
 
 from __future__ import annotations

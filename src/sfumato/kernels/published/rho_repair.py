@@ -5,7 +5,7 @@ rounded up; supports are those of the whole part at the time; antecedents go by 
 sensitive item are searched, so that long records lose theirs to small antecedents; ties go to the sensitive item, then
 to the smaller number; shares in the distribution are of all occurrences.
 
-Sizes as in `rho_supports`.
+Sizes as in `kernels.items.supports`.
 """
 
 from __future__ import annotations

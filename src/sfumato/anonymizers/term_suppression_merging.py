@@ -13,7 +13,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.terms.suppression import UNREACHABLE, Found, Ints, Records, groups_as_ranges, nothing_found
+from sfumato.anonymizers.term_suppression_search import (
+    UNREACHABLE,
+    Found,
+    Ints,
+    Records,
+    groups_as_ranges,
+    nothing_found,
+)
 
 Solve: TypeAlias = Callable[[Ints, Ints], Found]  # rows group by group, and where each group starts
 

@@ -1,6 +1,6 @@
 """Removing terms from records so that groups of them are safe: plain arrays in, plain arrays out, on all threads.
 
-Sizes: n records, g groups, r rows and e terms of the knowledge table. See `term_suppression_groups` for the answers.
+Sizes: n records, g groups, r rows and e terms of the knowledge table.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiling import kernel
-from sfumato.kernels.masks import lp as masking_lp
-from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, improve, replay, spoil_vacuous
+from sfumato.anonymizers import masking_program
+from sfumato.anonymizers.masking_regions import best_classes, greedy_classes
+from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, deal_out, improve, replay, spoil_vacuous
 from sfumato.kernels.masks.raising import settle
-from sfumato.kernels.masks.regions import Axes, Cells, best_classes, greedy_classes
+from sfumato.kernels.masks.regions import Axes, Cells
 from sfumato.kernels.masks.state import (
     DEN,
     FIRST,
@@ -200,9 +200,9 @@ def _mask_class(
     """Return the flows of a class with these tuples, the cheaper of what raising and a linear program give."""
     best, desk = _finished(secrets, leaf_of, (tuples, leaf_of[tuples], rows), desk, effort)
     masked = best is None or bool((secrets.loss[np.arange(leaf_of.shape[1]), best[1]].sum(axis=1) > 0).any())
-    if effort.program and masked and masking_lp.size_of(secrets, leaf_of[tuples]) <= LARGEST_PROGRAM:
-        program = masking_lp.program_of(secrets, leaf_of[tuples])
-        chosen = masking_lp.solve(program, rows)
+    if effort.program and masked and masking_program.size_of(secrets, leaf_of[tuples]) <= LARGEST_PROGRAM:
+        program = masking_program.program_of(secrets, leaf_of[tuples])
+        chosen = masking_program.solve(program, rows)
         if chosen is not None:
             used = np.flatnonzero(chosen)
             rounded = (tuples[program.origin[used]], program.labels[used], chosen[used])
@@ -247,23 +247,6 @@ def _finished(
     kept = flows[:found][flows[:found, HELD] > 0]
     m = leaf_of.shape[1]
     return (kept[:, ORIGIN].copy(), state.entry[kept[:, ENTRY], LABEL : LABEL + m].copy(), kept[:, HELD].copy()), desk
-
-
-@kernel
-def deal_out(cell_of, pair_of_cell, cursor, option_labels, left, shown):
-    """Give each row the labels of an option that is left for its class and tuple.  (n,) -> shown (m, n) in place.
-
-    cursor: (pairs,) the first option of each class and tuple; left: (options,) rows; both are used up.
-    """
-    for row in range(cell_of.size):
-        pair = pair_of_cell[cell_of[row]]
-        at = cursor[pair]
-        while left[at] == 0:
-            at += 1
-        cursor[pair] = at
-        left[at] -= 1
-        for i in range(shown.shape[0]):
-            shown[i, row] = option_labels[at, i]
 
 
 def labels_of_rows(cell_of: NDArray[np.int32], cells: Cells, masked: Masked) -> NDArray[np.int32]:

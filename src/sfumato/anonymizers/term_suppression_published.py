@@ -8,10 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.published.terms import BEST, start_walk, walk_on
-from sfumato.kernels.terms.measures import Requirement, judge
-from sfumato.kernels.terms.options import AT, SIZE, SMALL
-from sfumato.kernels.terms.suppression import (
+from sfumato.anonymizers.term_suppression_search import (
     SOLVED,
     UNREACHABLE,
     Floats,
@@ -22,6 +19,9 @@ from sfumato.kernels.terms.suppression import (
     judge_as_is,
     nothing_found,
 )
+from sfumato.kernels.published.terms import BEST, start_walk, walk_on
+from sfumato.kernels.terms.measures import Requirement, judge
+from sfumato.kernels.terms.options import AT, SIZE, SMALL
 
 _STEPS = 64  # between two looks at the clock
 
