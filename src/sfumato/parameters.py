@@ -178,7 +178,7 @@ def exact_fraction(value: float | str | Fraction, what: str) -> Fraction:
         ) from None
 
 
-def whole_number(value: object, what: str, least: int, example: int) -> int:
+def whole_number(value: object, what: str, least: int, example: int, at: str = "") -> int:
     """Return a parameter that must be a whole number of at least `least`, or raise.
 
     >>> whole_number(5, "k", 1, 5)
@@ -188,7 +188,8 @@ def whole_number(value: object, what: str, least: int, example: int) -> int:
     if number is None or number < least:
         raise PolicyError(
             f"{what} must be a whole number of at least {least}, but was given as {value!r}.\n"
-            f"Write it without quotes and decimals, such as {example}."
+            f"Write it without quotes and decimals, such as {example}.",
+            at,
         )
     return number
 

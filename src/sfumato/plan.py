@@ -25,8 +25,8 @@ from sfumato.data.knowledge import UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA, KnowledgeSource
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema, SensitiveShare
 from sfumato.errors import InputError, PlanError, PolicyError, Problem, did_you_mean
-from sfumato.models import PRIVACY_MODELS, AlphaDiversity, MultiDiversity
-from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models import PRIVACY_MODELS
+from sfumato.models.base import Need, Policy, PrivacyModel
 
 REST = "*"
 FORMATS = ("csv", "parquet")
@@ -36,8 +36,6 @@ COLUMN_KEYS = (
 
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
 NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
-
-MASKING: tuple[type[Any], ...] = (MultiDiversity, AlphaDiversity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,19 +116,13 @@ class Plan:
     @property
     def masked_columns(self) -> tuple[str, ...]:
         """The sensitive columns that may be published as labels, for which base rates are needed."""
-        return tuple(dict.fromkeys(name for model in self.policy.of(*MASKING) for name in model.judged_columns))
+        masking = (model.judged_columns for model in self.policy if model.masks)
+        return tuple(dict.fromkeys(name for columns in masking for name in columns))
 
     def warnings(self) -> tuple[str, ...]:
         """Return what is allowed but deserves a second look."""
         found = []
-        for model in self.policy.of(MultiDiversity):
-            if len(model.judged_columns) == 1:
-                found.append(
-                    f"multi-diversity names one column only, {model.judged_columns[0]!r}: that is alpha-diversity, "
-                    "there is no other secret to know."
-                )
-            elif model.exact_alpha_qi > model.exact_alpha_sa:
-                found.append("multi-diversity has alpha_qi above alpha_sa, which asks for nothing more.")
+        found += [warning for model in self.policy for warning in model.warnings()]
         judged = {column for model in self.policy for column in model.judged_columns}
         bare = [name for name in self.schema.named(Role.SENSITIVE) if name not in judged]
         if bare:
@@ -191,7 +183,7 @@ class _Parser:
         )
         self._check_together(parsed)
         if self.problems:
-            raise PlanError((Problem("", text) for text in self.problems), self.where)
+            raise PlanError((Problem("", text) for text in dict.fromkeys(self.problems)), self.where)
         return parsed
 
     # Small tools. Each returns something usable after noting a problem, so that the walk goes on.
@@ -526,21 +518,12 @@ class _Parser:
                         f"requirement {model.name} names the column {name!r}, whose role is {spec.role.value}. "
                         f"It must be {model.judged_role.value}."
                     )
-                elif spec.role is Role.ITEMS and spec.sensitive_items is None:
-                    self.problems.append(
-                        f"requirement {model.name} needs to know which items of column {name!r} are sensitive. "
-                        f'Add sensitive_items = [...] to [columns.{name}], or sensitive_items = "file.txt".'
-                    )
-                elif getattr(model, "distance", None) == "hierarchical" and spec.hierarchy is None:
-                    self.problems.append(
-                        f"requirement {model.name} needs a hierarchy for column {name!r}. Add one to [columns.{name}]."
-                    )
-        if plan.knowledge is None and plan.policy.of(*TermSuppression.aims_at):
+            self.problems += map(str, model.problems(schema, plan.policy))
+        if plan.knowledge is None and any(Need.KNOWLEDGE in model.needs for model in plan.policy):
             self.problems.append(
                 "it judges quasi-sensitive columns, which needs public knowledge: [knowledge] path, label, terms."
             )
         self._check_terms(plan)
-        self._check_masks(plan)
         judged = {name for model in plan.policy for name in model.judged_columns}
         for role in NEED_A_REQUIREMENT:
             for name in schema.named(role):
@@ -551,14 +534,7 @@ class _Parser:
                     )
 
     def _check_terms(self, plan: Plan) -> None:
-        """Note what is wrong with quasi-sensitive columns that are read together."""
-        asked = {frozenset(model.judged_columns) for model in plan.policy.of(*TermSuppression.aims_at)}
-        if len(asked) > 1:
-            together = sorted(frozenset().union(*asked))
-            self.problems.append(
-                "its requirements judge quasi-sensitive columns apart, but whoever has the knowledge table reads them "
-                f"together. Name all of them in each: column = [{_names(together)}]."
-            )
+        """Note what joint removal of terms lacks."""
         steps = [step.anonymizer for step in plan.steps()]
         joint = any(isinstance(anonymizer, TermSuppression) and anonymizer.joint for anonymizer in steps)
         if joint and not any(isinstance(anonymizer, Mondrian) for anonymizer in steps):
@@ -566,33 +542,6 @@ class _Parser:
                 "[anonymizers.term-suppression] joint = true needs groups that mondrian splits before it. Ask for "
                 'k-anonymity, with anonymizer = "mondrian" or none named, or leave joint out.'
             )
-        for names in asked:
-            for name in sorted(names) if len(names) > 1 else ():
-                spec = plan.schema.spec(name)
-                if spec is not None and spec.kind is None and spec.present is None:
-                    self.problems.append(
-                        f"[columns.{name}] is read together with other columns, but nothing says what its terms are. "
-                        'Write kind = "set", kind = "category" (one term a cell) or present = "yes" (binary).'
-                    )
-
-    def _check_masks(self, plan: Plan) -> None:
-        masked = plan.masked_columns
-        for name in masked:
-            spec = plan.schema.spec(name)
-            if spec is not None and spec.role is Role.SENSITIVE and spec.hierarchy is None:
-                self.problems.append(
-                    f"column {name!r} is to be masked along a hierarchy, but has none. Add one to [columns.{name}]; "
-                    "hierarchy = { flat = true } needs no file, but its only mask is *, which loses the whole value."
-                )
-        for model in plan.policy:
-            both = [name for name in model.judged_columns if name in masked]
-            if both and not isinstance(model, MASKING):
-                self.problems.append(
-                    f"requirement {model.name} judges {_names(both)}, which another requirement masks: it cannot be "
-                    "told what labels mean to it. Ask one of them of the column."
-                )
-        if len({model.reading for model in plan.policy.of(*MASKING)}) > 1:
-            self.problems.append("its requirements on masked columns differ in their reading. Give all the same one.")
 
 
 def _plans_beside(path: Path) -> str:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
-from sfumato.errors import PolicyError
-from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import Problem
+from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.posteriors import READINGS, Judged, Secrets, judge
-from sfumato.parameters import exact_fraction, one_of, whole_number
+from sfumato.parameters import Takes, about, check_parameters
+
+if TYPE_CHECKING:
+    from sfumato.models.multi_diversity import MultiDiversity
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlphaDiversity:
+class AlphaDiversity(PrivacyModel):
     """In every equivalence class, each value of each sensitive column is at most as likely as `alpha`.
 
     A published label of the column's hierarchy counts as the values below it, as `reading` says: in proportion to their
@@ -33,19 +36,46 @@ class AlphaDiversity:
 
     name: ClassVar[str] = "alpha-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
+    masks: ClassVar[bool] = True
 
-    sensitive: str | Sequence[str]  # becomes a tuple of names
-    alpha: float | str | Fraction  # above 0, up to 1; becomes an exact fraction
-    k: int | None = None  # becomes ceil(1 / alpha) when not given
-    reading: str = "prior"
-    missing_is_sensitive: bool = True
+    sensitive: str | Sequence[str] = field(  # becomes a tuple of names
+        metadata=about(Takes.COLUMNS, "Sensitive columns", "Which may be published as labels of their hierarchies.")
+    )
+    alpha: float | str | Fraction = field(  # becomes an exact fraction
+        metadata=about(
+            Takes.FRACTION,
+            "Highest chance",
+            "How likely a class may make a value.",
+            above=0,
+            most=1,
+            example=0.5,
+            why="it is the highest chance that a value may have",
+        )
+    )
+    k: int | None = field(
+        default=None,
+        metadata=about(
+            Takes.WHOLE,
+            "Smallest class",
+            "How many rows each class has; ceil(1 / alpha) when left out.",
+            least=1,
+            example=3,
+        ),
+    )
+    reading: str = field(
+        default="prior",
+        metadata=about(Takes.CHOICE, "Reading", "What a label says about the values below it.", choices=READINGS),
+    )
+    missing_is_sensitive: bool = field(
+        default=True,
+        metadata=about(Takes.FLAG, "Missing is sensitive", "Whether a missing value is a secret like others."),
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitive", column_names(self.sensitive, self.name))
-        object.__setattr__(self, "alpha", checked_alpha(self.alpha, f"alpha of {self.name}"))
-        object.__setattr__(self, "k", checked_k(self.k, self.exact_alpha, self.name))
-        one_of(self.reading, f"reading of {self.name}", READINGS)
-        checked_flag(self.missing_is_sensitive, f"missing_is_sensitive of {self.name}")
+        check_parameters(self)
+        object.__setattr__(self, "sensitive", self.judged_columns)
+        object.__setattr__(self, "k", self.k or math.ceil(1 / self.exact_alpha))
 
     @property
     def exact_alpha(self) -> Fraction:
@@ -71,7 +101,11 @@ class AlphaDiversity:
     @property
     def judged_columns(self) -> tuple[str, ...]:
         """The sensitive columns."""
-        return tuple(self.sensitive)
+        return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield what is in the way of masks."""
+        yield from in_the_way_of_masks(self, schema, together)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its classes tell about sensitive values."""
@@ -100,48 +134,32 @@ LIMIT = {
 }
 
 
+def in_the_way_of_masks(model: AlphaDiversity | MultiDiversity, schema: Schema, together: Policy) -> Iterator[Problem]:
+    """Yield columns without a hierarchy, other requirements on them, and another reading of labels."""
+    for name in model.judged_columns:
+        spec = schema.spec(name)
+        if spec is not None and spec.role is Role.SENSITIVE and spec.hierarchy is None:
+            yield Problem(
+                f"columns.{name}.hierarchy",
+                f"column {name!r} is to be masked along a hierarchy, but has none. Add one to [columns.{name}]; "
+                "hierarchy = { flat = true } needs no file, but its only mask is *, which loses the whole value.",
+            )
+    for other in together:
+        both = [name for name in other.judged_columns if name in model.judged_columns]
+        if both and not other.masks:
+            yield Problem(
+                ".sensitive",
+                f"requirement {other.name} judges {', '.join(map(repr, both))}, which {model.name} masks: it cannot be "
+                "told what labels mean to it. Ask one of them of the column.",
+            )
+    if any(other.masks and getattr(other, "reading", model.reading) != model.reading for other in together):
+        yield Problem("require", "its requirements on masked columns differ in their reading. Give all the same one.")
+
+
 def named(columns: Sequence[str]) -> str:
     """Return names of columns for a sentence."""
     quoted = [repr(name) for name in columns]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
-
-
-def column_names(value: object, model: str) -> tuple[str, ...]:
-    """Return one or several names of columns as a tuple, or raise."""
-    names = (value,) if isinstance(value, str) else value
-    if (
-        not isinstance(names, list | tuple)
-        or not names
-        or any(not isinstance(name, str) or not name for name in names)
-        or len(set(names)) < len(names)
-    ):
-        raise PolicyError(
-            f"sensitive of {model} must be names of columns, each once, but was given as {value!r}.\n"
-            'Write them as ["job", "illness"].'
-        )
-    return tuple(names)
-
-
-def checked_alpha(value: float | str | Fraction, what: str) -> Fraction:
-    """Return a share above 0 and up to 1, exactly as written, or raise."""
-    alpha = exact_fraction(value, what)
-    if not 0 < alpha <= 1:
-        raise PolicyError(
-            f"{what} must be above 0 and at most 1, but was given as {value!r}: it is the highest chance that a value "
-            "may have.\nWrite a number such as 0.5."
-        )
-    return alpha
-
-
-def checked_k(value: object, alpha: Fraction, model: str) -> int:
-    """Return the smallest class size, ceil(1 / alpha) when none is given."""
-    return math.ceil(1 / alpha) if value is None else whole_number(value, f"k of {model}", least=1, example=3)
-
-
-def checked_flag(value: object, what: str) -> None:
-    """Raise unless a parameter is true or false."""
-    if not isinstance(value, bool):
-        raise PolicyError(f"{what} was given as {value!r}.\nWrite true or false, without quotes.")
 
 
 def size_verdict(model: PrivacyModel, k: int | None, release: Release) -> Verdict | None:

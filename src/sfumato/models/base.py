@@ -6,11 +6,14 @@ import html
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import Problem
+from sfumato.parameters import Takes, parameters_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +102,22 @@ def _short(value: float, digits: int) -> str:
     return f"{int(value):,}" if value == int(value) else f"{value:,.{digits}g}"
 
 
+class Need(StrEnum):
+    """What a model takes as known to everybody besides the release."""
+
+    KNOWLEDGE = "knowledge"  # which labels terms lead to
+    PRIOR = "prior"  # how likely labels were before; comes with the knowledge table, or from the data
+    BASE_RATES = "base rates"  # how common each value of the columns that it names is
+
+
 @runtime_checkable
 class PrivacyModel(Protocol):
     """What a release must satisfy. Members are frozen dataclasses whose fields are the plan's keys."""
 
     name: ClassVar[str]
     judged_role: ClassVar[Role]  # of the columns that it names
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    masks: ClassVar[bool] = False  # whether the columns that it names may be published as labels of their hierarchy
 
     @property
     def promise(self) -> str:
@@ -118,8 +131,34 @@ class PrivacyModel(Protocol):
     def judged_columns(self) -> tuple[str, ...]:
         """Columns that the requirement names, besides the quasi-identifiers."""
 
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield what is wrong with it in a plan with these columns and requirements, besides roles and needs."""
+        yield from ()
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what is allowed but deserves a second look."""
+        yield from ()
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release; `name_items` lets the verdict name the items that break it: for the holder's eyes only."""
+
+
+def place_of(model: PrivacyModel, column: str) -> str:
+    """Return where a requirement names a column, as a place of a problem.
+
+    >>> from sfumato.models import LDiversity, SensitiveQidDiversity
+    >>> place_of(LDiversity(sensitive="disease", l=2), "disease")
+    '.sensitive'
+    >>> place_of(SensitiveQidDiversity(l={"job": 3}), "job")
+    '.l.job'
+    """
+    for parameter in parameters_of(type(model)):
+        value = getattr(model, parameter.name)
+        if parameter.per_column and column in value:
+            return f".{parameter.name}.{column}"
+        if parameter.takes in (Takes.COLUMN, Takes.COLUMNS) and (value == column or column in tuple(value)):
+            return f".{parameter.name}"
+    return "."
 
 
 ModelType = TypeVar("ModelType", bound=PrivacyModel)

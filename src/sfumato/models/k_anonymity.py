@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.models.base import Verdict
+from sfumato.models.base import PrivacyModel, Verdict
 from sfumato.models.judging.classes import class_verdict, classes_of
-from sfumato.parameters import whole_number
+from sfumato.parameters import Takes, about, check_parameters
 
 
 @dataclass(frozen=True, kw_only=True)
-class KAnonymity:
+class KAnonymity(PrivacyModel):
     """Every equivalence class has at least `k` rows.
 
     A class is what an outsider cannot tell apart: the rows with equal published quasi-identifiers. A missing value is
@@ -36,10 +36,12 @@ class KAnonymity:
     name: ClassVar[str] = "k-anonymity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
 
-    k: int
+    k: int = field(
+        metadata=about(Takes.WHOLE, "Smallest class", "How many rows each class has at least.", least=1, example=5)
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", whole_number(self.k, "k of k-anonymity", least=1, example=5))
+        check_parameters(self)
 
     @property
     def promise(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
-from sfumato.models.base import Verdict, as_number, plain_number
+from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import (
     NEAR,
     Counts,
@@ -27,13 +27,13 @@ from sfumato.models.judging.classes import (
     sensitive_column,
     values_of,
 )
-from sfumato.parameters import column_name, exact_fraction, one_of, whole_number
+from sfumato.parameters import Takes, about, check_parameters, whole_number
 
 KINDS = ("distinct", "entropy", "recursive", "frequency")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LDiversity:
+class LDiversity(PrivacyModel):
     """In every equivalence class, the values of a sensitive column are well spread.
 
     `kind` says what that means, for a class of N rows in which the values occur r1 >= r2 >= ... >= rm times:
@@ -71,48 +71,49 @@ class LDiversity:
     name: ClassVar[str] = "l-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
 
-    sensitive: str
-    l: int | float | str | Fraction  # a whole number stays one, anything else becomes an exact fraction
-    kind: str = "distinct"
-    c: float | str | Fraction | None = None  # recursive only; becomes an exact fraction
+    sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must be well spread."))
+    l: int | float | str | Fraction = field(  # a whole number stays one, anything else becomes an exact fraction
+        metadata=about(
+            Takes.FRACTION,
+            "Diversity",
+            "How many values, or as good as; a whole number for kind distinct and recursive.",
+            above=1,
+            example=3,
+            why="every table is 1-diverse",
+        )
+    )
+    kind: str = field(
+        default="distinct", metadata=about(Takes.CHOICE, "Kind", "What counts as well spread.", choices=KINDS)
+    )
+    c: float | str | Fraction | None = field(
+        default=None,
+        metadata=about(
+            Takes.FRACTION,
+            "Ratio",
+            "Kind recursive only: the most frequent value is rarer than c times the rare ones together.",
+            above=0,
+            example=2,
+            why="no class could pass",
+        ),
+    )
 
     def __post_init__(self) -> None:
-        column_name(self.sensitive, "sensitive of l-diversity")
-        one_of(self.kind, "kind of l-diversity", KINDS)
-        object.__setattr__(self, "l", self._checked_l())
-        object.__setattr__(self, "c", self._checked_c())
-
-    def _checked_l(self) -> int | Fraction:
         if self.kind in ("distinct", "recursive"):
-            return whole_number(self.l, f"l of {self.kind} l-diversity", least=2, example=3)
-        l = exact_fraction(self.l, f"l of {self.kind} l-diversity")
-        if l <= 1:
+            whole_number(self.l, f"l of {self.kind} l-diversity", least=2, example=3, at="l")
+        check_parameters(self)
+        object.__setattr__(self, "l", self.exact_l.numerator if self.exact_l.denominator == 1 else self.l)
+        if self.kind != "recursive" and self.c is not None:
             raise PolicyError(
-                f"l of {self.kind} l-diversity must be more than 1, but was given as {self.l!r}: "
-                "every table is 1-diverse.\nWrite a number such as 2 or 2.5."
+                f"c was given as {plain_number(self.c)!r}, but {self.kind} l-diversity has no c.\n"
+                'Leave c out, or write kind = "recursive".',
+                at="c",
             )
-        return l.numerator if l.denominator == 1 else l
-
-    def _checked_c(self) -> Fraction | None:
-        if self.kind != "recursive":
-            if self.c is not None:
-                raise PolicyError(
-                    f"c was given as {self.c!r}, but {self.kind} l-diversity has no c.\n"
-                    'Leave c out, or write kind = "recursive".'
-                )
-            return None
-        if self.c is None:
+        if self.kind == "recursive" and self.c is None:
             raise PolicyError(
                 "Recursive l-diversity needs c, but none was given: the most frequent value must stay below "
-                "c times the rare ones together.\nWrite a number such as c = 2."
+                "c times the rare ones together.\nWrite a number such as c = 2.",
+                at="c",
             )
-        c = exact_fraction(self.c, "c of recursive l-diversity")
-        if c <= 0:
-            raise PolicyError(
-                f"c of recursive l-diversity must be more than 0, but was given as {self.c!r}: "
-                "no class could pass.\nWrite a number such as c = 2."
-            )
-        return c
 
     @property
     def exact_l(self) -> Fraction:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
-from sfumato.models.alpha_diversity import (
-    BEYOND,
-    LIMIT,
-    checked_alpha,
-    checked_flag,
-    checked_k,
-    column_names,
-    named,
-    posterior_verdict,
-    size_verdict,
-)
-from sfumato.models.base import Verdict, plain_number
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import Problem
+from sfumato.models.alpha_diversity import BEYOND, LIMIT, in_the_way_of_masks, named, posterior_verdict, size_verdict
+from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.judging.posteriors import READINGS, Secrets, judge
-from sfumato.parameters import one_of
+from sfumato.parameters import Takes, about, check_parameters
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiDiversity:
+class MultiDiversity(PrivacyModel):
     """Each value of each sensitive column stays at most as likely as `alpha_sa` to who knows all the others.
 
     A sensitive equivalence class of a column is the rows that agree in all quasi-identifiers and in the published labels
@@ -60,22 +52,59 @@ class MultiDiversity:
 
     name: ClassVar[str] = "multi-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
+    masks: ClassVar[bool] = True
 
-    sensitive: str | Sequence[str]  # becomes a tuple of names
-    alpha_sa: float | str | Fraction  # above 0, up to 1; becomes an exact fraction
-    alpha_qi: float | str | Fraction | None = None  # the same; alpha_sa when not given
-    k: int | None = None  # becomes ceil(1 / alpha_qi) when not given
-    reading: str = "prior"
-    missing_is_sensitive: bool = True
+    sensitive: str | Sequence[str] = field(  # becomes a tuple of names
+        metadata=about(Takes.COLUMNS, "Sensitive columns", "Which may be published as labels of their hierarchies.")
+    )
+    alpha_sa: float | str | Fraction = field(  # becomes an exact fraction
+        metadata=about(
+            Takes.FRACTION,
+            "Highest chance, others known",
+            "How likely a value may be for who knows the other columns.",
+            above=0,
+            most=1,
+            example=0.5,
+            why="it is the highest chance that a value may have",
+        )
+    )
+    alpha_qi: float | str | Fraction | None = field(  # becomes an exact fraction
+        default=None,
+        metadata=about(
+            Takes.FRACTION,
+            "Highest chance in a class",
+            "The same for who knows the class only; alpha_sa when left out.",
+            above=0,
+            most=1,
+            example=0.5,
+            why="it is the highest chance that a value may have",
+        ),
+    )
+    k: int | None = field(
+        default=None,
+        metadata=about(
+            Takes.WHOLE,
+            "Smallest class",
+            "How many rows each class has; ceil(1 / alpha_qi) when left out.",
+            least=1,
+            example=3,
+        ),
+    )
+    reading: str = field(
+        default="prior",
+        metadata=about(Takes.CHOICE, "Reading", "What a label says about the values below it.", choices=READINGS),
+    )
+    missing_is_sensitive: bool = field(
+        default=True,
+        metadata=about(Takes.FLAG, "Missing is sensitive", "Whether a missing value is a secret like others."),
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitive", column_names(self.sensitive, self.name))
-        object.__setattr__(self, "alpha_sa", checked_alpha(self.alpha_sa, f"alpha_sa of {self.name}"))
-        given = self.alpha_sa if self.alpha_qi is None else self.alpha_qi
-        object.__setattr__(self, "alpha_qi", checked_alpha(given, f"alpha_qi of {self.name}"))
-        object.__setattr__(self, "k", checked_k(self.k, self.exact_alpha_qi, self.name))
-        one_of(self.reading, f"reading of {self.name}", READINGS)
-        checked_flag(self.missing_is_sensitive, f"missing_is_sensitive of {self.name}")
+        check_parameters(self)
+        object.__setattr__(self, "sensitive", self.judged_columns)
+        object.__setattr__(self, "alpha_qi", self.exact_alpha_qi)
+        object.__setattr__(self, "k", self.k or math.ceil(1 / self.exact_alpha_qi))
 
     @property
     def exact_alpha_sa(self) -> Fraction:
@@ -107,7 +136,21 @@ class MultiDiversity:
     @property
     def judged_columns(self) -> tuple[str, ...]:
         """The sensitive columns."""
-        return tuple(self.sensitive)
+        return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield what is in the way of masks."""
+        yield from in_the_way_of_masks(self, schema, together)
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what makes it ask for less than it seems to."""
+        if len(self.judged_columns) == 1:
+            yield (
+                f"multi-diversity names one column only, {self.judged_columns[0]!r}: that is alpha-diversity, "
+                "there is no other secret to know."
+            )
+        elif self.exact_alpha_qi > self.exact_alpha_sa:
+            yield "multi-diversity has alpha_qi above alpha_sa, which asks for nothing more."
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what sensitive values tell about one another."""

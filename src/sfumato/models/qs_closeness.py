@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
-from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, plain_number
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import DataError, PolicyError, Problem
+from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.linking import (
     Index,
@@ -21,13 +23,14 @@ from sfumato.models.judging.linking import (
     quoted,
     term_column,
 )
-from sfumato.parameters import column_names, exact_fraction
+from sfumato.models.qs_diversity import read_together
+from sfumato.parameters import Takes, about, check_parameters
 
 TOLERANCE = 1e-9  # distances are sums of floats; a group passes up to t plus this
 
 
 @dataclass(frozen=True, kw_only=True)
-class QSCloseness:
+class QSCloseness(PrivacyModel):
     """In every group, what an intruder believes about labels stays within a distance `t` of what was believed before.
 
     Beliefs follow from the released terms and the knowledge table as in `QSDiversity`. The prior is public: given with
@@ -59,19 +62,31 @@ class QSCloseness:
 
     name: ClassVar[str] = "qs-closeness"
     judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE, Need.PRIOR})
 
-    column: str | tuple[str, ...]  # several are read together
-    t: float | str | Fraction  # 0..sqrt(2); becomes an exact fraction
+    column: str | tuple[str, ...] = field(
+        metadata=about(Takes.COLUMNS, "Columns of terms", "Whose terms are judged; several are read together.")
+    )
+    t: float | str | Fraction = field(  # becomes an exact fraction
+        metadata=about(
+            Takes.FRACTION,
+            "Largest distance",
+            "How far a belief may move, up to the square root of 2.",
+            least=0,
+            most=math.sqrt(2),
+            example=0.4,
+            why="no two distributions are farther apart than the square root of 2",
+        )
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "column", column_names(self.column, "column of qs-closeness"))
-        t = exact_fraction(self.t, "t of qs-closeness")
-        if t < 0 or t * t > 2:
+        check_parameters(self)
+        if self.exact_t**2 > 2:  # the range is a rounded one
             raise PolicyError(
-                f"t of qs-closeness must be from 0 to the square root of 2, but was given as {self.t!r}: "
-                "no two distributions are farther apart.\nWrite a number such as 0.4."
+                "t of qs-closeness must not exceed the square root of 2, but was given a bit more: no two "
+                "distributions are farther apart.\nWrite a number such as 0.4.",
+                at="t",
             )
-        object.__setattr__(self, "t", t)
 
     @property
     def exact_t(self) -> Fraction:
@@ -98,6 +113,10 @@ class QSCloseness:
     def judged_columns(self) -> tuple[str, ...]:
         """The columns of terms."""
         return (self.column,) if isinstance(self.column, str) else self.column
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield columns that are judged apart, or whose terms nothing tells."""
+        yield from read_together(self, schema, together)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""

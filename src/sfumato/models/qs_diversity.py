@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
-from sfumato.errors import PolicyError, Unsatisfiable
-from sfumato.models.base import Verdict, plain_number
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import Problem, Unsatisfiable
+from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.judging.classes import NEAR, classes_of
 from sfumato.models.judging.linking import (
     Beliefs,
@@ -31,15 +31,37 @@ from sfumato.models.judging.linking import (
     term_column,
     weights_of,
 )
-from sfumato.parameters import column_names, exact_fraction, whole_number
+from sfumato.parameters import Takes, about, check_parameters
+
+if TYPE_CHECKING:
+    from sfumato.models.qs_closeness import QSCloseness
 
 MassesOf: TypeAlias = Callable[[int], list[int]]  # the exact masses of a group of a batch
 
 LARGEST_C = 10**12  # beyond, c only asks for l labels, and prints badly
 
 
+def read_together(model: QSDiversity | QSCloseness, schema: Schema, together: Policy) -> Iterator[Problem]:
+    """Yield columns that requirements judge apart, and columns of several whose terms nothing tells."""
+    asked = [set(other.judged_columns) for other in together if Need.KNOWLEDGE in other.needs]
+    if any(columns != asked[0] for columns in asked):
+        yield Problem(
+            ".column",
+            "its requirements judge quasi-sensitive columns apart, but whoever has the knowledge table reads them "
+            f"together. Name all of them in each: column = [{', '.join(map(repr, sorted(set().union(*asked))))}].",
+        )
+    for name in model.judged_columns if len(model.judged_columns) > 1 else ():
+        spec = schema.spec(name)
+        if spec is not None and spec.kind is None and spec.present is None:
+            yield Problem(
+                f"columns.{name}.kind",
+                f"[columns.{name}] is read together with other columns, but nothing says what its terms are. "
+                'Write kind = "set", kind = "category" (one term a cell) or present = "yes" (binary).',
+            )
+
+
 @dataclass(frozen=True, kw_only=True)
-class QSDiversity:
+class QSDiversity(PrivacyModel):
     """In every group, the labels that public knowledge links to the released terms are well spread.
 
     A record is linked to each label with a row in the knowledge table that contains all its terms, with equal belief in
@@ -71,21 +93,27 @@ class QSDiversity:
 
     name: ClassVar[str] = "qs-diversity"
     judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE})
 
-    column: str | tuple[str, ...]  # several are read together
-    c: float | str | Fraction  # becomes an exact fraction
-    l: int
+    column: str | tuple[str, ...] = field(
+        metadata=about(Takes.COLUMNS, "Columns of terms", "Whose terms are judged; several are read together.")
+    )
+    c: float | str | Fraction = field(  # becomes an exact fraction
+        metadata=about(
+            Takes.FRACTION,
+            "Ratio",
+            "The most likely label is at most c times as likely as the rare ones together.",
+            above=0,
+            most=LARGEST_C,
+            example=1,
+        )
+    )
+    l: int = field(
+        metadata=about(Takes.WHOLE, "Rare from", "Labels from the l-th most likely on are rare.", least=1, example=10)
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "column", column_names(self.column, "column of qs-diversity"))
-        c = exact_fraction(self.c, "c of qs-diversity")
-        if not 0 < c <= LARGEST_C:
-            raise PolicyError(
-                f"c of qs-diversity must be more than 0 and at most {LARGEST_C:,}, but was given as {self.c!r}.\n"
-                "Write a number such as c = 1: the most likely label is then no likelier than the rest together."
-            )
-        object.__setattr__(self, "c", c)
-        object.__setattr__(self, "l", whole_number(self.l, "l of qs-diversity", least=1, example=10))
+        check_parameters(self)
 
     @property
     def exact_c(self) -> Fraction:
@@ -117,6 +145,10 @@ class QSDiversity:
     def judged_columns(self) -> tuple[str, ...]:
         """The columns of terms."""
         return (self.column,) if isinstance(self.column, str) else self.column
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield columns that are judged apart, or whose terms nothing tells."""
+        yield from read_together(self, schema, together)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,16 +13,16 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets, as_numpy
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
-from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, plain_number
-from sfumato.parameters import column_name, exact_fraction
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import DataError, Problem
+from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
+from sfumato.parameters import Takes, about, check_parameters
 
 CAP = 1000  # unsafe rules after which the audit need not go on
 
 
 @dataclass(frozen=True, kw_only=True)
-class RhoUncertainty:
+class RhoUncertainty(PrivacyModel):
     """Whoever knows some items of a record finds each further sensitive item in it with confidence at most `rho`.
 
     The confidence of `known -> e` is the share of records holding e among those holding all of `known`; any set of
@@ -47,25 +48,27 @@ class RhoUncertainty:
     name: ClassVar[str] = "rho-uncertainty"
     judged_role: ClassVar[Role] = Role.ITEMS
 
-    column: str
-    rho: float | str | Fraction  # between 0 and 1, both excluded; becomes an exact fraction
-    empty_antecedent: bool = False  # whether knowing nothing about a record counts as knowing a set of its items
+    column: str = field(metadata=about(Takes.COLUMN, "Column of items", "Whose sets are judged."))
+    rho: float | str | Fraction = field(  # becomes an exact fraction
+        metadata=about(
+            Takes.FRACTION,
+            "Highest confidence",
+            "How sure known items may make anybody of a further, sensitive one.",
+            above=0,
+            below=1,
+            example=0.3,
+            why="at 0 no sensitive item could stay with others, at 1 every table passes",
+        )
+    )
+    empty_antecedent: bool = field(
+        default=False,
+        metadata=about(
+            Takes.FLAG, "Knowing nothing counts", "Whether the share of an item among all records is bounded, too."
+        ),
+    )
 
     def __post_init__(self) -> None:
-        column_name(self.column, "column of rho-uncertainty")
-        rho = exact_fraction(self.rho, "rho of rho-uncertainty")
-        if isinstance(self.rho, bool) or not 0 < rho < 1:
-            raise PolicyError(
-                f"rho of rho-uncertainty must be more than 0 and less than 1, but was given as {self.rho!r}: "
-                "at 0 no sensitive item could stay with others, at 1 every table passes.\n"
-                'Write a number such as 0.3, or a fraction such as "1/3".'
-            )
-        if not isinstance(self.empty_antecedent, bool):
-            raise PolicyError(
-                f"empty_antecedent of rho-uncertainty must be true or false, but was given as "
-                f"{self.empty_antecedent!r}.\nWrite it without quotes."
-            )
-        object.__setattr__(self, "rho", rho)
+        check_parameters(self)
 
     @property
     def exact_rho(self) -> Fraction:
@@ -94,6 +97,16 @@ class RhoUncertainty:
     def judged_columns(self) -> tuple[str, ...]:
         """The column of items."""
         return (self.column,)
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield that nothing says which items are sensitive."""
+        spec = schema.spec(self.column)
+        if spec is not None and spec.role is Role.ITEMS and spec.sensitive_items is None:
+            yield Problem(
+                f"columns.{self.column}.sensitive_items",
+                f"requirement {self.name} needs to know which items of column {self.column!r} are sensitive. "
+                f'Add sensitive_items = [...] to [columns.{self.column}], or sensitive_items = "file.txt".',
+            )
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by all rules that lead to a sensitive item; `name_items` names those of the worst rule."""

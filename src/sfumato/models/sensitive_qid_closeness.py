@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,28 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
-from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, as_number, plain_number
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import DataError, Problem
+from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.randomized import (
     RandomizedColumn,
     base_rates,
     failing_rows,
     faults,
-    per_column,
     randomized_column,
 )
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
-from sfumato.parameters import exact_fraction, one_of
+from sfumato.models.t_closeness import DISTANCES, hierarchies_missing
+from sfumato.parameters import Takes, about, check_parameters
 
-DISTANCES = ("equal", "ordered", "hierarchical")
 PRIORS = ("table", "any")
 TOLERANCE = 1e-9  # ordered and hierarchical distances are sums of floats; they pass up to t plus this
 ERRORS = 4  # standard errors by which an estimated prior may be off before closeness counts as refuted
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensitiveQidCloseness:
+class SensitiveQidCloseness(PrivacyModel):
     """Whatever set is published, the belief about each named column stays within a distance `t` of the prior.
 
     The prior is how common each value is in the original (`prior = "table"`), or any distribution at all (`"any"`):
@@ -53,26 +52,32 @@ class SensitiveQidCloseness:
 
     name: ClassVar[str] = "sensitive-qid-closeness"
     judged_role: ClassVar[Role] = Role.SENSITIVE_QUASI_IDENTIFIER
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
 
-    t: Mapping[str, Any]  # 0..1 for each column; become exact fractions
-    distance: str = "equal"
-    prior: str = "table"
+    t: Mapping[str, Any] = field(  # become exact fractions
+        metadata=about(
+            Takes.FRACTION,
+            "Largest distance",
+            "For each column, how far a published set may move the belief about it.",
+            above=0,
+            most=1,
+            per_column=True,
+            example=0.2,
+            why="to publish nothing of a column, leave it out",
+        )
+    )
+    distance: str = field(
+        default="equal", metadata=about(Takes.CHOICE, "Distance", "How far two values are apart.", choices=DISTANCES)
+    )
+    prior: str = field(
+        default="table",
+        metadata=about(
+            Takes.CHOICE, "Prior", "What is believed before: as common as in the data, or anything.", choices=PRIORS
+        ),
+    )
 
     def __post_init__(self) -> None:
-        given = per_column(self.t, "t of sensitive-qid-closeness")
-        numbers = {
-            name: exact_fraction(value, f"t of column {name!r} in sensitive-qid-closeness")
-            for name, value in given.items()
-        }
-        for name, t in numbers.items():
-            if not 0 < t <= 1:
-                raise PolicyError(
-                    f"t of column {name!r} in sensitive-qid-closeness must be above 0 and at most 1, but was given as "
-                    f"{given[name]!r}.\nWrite a number such as 0.2; to publish nothing of a column, leave it out."
-                )
-        one_of(self.distance, "distance of sensitive-qid-closeness", DISTANCES)
-        one_of(self.prior, "prior of sensitive-qid-closeness", PRIORS)
-        object.__setattr__(self, "t", numbers)
+        check_parameters(self)
 
     def __hash__(self) -> int:
         return hash((tuple(self.t.items()), self.distance, self.prior))
@@ -96,6 +101,10 @@ class SensitiveQidCloseness:
     def judged_columns(self) -> tuple[str, ...]:
         """The columns that are named."""
         return tuple(self.t)
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield missing hierarchies."""
+        yield from hierarchies_missing(self, schema)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the worst set that its parameters allow, and whether chance explains its cells."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
@@ -15,9 +15,9 @@ import numpy as np
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.models.base import Verdict
-from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, faults, per_column, randomized_column
-from sfumato.parameters import one_of, whole_number
+from sfumato.models.base import Need, PrivacyModel, Verdict
+from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, faults, randomized_column
+from sfumato.parameters import Takes, about, check_parameters
 
 KINDS = ("frequency", "entropy")
 SMALL_DOMAIN = ("error", "suppress", "lower")
@@ -25,7 +25,7 @@ EXPANDED = 100_000  # rows of the expanded table up to which the definition itse
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensitiveQidDiversity:
+class SensitiveQidDiversity(PrivacyModel):
     """Whatever else is known of a record, at least `l` values of each named column fit it equally well.
 
     The release is read as the table of all combinations of the values in its cells. Rows of that table that agree in
@@ -46,20 +46,31 @@ class SensitiveQidDiversity:
 
     name: ClassVar[str] = "sensitive-qid-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE_QUASI_IDENTIFIER
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
 
-    l: Mapping[str, int]
-    kind: str = "frequency"
-    small_domain: str = "error"
+    l: Mapping[str, int] = field(
+        metadata=about(
+            Takes.WHOLE,
+            "Open values",
+            "For each column, how many values stay open.",
+            least=2,
+            per_column=True,
+            example=3,
+        )
+    )
+    kind: str = field(default="frequency", metadata=about(Takes.CHOICE, "Kind", "What counts as open.", choices=KINDS))
+    small_domain: str = field(
+        default="error",
+        metadata=about(
+            Takes.CHOICE,
+            "Small domains",
+            "What becomes of columns with no more than l values: refused, published as the whole domain, or l lowered.",
+            choices=SMALL_DOMAIN,
+        ),
+    )
 
     def __post_init__(self) -> None:
-        given = per_column(self.l, "l of sensitive-qid-diversity")
-        numbers = {
-            name: whole_number(value, f"l of column {name!r} in sensitive-qid-diversity", 2, 3)
-            for name, value in given.items()
-        }
-        one_of(self.kind, "kind of sensitive-qid-diversity", KINDS)
-        one_of(self.small_domain, "small_domain of sensitive-qid-diversity", SMALL_DOMAIN)
-        object.__setattr__(self, "l", numbers)
+        check_parameters(self)
 
     def __hash__(self) -> int:
         return hash((tuple(self.l.items()), self.kind, self.small_domain))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release, ReleasedColumn
-from sfumato.data.schema import Kind, Role
-from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import Verdict, as_number, plain_number
+from sfumato.data.schema import Kind, Role, Schema
+from sfumato.errors import DataError, Problem
+from sfumato.models.base import Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import (
     LARGEST,
     Counts,
@@ -28,13 +28,27 @@ from sfumato.models.judging.classes import (
     sensitive_column,
     values_of,
 )
-from sfumato.parameters import column_name, exact_fraction, one_of
+from sfumato.parameters import Takes, about, check_parameters
+
+if TYPE_CHECKING:
+    from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 
 
+def hierarchies_missing(model: TCloseness | SensitiveQidCloseness, schema: Schema) -> Iterator[Problem]:
+    """Yield columns whose distance follows a hierarchy that they do not have."""
+    for name in model.judged_columns if model.distance == "hierarchical" else ():
+        spec = schema.spec(name)
+        if spec is not None and spec.role is model.judged_role and spec.hierarchy is None:
+            yield Problem(
+                f"columns.{name}.hierarchy",
+                f"requirement {model.name} needs a hierarchy for column {name!r}. Add one to [columns.{name}].",
+            )
+
+
 @dataclass(frozen=True, kw_only=True)
-class TCloseness:
+class TCloseness(PrivacyModel):
     """In every equivalence class, a sensitive column is distributed as in the whole release, up to a distance `t`.
 
     The distance is the earth mover's: the least share of rows times way that turns one distribution into the other,
@@ -72,20 +86,24 @@ class TCloseness:
     name: ClassVar[str] = "t-closeness"
     judged_role: ClassVar[Role] = Role.SENSITIVE
 
-    sensitive: str
-    t: float | str | Fraction  # 0..1; becomes an exact fraction
-    distance: str = "equal"
+    sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose distribution is compared."))
+    t: float | str | Fraction = field(  # becomes an exact fraction
+        metadata=about(
+            Takes.FRACTION,
+            "Largest distance",
+            "How far the distribution in a class may be from that in the whole release.",
+            least=0,
+            most=1,
+            example=0.2,
+            why="distances are shares",
+        )
+    )
+    distance: str = field(
+        default="equal", metadata=about(Takes.CHOICE, "Distance", "How far two values are apart.", choices=DISTANCES)
+    )
 
     def __post_init__(self) -> None:
-        column_name(self.sensitive, "sensitive of t-closeness")
-        one_of(self.distance, "distance of t-closeness", DISTANCES)
-        t = exact_fraction(self.t, "t of t-closeness")
-        if not 0 <= t <= 1:
-            raise PolicyError(
-                f"t of t-closeness must be from 0 to 1, but was given as {self.t!r}: distances are shares.\n"
-                "Write a number such as 0.2."
-            )
-        object.__setattr__(self, "t", t)
+        check_parameters(self)
 
     @property
     def exact_t(self) -> Fraction:
@@ -112,6 +130,10 @@ class TCloseness:
     def judged_columns(self) -> tuple[str, ...]:
         """The sensitive column."""
         return (self.sensitive,)
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield a missing hierarchy."""
+        yield from hierarchies_missing(self, schema)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the distribution of sensitive values in each class."""

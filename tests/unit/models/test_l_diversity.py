@@ -36,13 +36,13 @@ def test_l_must_be_a_whole_number_from_two_where_values_are_counted(kind, l):
 @pytest.mark.parametrize("kind", ["entropy", "frequency"])
 @pytest.mark.parametrize("l", ["three", True, 1, 0.5, -3, float("nan"), None])
 def test_l_must_be_more_than_one_where_values_are_weighed(kind, l):
-    with pytest.raises(PolicyError, match=f"l of {kind} l-diversity"):
+    with pytest.raises(PolicyError, match="l of l-diversity"):
         diverse(l, kind)
 
 
 @pytest.mark.parametrize("c", ["two", True, 0, -1, float("inf")])
 def test_c_must_be_a_positive_number(c):
-    with pytest.raises(PolicyError, match="c of recursive l-diversity"):
+    with pytest.raises(PolicyError, match="c of l-diversity"):
         diverse(3, "recursive", c)
 
 

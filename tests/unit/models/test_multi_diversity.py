@@ -183,14 +183,14 @@ def test_parameters_are_exact_and_k_has_its_default():
 @pytest.mark.parametrize(
     ("wrong", "part"),
     [
-        ({"alpha_sa": 0}, "above 0"),
+        ({"alpha_sa": 0}, "more than 0"),
         ({"alpha_sa": 1.5}, "at most 1"),
         ({"alpha_qi": -1}, "alpha_qi"),
         ({"alpha_sa": "half"}, "no number"),
         ({"k": 0}, "at least 1"),
         ({"k": True}, "whole number"),
         ({"reading": "priors"}, "prior"),
-        ({"sensitive": []}, "names of columns"),
+        ({"sensitive": []}, "list of names"),
         ({"sensitive": ["a", "a"]}, "each once"),
         ({"missing_is_sensitive": "no"}, "true or false"),
     ],

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec
-from sfumato.errors import DataError, PolicyError
+from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
-from sfumato.parameters import column_name
 
 CHANCE = 1e-7  # how unlikely all counts of a column together must be before they are no accident
 
@@ -191,16 +190,6 @@ def _log_tail(beyond: NDArray[np.float64], variance: NDArray[np.float64]) -> NDA
     far = beyond > 1e-6 * np.maximum(variance, 1)  # rounding of the mean is nothing to wonder about
     ratio = beyond / np.maximum(variance, 1e-12)
     return np.where(far, -variance * ((1 + ratio) * np.log1p(ratio) - ratio), 0.0)
-
-
-def per_column(given: object, what: str) -> dict[str, Any]:
-    """Return a parameter that gives each column a number, or raise."""
-    if not isinstance(given, Mapping) or not given:
-        raise PolicyError(
-            f"{what} must name columns and give each a number, but was given as {given!r}.\n"
-            "Write a table such as { job = 3, age = 2 }."
-        )
-    return {column_name(name, what): value for name, value in given.items()}
 
 
 def failing_rows(columns: list[tuple[RandomizedColumn, NDArray[np.bool_]]]) -> int:
