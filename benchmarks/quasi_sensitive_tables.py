@@ -26,7 +26,7 @@ from sfumato.generators import knowledge_table, patients, with_terms
 from sfumato.metrics import AverageClassSize, BeliefChange, Ncp, QueryError, TermLoss
 from sfumato.models import KAnonymity
 from sfumato.models.base import Policy
-from sfumato.models.judging.linking import estimated_prior
+from sfumato.models.judging.beliefs import estimated_prior
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 

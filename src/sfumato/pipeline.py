@@ -40,7 +40,7 @@ from sfumato.estimators import CrossTable, reconstruct
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Policy, Verdict, describe
-from sfumato.models.judging.linking import estimated_prior
+from sfumato.models.judging.beliefs import estimated_prior
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 from sfumato.plan import Plan

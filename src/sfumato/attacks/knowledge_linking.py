@@ -12,8 +12,10 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
 from sfumato.errors import DataError
+from sfumato.models.judging.belief_measures import largest_and_rest
+from sfumato.models.judging.beliefs import beliefs
 from sfumato.models.judging.classes import classes_of
-from sfumato.models.judging.linking import Index, beliefs, largest_and_rest
+from sfumato.models.judging.links import Index
 
 NEAR = 1e-9  # beliefs are sums of floats: one that is no farther above the threshold than this does not exceed it
 

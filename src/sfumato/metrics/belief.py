@@ -14,18 +14,10 @@ from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.models.base import plain_number
+from sfumato.models.judging.belief_measures import distances, diversity_bounds, largest_and_rest
+from sfumato.models.judging.beliefs import Beliefs, Floats, beliefs, estimated_prior
 from sfumato.models.judging.classes import NEAR, classes_of
-from sfumato.models.judging.linking import (
-    Beliefs,
-    Floats,
-    Index,
-    beliefs,
-    distances,
-    diversity_bounds,
-    estimated_prior,
-    largest_and_rest,
-    public_inputs,
-)
+from sfumato.models.judging.links import Index
 from sfumato.parameters import exact_fraction
 
 _MEASURES = ("change", "rise", "distance", "total_variation", "largest_belief", "diversity")
@@ -41,12 +33,12 @@ class BeliefChange(Metric):
     After Shi, Xiong and Fung (2010).
     Limit: it knows one knowledge table, and takes all linked labels of a record for equally likely.
 
+    >>> from dataclasses import replace
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
     >>> from sfumato.data.knowledge import PublicInputs
     >>> from sfumato.data.release import Release
     >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> from sfumato.models.judging.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
@@ -54,7 +46,7 @@ class BeliefChange(Metric):
     >>> original = encode(pa.table({"age": [20, 25], "symptoms": ["cough|fever", "fever|sore throat"]}), schema)
     >>> release = Release.from_table(pa.table({"age": ["[20, 25]"] * 2, "symptoms": ["fever", "fever"]}), schema)
     >>> knowledge = Knowledge.from_rows([("flu", ["cough", "fever"]), ("angina", ["fever", "sore throat"])])
-    >>> print(BeliefChange().measure(original, with_public(release, PublicInputs(knowledge))))
+    >>> print(BeliefChange().measure(original, replace(release, public=PublicInputs(knowledge))))
     Change of belief: 0 % (original: 50 %)
     """
 
@@ -76,13 +68,13 @@ class BeliefChange(Metric):
     @classmethod
     def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
         """Yield the metric where there are terms and a table to look them up in."""
-        if comparison.terms is not None and public_inputs(comparison.release).knowledge is not None:
+        if comparison.terms is not None and comparison.release.public.knowledge is not None:
             yield cls()
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         original, released = self._terms(comparison)
-        public = public_inputs(comparison.release)
+        public = comparison.release.public
         if public.knowledge is None:
             raise DataError(
                 f"The change of belief by column {original.name!r} was asked for, but no knowledge table was given.\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
@@ -55,7 +55,7 @@ class Verdict:
     @property
     def title(self) -> str:
         """The model and the columns that it names."""
-        columns = ", ".join(repr(name) for name in self.model.judged_columns)
+        columns = quoted(self.model.judged_columns)
         return f"{self.model.name} of {columns}" if columns else self.model.name
 
     def __str__(self) -> str:
@@ -168,6 +168,15 @@ def describe(model: PrivacyModel) -> dict[str, Any]:
     """Return a model's name and parameters as plain data, as release.json shows them."""
     values = {item.name: getattr(model, item.name) for item in fields(model)}  # type: ignore[arg-type]
     return {"model": model.name} | {name: plain_number(value) for name, value in values.items() if value is not None}
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return names of columns for people.
+
+    >>> print(quoted(("fever", "cough")))
+    'fever', 'cough'
+    """
+    return ", ".join(repr(name) for name in names)
 
 
 def plain_number(value: Any) -> Any:

@@ -11,18 +11,13 @@ from typing import ClassVar
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, PolicyError, Problem
-from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number
+from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number, quoted
+from sfumato.models.judging.belief_measures import distances
+from sfumato.models.judging.belief_verdict import Judgement
+from sfumato.models.judging.beliefs import beliefs
 from sfumato.models.judging.classes import classes_of
-from sfumato.models.judging.linking import (
-    Index,
-    Judgement,
-    beliefs,
-    distances,
-    public_inputs,
-    public_knowledge,
-    quoted,
-    term_column,
-)
+from sfumato.models.judging.links import Index
+from sfumato.models.judging.terms import public_knowledge, term_column
 from sfumato.models.qs_diversity import read_together
 from sfumato.parameters import Takes, about, check_parameters
 
@@ -40,10 +35,10 @@ class QSCloseness(PrivacyModel):
     Source: Shi, Xiong and Fung (2010).
     Limit: what the prior gives away, it gives away; and removing as little as possible tells where removal was needed.
 
+    >>> from dataclasses import replace
     >>> import pyarrow as pa
     >>> from sfumato.data.knowledge import Knowledge, PublicInputs
     >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> from sfumato.models.judging.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
@@ -53,7 +48,7 @@ class QSCloseness(PrivacyModel):
     >>> model = QSCloseness(column="symptoms", t=0.4)
     >>> def judged(*symptoms):
     ...     release = Release.from_table(pa.table({"age": ["20-29"] * len(symptoms), "symptoms": symptoms}), schema)
-    ...     return model.audit(with_public(release, PublicInputs(knowledge)))
+    ...     return model.audit(replace(release, public=PublicInputs(knowledge)))
     >>> print(judged("fever", "fever"))
     qs-closeness of 'symptoms' holds: largest distance 0.3536, required at most 0.4 (1 group)
     >>> print(judged("fever|sore throat"))
@@ -122,7 +117,7 @@ class QSCloseness(PrivacyModel):
         """Judge a release by what its terms are linked to in each group."""
         column = term_column(release, self)
         knowledge = public_knowledge(release, self)
-        prior = public_inputs(release).belief
+        prior = release.public.belief
         if prior is None:
             raise DataError(
                 f"qs-closeness is asked of column {quoted(self.judged_columns)}, but nothing says what was believed "

@@ -15,22 +15,13 @@ from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem, Unsatisfiable
-from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number
+from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number, quoted
+from sfumato.models.judging.belief_measures import diversity_bounds, exact_diversity, largest_and_rest, weights_of
+from sfumato.models.judging.belief_verdict import Judgement
+from sfumato.models.judging.beliefs import Beliefs, Floats, beliefs
 from sfumato.models.judging.classes import NEAR, classes_of
-from sfumato.models.judging.linking import (
-    Beliefs,
-    Floats,
-    Index,
-    Judgement,
-    beliefs,
-    diversity_bounds,
-    exact_diversity,
-    largest_and_rest,
-    public_knowledge,
-    quoted,
-    term_column,
-    weights_of,
-)
+from sfumato.models.judging.links import Index
+from sfumato.models.judging.terms import public_knowledge, term_column
 from sfumato.parameters import Takes, about, check_parameters
 
 if TYPE_CHECKING:
@@ -72,10 +63,10 @@ class QSDiversity(PrivacyModel):
     Source: Shi, Xiong and Fung (2010), in the version of the report TR-2010-004.
     Limit: it bounds how sure an intruder can be of a label, not how much surer than before.
 
+    >>> from dataclasses import replace
     >>> import pyarrow as pa
     >>> from sfumato.data.knowledge import PublicInputs
     >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> from sfumato.models.judging.linking import with_public
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
@@ -84,7 +75,7 @@ class QSDiversity(PrivacyModel):
     >>> model = QSDiversity(column="symptoms", c=1, l=2)
     >>> def judged(*symptoms):
     ...     release = Release.from_table(pa.table({"age": ["20-29"] * len(symptoms), "symptoms": symptoms}), schema)
-    ...     return model.audit(with_public(release, PublicInputs(knowledge)))
+    ...     return model.audit(replace(release, public=PublicInputs(knowledge)))
     >>> print(judged("cough|fever", "fever|sore throat"))
     qs-diversity of 'symptoms' holds: most likely label over the rest 1, required at most 1 (1 group)
     >>> print(judged("cough|fever", "fever"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -23,7 +24,7 @@ from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.generators import knowledge_table, patients, term_records
 from sfumato.models import KAnonymity
 from sfumato.models.base import Policy, describe
-from sfumato.models.judging.linking import estimated_prior, with_public
+from sfumato.models.judging.beliefs import estimated_prior
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 
@@ -51,8 +52,8 @@ def a_dataset(seed=4, rows=200, noise=0.0):
 
 
 def judged(dataset, recoding, knowledge, prior, models):
-    release = with_public(
-        publish(dataset, recoding, [describe(model) for model in models]), PublicInputs(knowledge, prior)
+    release = replace(
+        publish(dataset, recoding, [describe(model) for model in models]), public=PublicInputs(knowledge, prior)
     )
     return [model.audit(release) for model in models]
 

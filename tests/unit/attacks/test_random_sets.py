@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,6 @@ from sfumato.data.knowledge import PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PlanError
-from sfumato.models.judging.linking import with_public
 from sfumato.plan import Plan
 
 DOMAIN = ("a", "b", "c", "d")
@@ -26,9 +26,8 @@ def release(cells, rates, *, eta=2, p=1.0):
     spec = ColumnSpec(name="x", role=Role.SENSITIVE_QUASI_IDENTIFIER, kind=Kind.SET, domain=DOMAIN)
     description = {"columns": {"x": {"domain": list(DOMAIN), "eta": eta, "p": p}}}
     found = Release.from_table(pa.table({"x": cells}), Schema({"x": spec}), description)
-    return with_public(
-        found, PublicInputs(base_rates={"x": BaseRates(weight=dict(zip(DOMAIN, rates, strict=True)), counted=True)})
-    )
+    known = BaseRates(weight=dict(zip(DOMAIN, rates, strict=True)), counted=True)
+    return replace(found, public=PublicInputs(base_rates={"x": known}))
 
 
 def test_the_belief_in_a_value_follows_from_the_set_and_the_base_rates():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,6 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.belief import BeliefChange
-from sfumato.models.judging.linking import with_public
 
 SCHEMA = Schema(
     {
@@ -38,7 +38,7 @@ def table_of(rows):
 
 
 def measured(before, after, public, **options):
-    release = with_public(Release.from_table(table_of(after), SCHEMA), public)
+    release = replace(Release.from_table(table_of(after), SCHEMA), public=public)
     return BeliefChange(**options).measure(encode(table_of(before), SCHEMA), release)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,6 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import Schema
 from sfumato.metrics import METRICS, measure_all
-from sfumato.models.judging.linking import with_public
 
 UNCHANGED = {"ncp", "suppression", "kl-divergence", "column-distributions", "query-error"}
 
@@ -125,7 +125,7 @@ def test_belief_is_measured_when_a_knowledge_table_is_known(tables):
     example = tables.Example([row] * 3, [row] * 3)
     knowledge = Knowledge.from_rows([("flu", ["fever"]), ("cold", ["cough"])])
 
-    found = measure_all(example.dataset, with_public(example.release, PublicInputs(knowledge)))
+    found = measure_all(example.dataset, replace(example.release, public=PublicInputs(knowledge)))
 
     assert [measurement.name for measurement in found] == [
         name for name in METRICS if name not in ("cross-tables", "distortion", "item-loss", "rule-retention")

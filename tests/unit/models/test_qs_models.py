@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +20,8 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.models.base import describe
-from sfumato.models.judging.linking import Index, beliefs, estimated_prior, with_public
+from sfumato.models.judging.beliefs import beliefs, estimated_prior
+from sfumato.models.judging.links import Index
 from sfumato.models.qs_closeness import TOLERANCE, QSCloseness
 from sfumato.models.qs_diversity import QSDiversity, reachable
 
@@ -40,7 +42,7 @@ def released(rows, knowledge=None, prior=None):
         }
     )
     public = PublicInputs(knowledge, prior) if knowledge else NOTHING_PUBLIC
-    return with_public(Release.from_table(table, SCHEMA), public)
+    return replace(Release.from_table(table, SCHEMA), public=public)
 
 
 # The definitions, in words as short as Python allows.
@@ -456,7 +458,7 @@ def test_what_cannot_be_judged_is_refused(model):
     single = {"terms": ColumnSpec(name="terms", role=Role.QUASI_SENSITIVE, kind=Kind.CATEGORY)}
     release = Release.from_table(pa.table({"group": ["g"], "terms": ["a"]}), Schema({**SCHEMA.columns, **single}))
     with pytest.raises(DataError, match='kind = "set"'):
-        model.audit(with_public(release, PublicInputs(knowledge)))
+        model.audit(replace(release, public=PublicInputs(knowledge)))
 
 
 def test_closeness_needs_a_prior():

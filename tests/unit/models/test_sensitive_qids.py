@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -22,7 +23,6 @@ from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.models import SensitiveQidCloseness, SensitiveQidDiversity
 from sfumato.models.base import describe
-from sfumato.models.judging.linking import with_public
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
 
 TREE = Hierarchy.from_nested({"p": ["a", "b"], "q": {"r": ["c", "d"], "s": ["e"]}})
@@ -115,7 +115,7 @@ def release(cells, *, eta, p=1.0, rates=None, domain=DOMAIN, others=None, **abou
     table = pa.table({"x": list(cells), "y": others or ["z"] * len(cells)})
     description = {"columns": {"x": {"domain": list(domain), "eta": eta, "p": p, **about}}}
     found = Release.from_table(table, schema, json.loads(json.dumps(description)))
-    return with_public(found, PublicInputs(base_rates={"x": BaseRates(weight=rates, counted=True)} if rates else {}))
+    return replace(found, public=PublicInputs(base_rates={"x": BaseRates(weight=rates, counted=True)} if rates else {}))
 
 
 L2, T = SensitiveQidDiversity(l={"x": 2}), SensitiveQidCloseness(t={"x": "0.5"})

@@ -1,0 +1,196 @@
+"""Which labels of a knowledge table a set of terms is linked to: those with a row that contains all its terms.
+
+Everything here starts from released terms and the public table. It shares no code with the anonymizers, so a mistake
+there shows here. Sizes: n rows of a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedSets
+from sfumato.data.knowledge import Knowledge
+from sfumato.models.judging.classes import Integers
+
+BATCH = 1 << 19  # links that are worked on at once, as far as sets can be told apart
+DENSE = 1 << 28  # cells of a term-by-row table that is kept as bits (32 MB); beyond, rows are looked up in sorted lists
+
+
+class Index:
+    """A knowledge table, ready to be searched: its rows by term.
+
+    Terms are numbered anew, the rarest first, so the first term of a sorted set has the shortest list.
+    """
+
+    def __init__(self, knowledge: Knowledge, *, dense: int = DENSE) -> None:
+        self.knowledge = knowledge
+        n_rows, n_terms = knowledge.label_of_row.size, len(knowledge.terms)
+        frequency = np.bincount(knowledge.items, minlength=n_terms)
+        rarest_first = np.argsort(frequency, kind="stable")
+        self.rank_of_term = np.empty(n_terms, dtype=np.int64)
+        self.rank_of_term[rarest_first] = np.arange(n_terms)
+        rank = self.rank_of_term[knowledge.items]
+        row = np.repeat(np.arange(n_rows), np.diff(knowledge.start))
+        self._keys = np.sort(rank * n_rows + row)  # (occurrences,): one for each term of each row
+        self.rows = self._keys % n_rows  # of rank 0, then of rank 1, ...; ascending in each
+        self.start = np.concatenate([[0], np.cumsum(frequency[rarest_first])]).astype(np.int64)  # (terms + 1,)
+        self.length = np.diff(self.start)  # (terms,)
+        self.n_rows, self.n_terms = n_rows, n_terms
+        self._width = (n_rows + 7) // 8
+        self._bits: NDArray[np.uint8] | None = None
+        if n_terms * n_rows <= dense:
+            bits = np.zeros(n_terms * self._width, dtype=np.uint8)
+            place = rank * self._width + (row >> 3)
+            np.bitwise_or.at(bits, place, np.left_shift(1, row & 7).astype(np.uint8))
+            self._bits = bits
+
+    def ranks(self, labels: Iterable[str]) -> Integers:
+        """Return the rank of each term by its text, -1 for a term that no row has."""
+        number_of = self.knowledge.term_of
+        return np.array(
+            [self.rank_of_term[number_of[label]] if label in number_of else -1 for label in labels], dtype=np.int64
+        )
+
+    def contains(self, row: Integers, rank: Integers) -> NDArray[np.bool_]:
+        """Return for each pair whether the row has the term."""
+        if self._bits is not None:
+            byte = self._bits[rank * self._width + (row >> 3)]
+            return np.asarray((byte >> (row & 7).astype(np.uint8)) & 1 == 1)
+        key = rank * self.n_rows + row
+        place = np.minimum(np.searchsorted(self._keys, key), self._keys.size - 1)
+        return np.asarray(self._keys[place] == key)
+
+    def link(self, sets: TermSets) -> Links:
+        """Return the labels that each set is linked to; every set has a term, and all its terms are known."""
+        parts = [self._link(*part) for part in sets.split(self.length, BATCH)]
+        of_set = np.concatenate([part[0] for part in parts]) if parts else np.empty(0, np.int64)
+        label = np.concatenate([part[1] for part in parts]) if parts else np.empty(0, np.int64)
+        start = np.searchsorted(of_set, np.arange(sets.size + 1)).astype(np.int64)
+        return Links(start, label)
+
+    def _link(self, first: int, start: Integers, items: Integers) -> tuple[Integers, Integers]:
+        """Return (set, label) pairs in order for the sets first, first + 1, ..."""
+        shortest = items[start[:-1]]
+        count = self.length[shortest]
+        of_set = np.repeat(np.arange(shortest.size), count)
+        row = self.rows[ranges(self.start[shortest], count)]
+        size = np.diff(start)
+        for position in range(1, int(size.max(initial=0))):
+            # Candidates of sets that have ended stay as they are; most others go with the second term.
+            open_ = np.flatnonzero(size[of_set] > position)
+            if not open_.size:
+                break
+            stays = self.contains(row[open_], items[start[of_set[open_]] + position])
+            keep = np.ones(of_set.size, dtype=np.bool_)
+            keep[open_[~stays]] = False
+            of_set, row = of_set[keep], row[keep]
+        label = self.knowledge.label_of_row[row].astype(np.int64)
+        # Rows stand in the order of their labels: a label that is linked through two rows stands there twice in a row.
+        again = np.zeros(label.size, dtype=np.bool_)
+        again[1:] = (label[1:] == label[:-1]) & (of_set[1:] == of_set[:-1])
+        return of_set[~again] + first, label[~again]
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The labels of each term set: those of set s are label[start[s]:start[s + 1]], ascending."""
+
+    start: Integers
+    label: Integers
+
+    @cached_property
+    def size(self) -> Integers:
+        """How many labels each set is linked to: |K|."""
+        return np.asarray(np.diff(self.start), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TermSets:
+    """Some sets of ranked terms: those of set s are items[start[s]:start[s + 1]], ascending."""
+
+    start: Integers
+    items: Integers
+
+    @property
+    def size(self) -> int:
+        """How many sets there are."""
+        return int(self.start.size - 1)
+
+    def split(self, length: Integers, most: int) -> Iterator[tuple[int, Integers, Integers]]:
+        """Yield (first set, start, items) of runs of sets whose shortest lists have together about `most` rows."""
+        cost = np.concatenate([[0], np.cumsum(length[self.items[self.start[:-1]]])])
+        first = 0
+        while first < self.size:
+            last = max(first + 1, int(np.searchsorted(cost, cost[first] + most, side="right")) - 1)
+            begin, end = self.start[first], self.start[last]
+            yield first, self.start[first : last + 1] - begin, self.items[begin:end]
+            first = last
+
+
+def ranges(first: Integers, count: Integers) -> Integers:
+    """Return first[0], first[0] + 1, ... (count[0] of them), first[1], ..."""
+    end = np.cumsum(count)
+    return np.asarray(np.arange(end[-1] if end.size else 0) + np.repeat(first - (end - count), count), dtype=np.int64)
+
+
+class Terms:
+    """The released terms of each row, as ranks in an index."""
+
+    def __init__(self, column: CodedSets, index: Index) -> None:
+        self.index = index
+        self.rank_of_code = index.ranks(column.labels)
+        self.start, self.items = column.start, column.items
+        size = np.diff(column.start)
+        self.empty = size == 0  # (n,): linked to every label
+        # A row with a term that nobody knows is linked to nothing. Reduced by the shortest list of each row's terms,
+        # which is 0 then, rows can be weighed before anything is linked.
+        length_of_code = np.where(self.rank_of_code < 0, 0, index.length[self.rank_of_code])
+        self.cost = np.zeros(size.size, dtype=np.int64)  # (n,): links that a row has at most
+        filled = np.flatnonzero(size)
+        if filled.size:
+            self.cost[filled] = np.minimum.reduceat(length_of_code[self.items], self.start[filled])
+
+    def distinct(self, rows: Integers) -> tuple[TermSets, Integers]:
+        """Return the different sets of some rows and the set of each row; rows have terms, all of them known."""
+        size = np.diff(self.start)[rows]
+        rank = self.rank_of_code[self.items[ranges(self.start[rows], size)]]
+        keys = np.repeat(np.arange(rows.size), size) * self.index.n_terms + rank
+        keys.sort()
+        row, items = np.divmod(keys, self.index.n_terms)
+        start = np.searchsorted(row, np.arange(rows.size + 1)).astype(np.int64)
+        set_of, some_row = _distinct_runs(start, items, self.index.n_terms)
+        length = np.diff(start)[some_row]
+        chosen = TermSets(
+            np.concatenate([[0], np.cumsum(length)]).astype(np.int64), items[ranges(start[some_row], length)]
+        )
+        return chosen, set_of
+
+
+def _distinct_runs(start: Integers, items: Integers, width: int) -> tuple[Integers, Integers]:
+    """Number the different runs of items 0, 1, ...; return the number of each run, and one run for each number.
+
+    Runs are told apart by their first item, then by their second, and so on, as in a tree of prefixes.
+    """
+    length = np.diff(start)
+    number = np.zeros(length.size, dtype=np.int64)
+    prefix = np.zeros(length.size, dtype=np.int64)
+    active = np.arange(length.size)
+    used = 0
+    for position in range(int(length.max(initial=0))):
+        active = active[length[active] > position]
+        encoded = pa.array(prefix[active] * width + items[start[active] + position]).dictionary_encode()
+        prefix[active] = encoded.indices.to_numpy(zero_copy_only=False)
+        ended = active[length[active] == position + 1]
+        number[ended] = used + prefix[ended]
+        used += len(encoded.dictionary)
+    encoded = pa.array(number).dictionary_encode()
+    number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    some_run = np.zeros(len(encoded.dictionary), dtype=np.int64)
+    some_run[number] = np.arange(length.size)
+    return number, some_run
