@@ -89,6 +89,13 @@ class People:
         """Return groups with terms removed."""
         return TermSuppression(**options).anonymize(self.dataset, Policy((model,)), before, self.workplace)
 
+    def joint(self, k: int, model: Model, mondrian: Mondrian = BY_LOSS, **options: Any) -> Recoding:
+        """Return groups of k records that are cut, and merged again, with the removal of terms in mind."""
+        terms, asked = TermSuppression(joint=True, **options), Policy((model,))
+        place = replace(self.workplace, crowding=terms.crowding(self.dataset, asked, self.workplace))
+        before = mondrian.anonymize(self.dataset, Policy((KAnonymity(k=k),)), Recoding(), place)
+        return terms.anonymize(self.dataset, asked, before, place)
+
     def release(self, recoding: Recoding, model: Model) -> Release:
         """Return what is published, once the audit has passed."""
         release = replace(publish(self.dataset, recoding, []), public=self.public)
@@ -140,13 +147,14 @@ def query_errors(figures: Figures, people: People, queries: int, ks: tuple[int, 
     for model, name in ((CLOSE, "t=.4"), (DIVERSE, "(1,30)")):
         for k in figures.watch(ks, name):
             before = people.generalized(k)
-            variants: dict[str, dict[str, Any]] = {"two steps": {}}
-            if k > 1:
-                variants |= {f"joint, weight {weight}": {"joint": True, "weight": weight} for weight in weights}
-            for variant, options in variants.items():
+            begin = time.process_time()
+            recoding = people.suppressed(before, model)
+            _error_row(table, k, f"two steps, {name}", people.measured(recoding, model, queries), begin)
+            for weight in weights if k > 1 else ():
                 begin = time.process_time()
-                recoding = people.suppressed(before, model, **options)
-                _error_row(table, k, f"{variant}, {name}", people.measured(recoding, model, queries), begin)
+                recoding = people.joint(k, model, weight=weight)
+                found = people.measured(recoding, model, queries)
+                _error_row(table, k, f"joint, weight {weight}, {name}", found, begin)
         begin = time.process_time()
         recoding = people.generalized(1, model)
         found = people.measured(recoding, model, queries)
@@ -182,7 +190,7 @@ def cuts_of_2006(figures: Figures, data: Path | None, threads: int, quick: bool)
             for asked, model in models.items():
                 recoding, seconds = _timed(people.suppressed, before, model)
                 alone = people.generalized(1, model, mondrian=OF_2006)
-                joint = people.suppressed(before, model, joint=True, weight=0.1).facts["terms"]
+                joint = people.joint(k, model, OF_2006, weight=0.1).facts["terms"]
                 facts = recoding.facts["terms"]
                 table.row(
                     f"Zipf {zipf}" if zipf else "even", k, asked, 3000 / facts["groups"], facts["cost"],

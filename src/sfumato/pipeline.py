@@ -387,7 +387,7 @@ def _make_release(
     with use_threads(workplace.threads):
         for step in plan.steps():
             with clock.time(step.anonymizer.name):
-                recoding = step.anonymizer.anonymize(dataset, step.policy, recoding, workplace)
+                recoding = step.carry_out(dataset, recoding, workplace)
             steps.append(
                 {
                     "anonymizer": step.anonymizer.name,

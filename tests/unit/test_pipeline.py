@@ -9,6 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
+from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.recoding import Recoding
 from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
@@ -66,7 +67,7 @@ def test_the_facts_hold_no_seed_and_no_machine_path(plan, tmp_path):
 
 
 @dataclass(frozen=True)
-class Careless:
+class Careless(Anonymizer):
     """Publishes everything as it is."""
 
     name: ClassVar[str] = "careless"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
@@ -15,6 +16,9 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.progress import SILENT, Progress
+
+# The score of each group, given rows, group after group, and where each group starts: the lower the better.
+Crowding: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Workplace:
     threads: int = 1
     progress: Progress = SILENT
     public: PublicInputs = NOTHING_PUBLIC  # what everybody knows: knowledge table and prior
+    crowding: Crowding | None = None  # a later phase's say in cuts that are nearly as good
 
 
 class Phase(IntEnum):
@@ -44,16 +49,23 @@ class Phase(IntEnum):
 
 
 class Anonymizer(Protocol):
-    """How a release is made. Members are frozen dataclasses whose fields are the plan's options."""
+    """How a release is made. Members are frozen dataclasses that inherit from this; fields are the plan's options."""
 
     name: ClassVar[str]
     phase: ClassVar[Phase]
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]]  # of an earlier phase, which it then needs no step for
+    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()  # of an earlier phase, which then needs no step
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """Return why it is taken when a plan with work in these phases names none; None: another one should be."""
+        """Return why it is taken when a plan with work in these phases names none; None: only who names it gets it."""
+        return None
+
+    def crowding(self, dataset: Dataset, policy: Policy, workplace: Workplace) -> Crowding | None:
+        """Return its say in how groups are cut before it gets them: of cuts that are nearly as good, the one whose
+        worse side has the lower score is taken. None: any will do.
+        """
+        return None
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding that satisfies the policy, built on what earlier steps decided, or raise Unsatisfiable."""

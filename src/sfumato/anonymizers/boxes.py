@@ -1,8 +1,7 @@
-"""Groups of rows that are boxes: the tree of cuts that made them, what is published of them, and what that loses."""
+"""Groups of rows that are boxes, from the tree of cuts that made them: what is published, and what that loses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -11,41 +10,12 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.data.labels import range_label, set_label
-from sfumato.data.recoding import Labelled
+from sfumato.data.recoding import Labelled, SplitTree
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError
 from sfumato.kernels.classes.mondrian import RANGE, SET, TREE
 
 Integers: TypeAlias = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Groups of rows, and the tree of cuts that made them. Sizes: n rows, c combinations, g groups, t nodes.
-
-    Node 0 is the whole table; a node that was cut has two nodes below it, both with higher numbers.
-    """
-
-    group_of: Codes  # (n,): each row's group, -1 where the row takes no part
-    some_row: Integers  # (c,): one row of each combination of quasi-identifiers in each group, group after group
-    start: Integers  # (g + 1,): the rows of group i are some_row[start[i]:start[i + 1]] and others like them
-    node_of: Integers  # (g,): each group's node
-    parent: Integers  # (t,): the node that a node was cut from, -1 for the whole table
-    rounds: int
-
-    @property
-    def n_groups(self) -> int:
-        """How many groups there are."""
-        return self.start.size - 1
-
-    def merged(self, node_of: Integers) -> Groups:
-        """Return coarser groups, given the node that each row shall end in, (n,): its own, or one above it."""
-        nodes, found = np.unique(np.append(node_of, -1), return_inverse=True)  # row -1 makes sure that node -1 is there
-        group_of: Codes = (found[:-1] - 1).astype(np.int32)
-        of_combination = group_of[self.some_row]
-        order = np.argsort(of_combination, kind="stable")
-        start = np.searchsorted(of_combination[order], np.arange(nodes.size))
-        return replace(self, group_of=group_of, some_row=self.some_row[order], start=start, node_of=nodes[1:])
 
 
 def quasi_identifiers(dataset: Dataset) -> tuple[CodedColumn, ...]:
@@ -66,23 +36,23 @@ def measure_of(column: CodedColumn, value_sets: bool) -> int:
     return SET if column.tree is None or value_sets else TREE
 
 
-def publish(dataset: Dataset, groups: Groups, value_sets: bool) -> tuple[dict[str, Labelled], Codes]:
+def publish(dataset: Dataset, groups: SplitTree) -> tuple[dict[str, Labelled], Codes]:
     """Return the published quasi-identifiers and each row's class; rows that take no part have class -1."""
     columns: dict[str, Labelled] = {}
     class_of = np.zeros(groups.n_groups, dtype=np.int64)  # of each group
     for column in quasi_identifiers(dataset):
-        label_of, labels = _label_groups(column, groups, value_sets)
+        label_of, labels = _label_groups(column, groups)
         columns[column.name] = Labelled(_to_rows(label_of, groups, 0), labels)
         class_of = np.unique(class_of * len(labels) + label_of, return_inverse=True)[1]
     return columns, _to_rows(class_of, groups, -1)
 
 
-def _to_rows(of_group: Integers, groups: Groups, otherwise: int) -> Codes:
+def _to_rows(of_group: Integers, groups: SplitTree, otherwise: int) -> Codes:
     """Return what each row's group has; `otherwise` where a row takes no part."""
     return np.append(of_group, otherwise).astype(np.int32)[groups.group_of]  # group -1 is the last entry
 
 
-def _label_groups(column: CodedColumn, groups: Groups, value_sets: bool) -> tuple[Integers, tuple[str, ...]]:
+def _label_groups(column: CodedColumn, groups: SplitTree) -> tuple[Integers, tuple[str, ...]]:
     """Return the label of each group, as a number, and the labels."""
     codes = column.codes[groups.some_row]
     low, high = (
@@ -92,7 +62,7 @@ def _label_groups(column: CodedColumn, groups: Groups, value_sets: bool) -> tupl
     n_values = len(column.labels)
     extent = low * n_values + high
     sets: list[tuple[int, ...]] = []
-    if measure_of(column, value_sets) == SET:
+    if measure_of(column, groups.value_sets) == SET:
         several = np.flatnonzero(low < high)
         number: dict[tuple[int, ...], int] = {}
         extent[several] = [
@@ -111,7 +81,7 @@ def _label_groups(column: CodedColumn, groups: Groups, value_sets: bool) -> tupl
     return np.array([code_of[text] for text in texts], dtype=np.int64)[extent_of], tuple(code_of)
 
 
-def node_losses(dataset: Dataset, groups: Groups, value_sets: bool) -> NDArray[np.float64]:
+def node_losses(dataset: Dataset, groups: SplitTree) -> NDArray[np.float64]:
     """Return what is lost when a node of the tree is one group, as a share of all that could be lost, shape (t,)."""
     parent, columns = groups.parent, quasi_identifiers(dataset)
     depth = np.zeros(parent.size, dtype=np.int64)
@@ -126,7 +96,7 @@ def node_losses(dataset: Dataset, groups: Groups, value_sets: bool) -> NDArray[n
     lost = np.zeros(parent.size)
     for column in columns:
         codes = column.codes[groups.some_row].astype(np.int64)
-        lost += rows * _losses(column, codes, node_of, levels, parent, value_sets)
+        lost += rows * _losses(column, codes, node_of, levels, parent, groups.value_sets)
     return lost / max(len(columns) * float(rows[0]) if rows.size else 1.0, 1.0)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato.anonymizers import ANONYMIZERS
-from sfumato.anonymizers.base import Anonymizer, Phase
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.data.dataset import Dataset
+from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.models.base import Policy, PrivacyModel
 
@@ -18,6 +20,13 @@ class Step:
     anonymizer: Anonymizer
     policy: Policy
     why: str
+    later: tuple[Step, ...] = ()  # which build on it, and may have a say in it
+
+    def carry_out(self, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return what the anonymizer decides, given what steps before it decided."""
+        says = (step.anonymizer.crowding(dataset, step.policy, workplace) for step in self.later)
+        crowding = next((say for say in says if say is not None), None)
+        return self.anonymizer.anonymize(dataset, self.policy, before, replace(workplace, crowding=crowding))
 
 
 def aiming_at(model: PrivacyModel) -> tuple[str, ...]:
@@ -40,15 +49,16 @@ def steps(
         if position in chosen:
             named[ANONYMIZERS[name].phase] = name
     _take_over_classes(members, named)
-    found = []
-    for phase in sorted(members):
+    found: tuple[Step, ...] = ()
+    for phase in sorted(members, reverse=True):
         if phase in named:
             name, why = named[phase], "chosen in the plan"
         else:
             name, why = _default(phase, members, schema)
         anonymizer = options.get(name) or ANONYMIZERS[name]()
-        found.append(Step(anonymizer=anonymizer, policy=Policy(tuple(members[phase])), why=why))
-    return tuple(found)
+        step = Step(anonymizer=anonymizer, policy=Policy(tuple(members[phase])), why=why, later=found)
+        found = (step, *found)
+    return found
 
 
 def _take_over_classes(members: dict[Phase, list[PrivacyModel]], named: Mapping[Phase, str]) -> None:

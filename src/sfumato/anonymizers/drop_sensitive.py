@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import tasks_of, with_items, withheld_facts
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
-from sfumato.data.schema import Schema
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropSensitive:
+class DropSensitive(Anonymizer):
     """Delete every sensitive item: safe for a trivial reason, and the yardstick of all others."""
 
     name: ClassVar[str] = "drop-sensitive"
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
-
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """It is there for comparison: only who names it gets it."""
-        return None
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without sensitive items."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, tasks_of, with_items, withheld_facts
 from sfumato.anonymizers.items_growth import Wish, can_be_counted, grow
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
-from sfumato.data.schema import Schema
 from sfumato.kernels.published.rho_global import hit_rules, unsafe_of_size
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
@@ -23,7 +21,7 @@ BATCH = 200_000  # unsafe rules that are weighed against one another at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalSuppression:
+class GlobalSuppression(Anonymizer):
     """Delete every occurrence of some sensitive items: a baseline after Cao, Karras, Raissi and Tan (2010).
 
     Rules with one known item come first, then those with two, and so on; the type goes that hits most unsafe rules for
@@ -34,12 +32,6 @@ class GlobalSuppression:
     name: ClassVar[str] = "global-suppression"
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
-
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """It is there for comparison: only who names it gets it."""
-        return None
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the types that had to go."""

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
 from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.hierarchy import Tree
@@ -27,7 +27,7 @@ from sfumato.parameters import one_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalRecoding:
+class LocalRecoding(Anonymizer):
     """Publish labels of hierarchies, as low as the requirements allow, record by record.
 
     Records with equal quasi-identifiers may get different labels because of their sensitive values, which the models
@@ -37,7 +37,6 @@ class LocalRecoding:
     name: ClassVar[str] = "local-recoding"
     phase: ClassVar[Phase] = Phase.CLASSES
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     mode: str = "capped"  # how much work goes into a low loss: fast, capped, std, thorough
     keep_equal_together: bool = False  # records with equal quasi-identifiers get one label

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers import masking_search as searching
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.masking_facts import facts_of
 from sfumato.anonymizers.masking_published import TopDown
 from sfumato.data.base_rates import BaseRates
@@ -36,7 +36,7 @@ SEARCHES = ("best", "fast", "paper")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Masking:
+class Masking(Anonymizer):
     """Publish labels instead of quasi-identifiers and of sensitive values; no row is dropped.
 
     `best` cuts classes in the cheapest way, masks row by row, and solves a linear program for each class; `fast` does

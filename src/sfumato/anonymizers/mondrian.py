@@ -19,12 +19,12 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Phase, Workplace
-from sfumato.anonymizers.boxes import Groups, Integers, measure_of, node_losses, publish, quasi_identifiers, ranges
+from sfumato.anonymizers.base import Anonymizer, Crowding, Phase, Workplace
+from sfumato.anonymizers.boxes import Integers, measure_of, publish, quasi_identifiers, ranges
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
 from sfumato.anonymizers.term_conditions import TERM_MODELS, terms_condition
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_rows
-from sfumato.data.recoding import Crowding, Recoding, SplitTree
+from sfumato.data.recoding import Recoding, SplitTree
 from sfumato.data.schema import Schema
 from sfumato.errors import PolicyError
 from sfumato.kernels.classes.conditions import Conditions
@@ -55,7 +55,7 @@ TRIES = 64  # cuts of a part that are tried, at most, when a check refuses one a
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mondrian:
+class Mondrian(Anonymizer):
     """Cut the table into boxes, as small as the requirements allow, and publish the extent of each box.
 
     Numbers are published as ranges from the smallest to the largest value in the class, categories as the lowest label
@@ -65,7 +65,6 @@ class Mondrian:
     name: ClassVar[str] = "mondrian"
     phase: ClassVar[Phase] = Phase.CLASSES
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     strict: bool = True  # rows with equal quasi-identifiers stay together; else ties at the median may be divided
     categories: str = "hierarchy"  # cut between values, or off what lies below a node; "order": between values only
@@ -94,31 +93,19 @@ class Mondrian:
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""
-        return self._cut(dataset, policy, before, workplace, None)
-
-    def _cut(
-        self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace, crowding: Crowding | None
-    ) -> Recoding:
         rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
         of_terms = policy.of(*TERM_MODELS)
         asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_terms)), rows)
         refuse_hopeless(asked)
         terms = terms_condition(dataset, policy, workplace, rows, self.name)
-        groups = split(dataset, asked, self, workplace, rows, terms.hold if terms else None, crowding)
-        columns, class_of = publish(dataset, groups, self.value_sets)
+        tree = split(dataset, asked, self, workplace, rows, terms.hold if terms else None)
+        columns, class_of = publish(dataset, tree)
         facts = {
             "classes": int(class_of.max(initial=-1)) + 1,
-            "groups": groups.n_groups,
-            "rounds": groups.rounds,
-            "cuts": groups.parent.size // 2,
+            "groups": tree.n_groups,
+            "rounds": tree.rounds,
+            "cuts": tree.parent.size // 2,
         }
-        tree = SplitTree(
-            node_of=np.append(groups.node_of, -1)[groups.group_of],
-            parent=groups.parent,
-            publish=lambda node_of: publish(dataset, groups.merged(node_of), self.value_sets),
-            loss=lambda: node_losses(dataset, groups, self.value_sets),
-            cut_again=lambda scores: self._cut(dataset, policy, before, workplace, scores),
-        )
         return before.with_columns(columns, class_of=class_of, tree=tree, facts=facts)
 
 
@@ -129,12 +116,12 @@ def split(
     workplace: Workplace,
     rows: Integers | None = None,
     check: Check | None = None,
-    crowding: Crowding | None = None,
-) -> Groups:
+) -> SplitTree:
     """Cut the table, or some of its rows, as long as both sides satisfy what is asked, and `check` as well.
 
     The whole table must satisfy both; `asked` is about the same rows. Of cuts that are nearly as good as the best, the
-    one whose worse side has the lower `crowding` is taken. Both are asked with numbers of rows in the dataset.
+    one whose worse side has the lower score is taken, if a later step scores them (`Workplace.crowding`). Both hear the
+    numbers of rows in the dataset.
     """
     columns = quasi_identifiers(dataset)
     if rows is not None:
@@ -142,15 +129,16 @@ def split(
     n_rows = dataset.n_rows if rows is None else rows.size
     stage = workplace.progress.stage("mondrian", total=n_rows)
     try:
-        say = _Say(check, crowding, rows)
-        groups = _split(columns, n_rows, asked, options, max(workplace.threads, 1), say, stage.advance)
+        say = _Say(check, workplace.crowding, rows)
+        tree = _split(columns, n_rows, asked, options, max(workplace.threads, 1), say, stage.advance)
     finally:
         stage.done()
+    tree = replace(tree, value_sets=options.value_sets)
     if rows is None:
-        return groups
+        return tree
     group_of = np.full(dataset.n_rows, -1, dtype=np.int32)
-    group_of[rows] = groups.group_of
-    return replace(groups, group_of=group_of, some_row=rows[groups.some_row])
+    group_of[rows] = tree.group_of
+    return replace(tree, group_of=group_of, some_row=rows[tree.some_row])
 
 
 def _split(
@@ -161,10 +149,10 @@ def _split(
     threads: int,
     say: _Say,
     advance: Callable[[float], None],
-) -> Groups:
+) -> SplitTree:
     none = np.empty(0, dtype=np.int64)
     if not n_rows:
-        return Groups(none.astype(np.int32), none, np.zeros(1, dtype=np.int64), none, none, 0)
+        return SplitTree(none.astype(np.int32), none, np.zeros(1, dtype=np.int64), none, none, 0)
     items = _items(columns, asked, n_rows, together=options.strict)
     rule = BEST if options.cut == "loss" else WIDEST
     nothing_to_gain = asked.conditions.size_only and asked.conditions.k == 1  # each combination will be a group
@@ -304,7 +292,7 @@ class _Growth:
         self.lookahead, self.follow = lookahead, follow
         self.desks: list[Desk] = [make_desk(self.table, self.conditions.cells, follow) for _ in range(self.threads)]
 
-    def run(self, say: _Say, advance: Callable[[float], None]) -> Groups:
+    def run(self, say: _Say, advance: Callable[[float], None]) -> SplitTree:
         """Cut until no part can be cut any more; `advance` is told how many rows are settled."""
         self.lists, self.say = self.sorted.copy(), say
         parts, nodes = np.array([[0, self.lists.shape[1]]], dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -332,7 +320,7 @@ class _Growth:
         group_of[self.lists[-1]] = np.repeat(np.arange(by_place.size), np.diff(start))
         some_row = np.empty(group_of.size, dtype=np.int64)
         some_row[self.items.item_of] = np.arange(self.items.item_of.size)
-        return Groups(
+        return SplitTree(
             group_of=group_of[self.items.item_of],
             some_row=some_row[self.lists[-1]],
             start=start,

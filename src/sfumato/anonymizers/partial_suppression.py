@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
 from sfumato.anonymizers.items_growth import Wish, can_be_counted, grow, safe_start
 from sfumato.data.dataset import Dataset
@@ -33,7 +33,7 @@ PART = 4_000_000  # occurrences that one part has at most, unless the plan says 
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartialSuppression:
+class PartialSuppression(Anonymizer):
     """Keep as many occurrences as rules allow, growing from a table that is safe for a trivial reason.
 
     With the goals `loss` and `rules` only sensitive items are ever withheld, so rules among all others stay as they
@@ -47,7 +47,6 @@ class PartialSuppression:
     name: ClassVar[str] = "partial-suppression"
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     search: str = "best"  # mine | dist: the published searches, which keep rules and the distribution
     goal: str = "loss"  # of search best: loss | rules | distribution

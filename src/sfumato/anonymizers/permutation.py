@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import Task, tasks_of
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
-from sfumato.data.schema import Schema
 from sfumato.errors import DataError
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
@@ -20,7 +18,7 @@ from sfumato.parameters import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
-class Permutation:
+class Permutation(Anonymizer):
     """Shuffle the sensitive parts of records within groups of `p` with alike other items, after Ghinita et al. (2008).
 
     For comparison only. Every item stays as frequent as it was and each record's own sensitive items hide among those
@@ -31,17 +29,11 @@ class Permutation:
     name: ClassVar[str] = "permutation"
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     p: int = 4  # records in a group
 
     def __post_init__(self) -> None:
         whole_number(self.p, "permutation: p", 2, 4)
-
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """It is there for comparison: only who names it gets it."""
-        return None
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding with shuffled sensitive parts."""

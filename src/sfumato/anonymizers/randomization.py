@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.dependence import ROWS, Candidate, Dependence, dependences
 from sfumato.anonymizers.keystream import Keys, Keystream, seeded_keys, system_keys
 from sfumato.anonymizers.randomization_parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
@@ -43,13 +43,12 @@ DEPENDENCE = ("refuse", "allow")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Randomization:
+class Randomization(Anonymizer):
     """Draw a set of values for each cell, column by column, with the least noise that the requirements allow."""
 
     name: ClassVar[str] = "randomization"
     phase: ClassVar[Phase] = Phase.CELLS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity, SensitiveQidCloseness)
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     dependence: str = "refuse"  # columns that give one another away: refuse | allow
 

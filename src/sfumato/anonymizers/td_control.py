@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.global_suppression import suppress_types
 from sfumato.anonymizers.items import Kept, Task, tasks_of
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import Recoding
-from sfumato.data.schema import Schema, SensitiveShare
+from sfumato.data.schema import SensitiveShare
 from sfumato.errors import DataError
 from sfumato.kernels.items.supports import item_codes, make_baskets
 from sfumato.models.base import Policy, PrivacyModel
@@ -27,7 +27,7 @@ FAN_OUT = 4  # of the tree that stands in for a hierarchy
 
 
 @dataclass(frozen=True, kw_only=True)
-class TdControl:
+class TdControl(Anonymizer):
     """Split a hierarchy of items from the top as long as that loses less: a baseline after Cao et al. (2010).
 
     At first all items that are not sensitive are one, and sensitive types are deleted until no rule is unsafe. Then the
@@ -39,17 +39,11 @@ class TdControl:
     name: ClassVar[str] = "td-control"
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     splits: int = 64  # nodes that are tried, those that tell most first
 
     def __post_init__(self) -> None:
         whole_number(self.splits, "td-control: splits", 0, 64)
-
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """It is there for comparison: only who names it gets it."""
-        return None
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding with generalized items, and without the sensitive types that had to go."""

@@ -7,7 +7,7 @@ record that keeps s of w terms is 1/(s + 1) + ... + 1/w: the first term to go is
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers import term_suppression_search as searching
-from sfumato.anonymizers.base import Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Crowding, Phase, Workplace
+from sfumato.anonymizers.boxes import node_losses, publish
 from sfumato.anonymizers.term_conditions import (
     TERM_MODELS,
     TermModel,
@@ -44,13 +45,12 @@ SECONDS = 10.0  # per group for the published searches, as in the paper
 
 
 @dataclass(frozen=True, kw_only=True)
-class TermSuppression:
+class TermSuppression(Anonymizer):
     """Remove terms at the least cost, group by group; a step before, or equal quasi-identifiers, make the groups."""
 
     name: ClassVar[str] = "term-suppression"
     phase: ClassVar[Phase] = Phase.TERMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = TERM_MODELS
-    also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()
 
     search: str = "exact"  # adaptive | dfs: the published searches, for comparison
     node_budget: int = (
@@ -88,6 +88,14 @@ class TermSuppression:
         """Return why it comes where it comes."""
         return "terms are removed within groups of equal quasi-identifiers"
 
+    def crowding(self, dataset: Dataset, policy: Policy, workplace: Workplace) -> Crowding | None:
+        """Return how crowded groups are with records that point at the same label, if cuts shall heed it."""
+        if not self.joint:
+            return None
+        names, asked = next(iter(_by_columns(policy)))
+        sets = terms_of(dataset, names).sets
+        return ask_terms(sets, knowledge_of(workplace, self.name), workplace.public.belief, asked).crowding
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the terms that had to go.
 
@@ -95,13 +103,11 @@ class TermSuppression:
         merged with its sibling when the step before split them. The prior is the public one, else what the terms tell.
         """
         knowledge = knowledge_of(workplace, self.name)
-        asked: list[TermModel] = [*policy.of(QSDiversity), *policy.of(QSCloseness)]
         for model in policy.of(QSDiversity):
             model.check_reachable(knowledge)
         recoding = replace(before, facts={})
-        for names in dict.fromkeys(model.judged_columns for model in asked):
-            its_own = [model for model in asked if model.judged_columns == names]
-            recoding = self._suppress(names, its_own, dataset, recoding, workplace)
+        for names, asked in _by_columns(policy):
+            recoding = self._suppress(names, asked, dataset, recoding, workplace)
         return recoding
 
     def _suppress(
@@ -116,10 +122,13 @@ class TermSuppression:
         terms = terms_of(dataset, names)
         refuse_unreachable(terms.sets, knowledge_of(workplace, self.name), requirements)
         asked = ask_terms(terms.sets, knowledge_of(workplace, self.name), workplace.public.belief, requirements)
-        if self.joint:
-            before = self._cut_again(before, asked)
         tree = before.tree if self.search == "exact" else None
-        class_of = tree.node_of if tree is not None else before.class_of
+        if self.joint and tree is None:
+            raise PolicyError(
+                "term-suppression: joint = true was asked for, but nothing was split that could be merged again.\n"
+                "Ask for k-anonymity with mondrian as well, or leave joint out."
+            )
+        class_of = tree.node_of_row if tree is not None else before.class_of
         if class_of is None:
             class_of = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
         result = suppress_terms(
@@ -128,7 +137,7 @@ class TermSuppression:
             asked,
             keep_row=before.keep_row,
             parent=tree.parent if tree is not None else None,
-            loss=tree.loss() if tree is not None and self.joint else None,
+            loss=node_losses(dataset, tree) if tree is not None and self.joint else None,
             weight=self.weight,
             search=self.search,
             node_budget=self.node_budget,
@@ -140,20 +149,21 @@ class TermSuppression:
         columns = terms.split(result.sets, missing[0] if missing else "")
         classes = result.class_of
         if tree is not None and result.node_of is not None:
-            labels, classes = tree.publish(result.node_of)
+            tree = tree.merged(result.node_of)
+            labels, classes = publish(dataset, tree)
             columns |= labels
-            tree = replace(tree, node_of=result.node_of)
         facts = {**before.facts, terms.sets.name: result.facts}
         return before.with_columns(columns, facts=facts, class_of=classes, tree=tree)
 
-    def _cut_again(self, before: Recoding, asked: TermsAsked) -> Recoding:
-        """Return the groups of the step before, cut so that records which point at the same label are apart."""
-        if before.tree is None:
-            raise PolicyError(
-                "term-suppression: joint = true was asked for, but nothing was split that could be split "
-                "otherwise.\nAsk for k-anonymity with mondrian as well, or leave joint out."
-            )
-        return replace(before.tree.cut_again(asked.crowding), facts={})
+
+def _by_columns(policy: Policy) -> Iterator[tuple[tuple[str, ...], list[TermModel]]]:
+    """Yield the columns that are read together, in whichever order they are named, and what is asked of them."""
+    asked: dict[frozenset[str], list[TermModel]] = {}
+    models: list[TermModel] = [*policy.of(QSDiversity), *policy.of(QSCloseness)]
+    for model in models:
+        asked.setdefault(frozenset(model.judged_columns), []).append(model)
+    for together in asked.values():
+        yield together[0].judged_columns, together
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

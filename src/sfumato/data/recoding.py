@@ -1,10 +1,10 @@
-"""The decision of an anonymizer: what is published instead of the original values."""
+"""The decision of an anonymizer: what is published instead of the original values. Plain data, through and through."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,23 +20,42 @@ class Labelled:
     labels: tuple[str, ...]
 
 
-# The score of each group, given rows, group after group, and where each group starts: the lower the better.
-Crowding: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]
-
-
 @dataclass(frozen=True, eq=False)
 class SplitTree:
-    """How groups came about by splitting, so that a later step can merge them again. Sizes: n rows, t nodes."""
+    """Groups of rows and the tree of cuts that made them, so that a later step can merge them again.
 
-    node_of: NDArray[np.int64]  # (n,): the node that each row ended in, -1 where it takes no part
-    parent: NDArray[np.int64]  # (t,): -1 for the whole table
-    # Given a node for each row, (n,): the labels of the quasi-identifiers and the classes when each node is one group.
-    publish: Callable[[NDArray[np.int64]], tuple[dict[str, Labelled], Codes]]
-    # What is lost on quasi-identifiers when a node is one group, as a share of all that could be lost, (t,).
-    loss: Callable[[], NDArray[np.float64]]
-    # The same step again, with a say in which cuts are made: of cuts that are nearly as good, the one whose worse side
-    # has the lower score is taken. Scores are asked for as `Crowding` has it.
-    cut_again: Callable[[Crowding], Recoding]
+    Sizes: n rows, c combinations, g groups, t nodes. Node 0 is the whole table; a node that was cut has two nodes below
+    it, both with higher numbers.
+    """
+
+    group_of: Codes  # (n,): each row's group, -1 where the row takes no part
+    some_row: NDArray[np.int64]  # (c,): one row of each combination of quasi-identifiers in each group, group by group
+    start: NDArray[np.int64]  # (g + 1,): group i has the rows some_row[start[i]:start[i + 1]] and others like them
+    node_of: NDArray[np.int64]  # (g,): each group's node
+    parent: NDArray[np.int64]  # (t,): the node that a node was cut from, -1 for the whole table
+    rounds: int  # of cuts
+    value_sets: bool = False  # whether sets of values are published where a hierarchy's label says less
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return self.start.size - 1
+
+    @property
+    def node_of_row(self) -> NDArray[np.int64]:
+        """The node that each row ended in, -1 where it takes no part, shape (n,)."""
+        return np.append(self.node_of, -1)[self.group_of]
+
+    def merged(self, node_of_row: NDArray[np.int64]) -> SplitTree:
+        """Return coarser groups, given the node that each row shall end in, (n,): its own, or one above it."""
+        nodes, found = np.unique(
+            np.append(node_of_row, -1), return_inverse=True
+        )  # the last makes sure that -1 is there
+        group_of: Codes = (found[:-1] - 1).astype(np.int32)
+        of_combination = group_of[self.some_row]
+        order = np.argsort(of_combination, kind="stable")
+        start = np.searchsorted(of_combination[order], np.arange(nodes.size))
+        return replace(self, group_of=group_of, some_row=self.some_row[order], start=start, node_of=nodes[1:])
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sfumato.anonymizers import mondrian
+from sfumato.anonymizers import boxes, mondrian
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.conditions import conditions_for
 from sfumato.anonymizers.mondrian import Mondrian, split
@@ -366,14 +366,14 @@ def test_the_tree_tells_how_groups_came_about_and_lets_them_be_merged():
     rows = random_rows(120)
     dataset = dataset_of(rows)
     recoding = anonymized(dataset, Mondrian(), KAnonymity(k=3))
-    node_of, parent = recoding.tree.node_of, recoding.tree.parent
+    node_of, parent = recoding.tree.node_of_row, recoding.tree.parent
     assert parent[0] == -1
     assert all(parent[node] < node for node in range(1, parent.size))
     children = Counter(parent[1:].tolist())
     assert set(children.values()) == {2}
     assert set(node_of.tolist()) == set(range(parent.size)) - set(children)
 
-    columns, class_of = recoding.tree.publish(node_of)
+    columns, class_of = boxes.publish(dataset, recoding.tree.merged(node_of))
     assert len(set(zip(class_of.tolist(), recoding.class_of.tolist(), strict=True))) == recoding.facts["classes"]
     assert all(
         [column.labels[code] for code in column.codes]
@@ -382,14 +382,14 @@ def test_the_tree_tells_how_groups_came_about_and_lets_them_be_merged():
     )
 
     last = parent[-1]  # the last two nodes are siblings
-    columns, class_of = recoding.tree.publish(np.where(parent[node_of] == last, last, node_of))
+    columns, class_of = boxes.publish(dataset, recoding.tree.merged(np.where(parent[node_of] == last, last, node_of)))
     shown = released(dataset, recoding.with_columns(columns, class_of=class_of))
     merged = [labels[:4] for labels, node in zip(shown, node_of.tolist(), strict=True) if parent[node] == last]
     assert len(set(merged)) == 1
     for row, labels in zip(rows, shown, strict=True):
         assert all(covers(name, label, value) for name, label, value in zip(QI, labels, row, strict=False))
 
-    columns, class_of = recoding.tree.publish(np.zeros_like(node_of))
+    columns, class_of = boxes.publish(dataset, recoding.tree.merged(np.zeros_like(node_of)))
     assert set(class_of.tolist()) == {0}
     assert columns["town"].labels == ("*",)
 
@@ -403,11 +403,11 @@ def test_rows_that_were_dropped_before_take_no_part():
     assert len(shown) == 40
     assert all(len(members) >= 4 for members in by_class(shown).values())
     assert (recoding.class_of[~keep] == -1).all()
-    assert (recoding.tree.node_of[~keep] == -1).all()
+    assert (recoding.tree.node_of_row[~keep] == -1).all()
     kept = [row for row, there in zip(rows, keep, strict=True) if there]
     for row, labels in zip(kept, shown, strict=True):
         assert all(covers(name, label, value) for name, label, value in zip(QI, labels, row, strict=False))
-    _, merged = recoding.tree.publish(np.where(keep, 0, -1))
+    _, merged = boxes.publish(dataset, recoding.tree.merged(np.where(keep, 0, -1)))
     assert merged.tolist() == np.where(keep, 0, -1).tolist()
 
 

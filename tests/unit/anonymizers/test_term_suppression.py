@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.choosing import steps
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.term_conditions import ask_terms, refuse_unreachable
 from sfumato.anonymizers.term_suppression import TermSuppression, suppress_terms
@@ -49,6 +50,15 @@ def a_dataset(seed=4, rows=200, noise=0.0):
         {"group": [f"g{i // 5}" for i in range(rows)], "symptoms": records.cells(knowledge.terms)},
     )
     return encode(table, SCHEMA), knowledge
+
+
+def decided(dataset, models, workplace, **options):
+    """What mondrian and term suppression decide together, as in a plan."""
+    recoding = Recoding()
+    asked = steps(dataset.schema, Policy(models), chosen={}, options={TermSuppression.name: TermSuppression(**options)})
+    for step in asked:
+        recoding = step.carry_out(dataset, recoding, workplace)
+    return recoding
 
 
 def judged(dataset, recoding, knowledge, prior, models):
@@ -194,15 +204,13 @@ def test_generalization_alone_says_what_the_whole_table_reaches():
 def test_one_step_loses_no_more_than_two_in_what_it_aims_at():
     dataset, knowledge = a_dataset(rows=400)
     prior = estimated_prior(dataset.columns["symptoms"], knowledge)
-    models = [KAnonymity(k=2), QSCloseness(column="symptoms", t=0.4)]
+    models = (KAnonymity(k=2), QSCloseness(column="symptoms", t=0.4))
     workplace = Workplace(public=PublicInputs(knowledge, prior))
-    before = Mondrian().anonymize(dataset, Policy((models[0],)), Recoding(), workplace)
     for weight in (0, 1, 50):
-        anonymizer = TermSuppression(joint=True, weight=weight)
-        after = anonymizer.anonymize(dataset, Policy((models[1],)), before, workplace)
+        after = decided(dataset, models, workplace, joint=True, weight=weight)
         assert all(verdict.satisfied for verdict in judged(dataset, after, knowledge, prior, models))
         if weight == 50:
-            two_steps = TermSuppression().anonymize(dataset, Policy((models[1],)), before, workplace)
+            two_steps = decided(dataset, models, workplace)
             assert after.facts["symptoms"]["cost"] < two_steps.facts["symptoms"]["cost"]
     with pytest.raises(PolicyError, match="nothing was split"):
         TermSuppression(joint=True).anonymize(dataset, Policy((models[1],)), Recoding(), workplace)
@@ -224,7 +232,7 @@ def test_the_release_depends_neither_on_threads_nor_on_the_order_of_anything(joi
     rows = [(f"label {i}", [f"term {(i * 7 + j * j) % 40}" for j in range(6)]) for i in range(60)]
     chance = np.random.default_rng(2)
     sets = ["|".join(chance.permutation(rows[chance.integers(60)][1])[:4].tolist()) for _ in range(240)]
-    models = [KAnonymity(k=3), QSCloseness(column="symptoms", t=0.35)]
+    models = (KAnonymity(k=3), QSCloseness(column="symptoms", t=0.35))
     found = []
     for seed, threads in ((0, 1), (0, 2), (1, 1), (2, 2)):
         mix = np.random.default_rng(seed)
@@ -234,8 +242,7 @@ def test_the_release_depends_neither_on_threads_nor_on_the_order_of_anything(joi
         dataset = people_with_terms(order, knowledge, cells)
         prior = estimated_prior(dataset.columns["symptoms"], knowledge)
         workplace = Workplace(threads=threads, public=PublicInputs(knowledge, prior))
-        before = Mondrian().anonymize(dataset, Policy((models[0],)), Recoding(), workplace)
-        after = TermSuppression(joint=joint).anonymize(dataset, Policy((models[1],)), before, workplace)
+        after = decided(dataset, models, workplace, joint=joint)
         assert after.facts["symptoms"]["terms_removed"] > 0
         found.append(sorted(str(row) for row in publish(dataset, after, []).table().to_pylist()))
     assert found[0] == found[1] == found[2] == found[3]
@@ -281,3 +288,21 @@ def test_a_prior_out_of_reach_is_refused_before_any_search_with_the_nearest_valu
     with pytest.raises(Unsatisfiable, match=r"No release comes closer to this prior than 0\.6083"):
         refuse_unreachable(sets, knowledge, [QSCloseness(column="symptoms", t=0.6)])
     refuse_unreachable(sets, knowledge, [QSCloseness(column="symptoms", t=0.61)])
+
+
+def test_columns_named_in_another_order_are_read_together_all_the_same():
+    knowledge = Knowledge.from_rows(FIGURE)
+    spec = SCHEMA.columns["symptoms"]
+    schema = Schema({**SCHEMA.columns, "signs": replace(spec, name="signs")})
+    cells = {"symptoms": ["Nausea", "Fever", "Fever", "Headache"] * 2, "signs": ["Headache", "Cough", "", "Nausea"] * 2}
+    dataset = encode(pa.table({"group": ["a"] * 8, **cells}), schema)
+    models = (
+        QSDiversity(column=["symptoms", "signs"], c=1, l=2),
+        QSCloseness(column=["signs", "symptoms"], t=0.2),
+    )
+    recoding = TermSuppression().anonymize(
+        dataset, Policy(models), Recoding(), Workplace(public=PublicInputs(knowledge, np.full(4, 0.25)))
+    )
+
+    verdicts = judged(dataset, recoding, knowledge, np.full(4, 0.25), models)
+    assert [verdict.satisfied for verdict in verdicts] == [True, True]
