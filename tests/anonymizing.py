@@ -35,7 +35,7 @@ from sfumato.models import (
     TCloseness,
 )
 from sfumato.models.base import Policy, PrivacyModel
-from sfumato.models.judging.linking import estimated_prior
+from sfumato.models.judging.beliefs import estimated_prior
 
 ROWS = 160
 K = KAnonymity(k=3)
