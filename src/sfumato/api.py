@@ -39,8 +39,8 @@ from sfumato.pipeline import (
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.report.page import render
+from sfumato.report.sweep import render_sweep, sweep_text
 from sfumato.report.text import summary
-from sfumato.report.tradeoff import render_sweep, sweep_text
 from sfumato.sweeping import sweep as run_sweep
 
 

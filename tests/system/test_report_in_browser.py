@@ -42,7 +42,7 @@ def test_a_run_with_everything_shows_every_section(tmp_path):
 
     dom, console, _ = opened(tmp_path / "run" / "private" / "report.html", tmp_path, "--dump-dom")
 
-    assert headings_of(dom) == [title for title, _ in PARTS.values()]
+    assert headings_of(dom) == [part.TITLE for part in PARTS.values()]
     assert "could not be shown" not in dom
     assert console == []
 
@@ -51,7 +51,7 @@ def test_all_sections_are_in_the_page_as_the_browser_has_it(page):
     dom, _, _ = shown(page)
 
     facts = json.loads(RUN.read_text(encoding="utf-8"))
-    assert headings_of(dom) == [title for title, build in PARTS.values() if build(facts)]
+    assert headings_of(dom) == [part.TITLE for part in PARTS.values() if part.content(facts)]
     assert re.search(r"<h1[^>]*>Every one of 3 requirements holds: 392 rows may leave the house.</h1>", dom)
 
 

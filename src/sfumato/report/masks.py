@@ -8,17 +8,18 @@ from sfumato.report.plots import Table
 from sfumato.report.reading import Facts, mapping, mappings, number, text
 from sfumato.report.wording import count, plural, share
 
+TITLE = "What masks hide"
 READINGS = (
     ("pool", "knows what is really behind each label of a class"),
     ("true", "knows the true values of everybody in a sensitive equivalence class, but not who has which"),
 )
 
 
-def masks(facts: Facts) -> dict[str, Any] | None:
+def content(facts: Facts) -> dict[str, Any] | None:
     """Return what became of sensitive values, and what stronger intruders than the requirement's would believe."""
-    steps = [mapping(step.get("facts")) for step in mappings(facts.get("steps")) if step.get("anonymizer") == "masking"]
-    found = steps[-1] if steps else None
-    if not found:
+    steps = [mapping(step.get("facts")) for step in mappings(facts.get("steps"))]
+    found = next((said for said in reversed(steps) if "masked_values" in said), None)
+    if found is None:
         return None
     rows = number(mapping(facts.get("release")).get("rows"))
     worst = mapping(found.get("worst_posterior"))

@@ -6,29 +6,51 @@ out; a part whose facts cannot be read says so and leaves the others alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sfumato.report import intruders, masks, randomized, sections
+from sfumato.report import (
+    again,
+    attacks,
+    columns,
+    losses,
+    making,
+    masks,
+    pictures,
+    promises,
+    randomized,
+    risks,
+    verdict,
+)
 from sfumato.report.reading import Facts, mapping, text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# The parts after the verdict, in order; each is also the name of its template and of its anchor.
-PARTS: dict[str, tuple[str, Callable[[Facts], Any]]] = {
-    "promises": ("What is promised", sections.promises),
-    "risks": ("Who could still be found", sections.risks),
-    "attacks": ("What an intruder gets", intruders.attacks),
-    "masks": ("What masks hide", masks.masks),
-    "randomized": ("What cells show", randomized.randomized),
-    "losses": ("What was lost", sections.losses),
-    "pictures": ("Before and after", sections.pictures),
-    "columns": ("The columns", sections.columns),
-    "making": ("How it was made", sections.making),
-    "again": ("How to reproduce it", sections.again),
+
+class Part(Protocol):
+    """What a module of this room holds that is a part of the page."""
+
+    TITLE: str
+
+    def content(self, facts: Facts) -> Any:
+        """Return what its template shows, or nothing when the facts have nothing to say about it."""
+
+
+# The parts after the verdict, in order; each is also the name of its module, of its template and of its anchor.
+PARTS: dict[str, Part] = {
+    "promises": promises,
+    "risks": risks,
+    "attacks": attacks,
+    "masks": masks,
+    "randomized": randomized,
+    "losses": losses,
+    "pictures": pictures,
+    "columns": columns,
+    "making": making,
+    "again": again,
 }
 
 
@@ -56,14 +78,14 @@ def render(facts: Mapping[str, Any]) -> str:
     >>> "The requirement holds: 12 rows may leave the house." in page
     True
     """
-    verdict = sections.verdict(facts)
+    answer = verdict.content(facts)
     page = environment().get_template("page.html")
     shown = page.render(
-        title=f"{verdict['stamp']} · sfumato",
+        title=f"{answer['stamp']} · sfumato",
         version=text(mapping(facts.get("versions")).get("sfumato")),
-        verdict=verdict,
-        warnings=sections.warnings(facts),
-        sections=[_section(name, title, build, facts) for name, (title, build) in PARTS.items()],
+        verdict=answer,
+        warnings=verdict.warnings(facts),
+        sections=[_section(name, part, facts) for name, part in PARTS.items()],
     )
     return harmless(shown)
 
@@ -73,11 +95,11 @@ def harmless(page: str) -> str:
     return page.translate(_HARMLESS).encode("utf-8", "replace").decode("utf-8")  # a label may hold half a character
 
 
-def _section(name: str, title: str, build: Callable[[Facts], Any], facts: Facts) -> Section:
+def _section(name: str, part: Part, facts: Facts) -> Section:
     try:
-        return Section(id=name, title=title, content=build(facts))
+        return Section(id=name, title=part.TITLE, content=part.content(facts))
     except Exception as error:  # facts of another version, say: a part of the page must not cost the whole release
-        return Section(id=name, title=title, content=True, broken=type(error).__name__)
+        return Section(id=name, title=part.TITLE, content=True, broken=type(error).__name__)
 
 
 @cache

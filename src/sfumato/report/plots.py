@@ -147,6 +147,15 @@ def bar_chart(
     return Bars(rows=[*(row(*entry) for entry in rows), *([row(*rest, drawn=False)] if rest else [])])
 
 
+def shares(counts: Sequence[Number], total: Number) -> list[Number]:
+    """Return each count as a share of the total.
+
+    >>> shares([1, None, 3], 4)
+    [0.25, None, 0.75]
+    """
+    return [value / total if value is not None and total else None for value in counts]
+
+
 def steps(edges: Sequence[float], before: Sequence[Number], after: Sequence[Number]) -> Histogram:
     """Return shares between edges of a number: before as filled boxes, after as an outline."""
     low, span = edges[0], (edges[-1] - edges[0]) or 1.0

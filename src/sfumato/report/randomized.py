@@ -7,16 +7,17 @@ from typing import Any
 from sfumato.report.reading import Facts, mapping, mappings, measurement, number, sequence, text
 from sfumato.report.wording import UNKNOWN, count, figure, share
 
+TITLE = "What cells show"
 HEAD = ("Column", "Values", "Shown", "p", "Epsilon", "Expected L2 error", "Published")
 
 
-def randomized(facts: Facts) -> dict[str, Any] | None:
+def content(facts: Facts) -> dict[str, Any] | None:
     """Return one row for each randomized column, remarks on some, and the error of reconstructed tables."""
     found = [
         column
         for step in mappings(facts.get("steps"))
-        if step.get("anonymizer") == "randomization"
         for column in mappings(mapping(step.get("facts")).get("columns"))
+        if "eta" in column
     ]
     if not found:
         return None

@@ -75,6 +75,11 @@ def measurement(facts: Facts, name: str) -> Facts:
     return next(found, NOTHING)
 
 
+def columns_of(facts: Facts, name: str) -> list[Facts]:
+    """Return what the measurement with this name says of each column."""
+    return mappings(mapping(measurement(facts, name).get("facts")).get("columns"))
+
+
 def _spoken_for(entry: Facts) -> Facts:
     """Return a measurement; what one of an earlier version does not say of itself, its metric does."""
     if "about" in entry:

@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sfumato.report.promises import bound, parameters
 from sfumato.report.reading import Facts, main_measurements, mapping, mappings, number, text
-from sfumato.report.sections import bound, one_sentence, parameters
+from sfumato.report.verdict import one_sentence
 from sfumato.report.wording import UNKNOWN, amount, apart, plural, seconds, share
 
 WIDTH = 60

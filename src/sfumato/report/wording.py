@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Mapping, Sequence
 
-from sfumato.report.reading import number
+from sfumato.report.reading import Facts, number, text
 
 UNKNOWN = "\N{EN DASH}"
+NAME_LENGTH = 60  # characters of a column's name inside a sentence
 
 
 def count(value: object) -> str:
@@ -156,3 +159,25 @@ def plain(value: object, most: int = 8) -> str:
     else:
         return str(value)
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")
+
+
+def moment(value: object) -> str:
+    """Return a time stamp as people write it, or as found when it is none.
+
+    >>> moment("2025-11-16T08:05:00+00:00"), moment("yesterday")
+    ('16 November 2025, 08:05 UTC', 'yesterday')
+    """
+    try:
+        found = datetime.datetime.fromisoformat(text(value))
+        return f"{found.day} {found:%B %Y, %H:%M %Z}".strip()
+    except ValueError:
+        return text(value)
+
+
+def said(measurement: Facts) -> str:
+    """Return what a measurement says of itself, with percentages as everywhere on the page.
+
+    >>> said({"explanation": "12.5 % of 3 rows"})
+    '12.5% of 3 rows'
+    """
+    return re.sub(r"(?<=\d) %", "%", text(measurement.get("explanation")))

@@ -15,7 +15,7 @@ from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.metrics import measure_all
 from sfumato.models import KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import describe
-from sfumato.report import intruders, sections
+from sfumato.report import attacks, columns, losses, pictures, promises, verdict
 from sfumato.report.page import PARTS, render
 from sfumato.report.text import summary
 
@@ -108,7 +108,7 @@ def test_every_part_is_there(real):
 
 
 def test_every_attack_stands_beside_the_original_and_a_guess(real):
-    shown = intruders.attacks(real)
+    shown = attacks.content(real)
 
     assert [card["title"] for card in shown["cards"]] == [entry["title"] for entry in real["attacks"]]
     for card in shown["cards"]:
@@ -118,13 +118,13 @@ def test_every_attack_stands_beside_the_original_and_a_guess(real):
 
 
 def test_every_column_has_a_picture(real):
-    titles = [picture.title for picture in sections.pictures(real)["pictures"]]
+    titles = [picture.title for picture in pictures.content(real)["pictures"]]
 
     assert titles == ["age", "zip", "stage", "job", "symptoms", "disease"]
 
 
 def test_every_measurement_with_parts_has_a_picture(real):
-    titles = [picture.title for part in ("risks", "losses") for picture in PARTS[part][1](real)["pictures"]]
+    titles = [picture.title for part in ("risks", "losses") for picture in PARTS[part].content(real)["pictures"]]
 
     assert titles == [
         "Finding a person again",
@@ -136,7 +136,9 @@ def test_every_measurement_with_parts_has_a_picture(real):
 
 
 def test_no_figure_of_a_picture_is_unknown(real):
-    pictures = [picture for part in ("risks", "losses", "pictures") for picture in PARTS[part][1](real)["pictures"]]
+    pictures = [
+        picture for part in ("risks", "losses", "pictures") for picture in PARTS[part].content(real)["pictures"]
+    ]
     unknown = {
         (picture.title, row[0]) for picture in pictures for row in picture.table.rows if "\N{EN DASH}" in row[1:]
     }
@@ -145,14 +147,14 @@ def test_no_figure_of_a_picture_is_unknown(real):
 
 
 def test_every_measurement_is_listed_or_drawn(real):
-    listed = {row["title"] for row in sections.losses(real)["measures"]}
+    listed = {row["title"] for row in losses.content(real)["measures"]}
     drawn = {"Risk of being found again", "Smallest class"}
 
     assert {entry["title"] for entry in real["measurements"]} == listed | drawn
 
 
 def test_key_figures_come_from_the_measurements(real):
-    names = [key["name"] for key in sections.verdict(real)["figures"]]
+    names = [key["name"] for key in verdict.content(real)["figures"]]
 
     assert names == [
         "rows in",
@@ -165,7 +167,7 @@ def test_key_figures_come_from_the_measurements(real):
 
 
 def test_cards_show_parameters_and_nothing_else_as_such(real):
-    cards = sections.promises(real)
+    cards = promises.content(real)
 
     assert [card["parameters"] for card in cards] == [
         [("k", "5")],
@@ -176,7 +178,7 @@ def test_cards_show_parameters_and_nothing_else_as_such(real):
 
 
 def test_what_happened_to_a_column_is_said(real):
-    fates = {row["name"]: row["fate"] for row in sections.columns(real)["rows"]}
+    fates = {row["name"]: row["fate"] for row in columns.content(real)["rows"]}
 
     assert fates["name"] == "dropped"
     assert fates["age"] == "generalized in 100% of rows"
@@ -186,4 +188,4 @@ def test_what_happened_to_a_column_is_said(real):
 
 
 def test_the_terminal_gets_the_same_verdict(real):
-    assert sections.one_sentence(real)[1].split()[0] in summary(real)
+    assert verdict.one_sentence(real)[1].split()[0] in summary(real)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import sfumato as sf
-from sfumato.report.masks import masks
+from sfumato.report import masks
 from sfumato.report.page import render
 
 TREE = {"Lung": ["asthma", "flu"], "Skin": ["acne", "eczema"]}
@@ -29,7 +29,7 @@ def test_the_page_tells_what_masks_do_not_hide():
     facts = sf.anonymize(people, PLAN).facts
     found = facts["steps"][0]["facts"]
 
-    shown = masks(facts)
+    shown = masks.content(facts)
     page = render(facts)
 
     assert found["masked_values"] == sum(column["masked"] for column in found["columns"]) > 0
@@ -40,5 +40,5 @@ def test_the_page_tells_what_masks_do_not_hide():
 
 
 def test_a_run_without_masks_has_no_such_part():
-    assert masks({"steps": [{"anonymizer": "mondrian", "facts": {"cuts": 5}}]}) is None
-    assert masks({}) is None
+    assert masks.content({"steps": [{"anonymizer": "mondrian", "facts": {"cuts": 5}}]}) is None
+    assert masks.content({}) is None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.report import page as page_module
+from sfumato.report import risks
 from sfumato.report.page import PARTS, render
 
 NASTY = "<script>alert(1)</script>\"'&\u202e\U0001f9ec" + "é" * 260
@@ -87,7 +87,7 @@ def test_all_sections_are_there_and_linked(facts):
     links = {attributes["href"][1:] for attributes in found.all("a")}
     here = {name: part for name, part in PARTS.items() if name not in ("randomized", "masks")}  # nothing is, here
     assert {"verdict", *here} <= links <= ids
-    assert [title for title, _ in here.values()] == [
+    assert [part.TITLE for part in here.values()] == [
         words for level, words in found.headings if level == 2 and "warning" not in words
     ]
 
@@ -230,7 +230,7 @@ def test_a_part_that_cannot_be_read_says_so_and_leaves_the_others(facts, monkeyp
     def fail(facts):
         raise KeyError("of another version")
 
-    monkeypatch.setitem(page_module.PARTS, "risks", ("Who could still be found", fail))
+    monkeypatch.setattr(risks, "content", fail)
 
     html = render(facts)
 
@@ -324,10 +324,10 @@ def test_what_terms_give_away_is_drawn_among_the_risks(facts):
 
     html = render(facts)
 
-    risks = html.split('<section id="risks"')[1].split("</section>")[0]
-    assert "What symptoms gives away" in risks
-    assert "By 25% on average." in risks
-    assert "50% → 25%" in risks
+    shown = html.split('<section id="risks"')[1].split("</section>")[0]
+    assert "What symptoms gives away" in shown
+    assert "By 25% on average." in shown
+    assert "50% → 25%" in shown
 
 
 def test_many_rare_values_together_get_no_bar(facts):
@@ -442,7 +442,7 @@ def _with_every_number(node, value):
 
 
 def _colours(theme):
-    style = (Path(page_module.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
+    style = (Path(risks.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
     light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)[:2]
     found = dict(re.findall(r"--([\w-]+): (.*?);", light))
     return found | dict(re.findall(r"--([\w-]+): (.*?);", dark)) if theme == "dark" else found

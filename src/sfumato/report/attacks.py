@@ -8,10 +8,11 @@ from sfumato.report.plots import AFTER, BEFORE, Number, Picture, Table, bar_char
 from sfumato.report.reading import Facts, mapping, mappings, number, text
 from sfumato.report.wording import UNKNOWN, count, share
 
+TITLE = "What an intruder gets"
 SIDES = (("before", BEFORE, "original"), ("after", AFTER, "release"), ("control", "is-guess", "a guess"))
 
 
-def attacks(facts: Facts) -> dict[str, Any] | None:
+def content(facts: Facts) -> dict[str, Any] | None:
     """Return the attacks as two pictures (people, confidence) and a card each."""
     found = mappings(facts.get("attacks"))
     if not found:

@@ -1,0 +1,137 @@
+"""What was lost: every measurement of a loss, and pictures of those that have parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.report.plots import AFTER, BEFORE_AND_AFTER, Picture, Table, bar_chart
+from sfumato.report.reading import (
+    Facts,
+    columns_of,
+    mapping,
+    mappings,
+    measurement,
+    measurements,
+    number,
+    sequence,
+    text,
+)
+from sfumato.report.wording import NAME_LENGTH, UNKNOWN, amount, count, figure, plural, said, share, shortened
+
+TITLE = "What was lost"
+
+
+def content(facts: Facts) -> dict[str, Any] | None:
+    """Return what was lost: all measures as a table, and pictures of those that have parts."""
+    made = measurements(facts, "loss")
+    shown = [picture for picture in (_loss_by_column(facts), _queries(facts), _predictions(facts)) if picture]
+    if not made and not shown:
+        return None
+    return {"measures": [_measure(entry) for entry in made], "pictures": shown}
+
+
+def _measure(entry: Facts) -> dict[str, str]:
+    unit = text(entry.get("unit"))
+    inside = mapping(entry.get("facts"))
+    measured = not ("after" in inside and inside["after"] is None)  # there was nothing to measure
+    return {
+        "title": text(entry.get("title")) or text(entry.get("name")),
+        "before": amount(entry.get("before"), unit),
+        "value": amount(entry.get("value"), unit) if measured else UNKNOWN,
+        "explanation": said(entry),
+    }
+
+
+def _loss_by_column(facts: Facts) -> Picture | None:
+    found = columns_of(facts, "ncp")
+    if not found:
+        return None
+    divergence = {text(entry.get("name")): entry.get("divergence") for entry in columns_of(facts, "kl-divergence")}
+    ordered = sorted(found, key=lambda entry: -(number(entry.get("loss")) or 0.0))
+    named = [(text(entry.get("name")), [number(entry.get("loss"))]) for entry in ordered]
+    most = "; ".join(f"{shortened(name, 40)} {share(loss)}" for name, (loss,) in named[:4])
+    return Picture(
+        title="Detail lost, by column",
+        plot=bar_chart(named, [(AFTER, "lost")]),
+        alt=f"Detail lost by column, most first: {most}.",
+        note="How much of its range a published value leaves open, on average.",
+        table=Table(
+            head=["Column", "Detail lost", "of rows kept", "Divergence (nats)"],
+            rows=[
+                [
+                    text(entry.get("name")),
+                    share(entry.get("loss")),
+                    share(entry.get("loss_of_kept")),
+                    figure(divergence.get(text(entry.get("name")))),
+                ]
+                for entry in ordered
+            ],
+        ),
+    )
+
+
+def _queries(facts: Facts) -> Picture | None:
+    made = measurement(facts, "query-error")
+    inside = mapping(made.get("facts"))
+    found = mappings(inside.get("dimensions"))
+    if not found:
+        return None
+    terms = " and terms" if inside.get("terms") else ""
+    named = [
+        (
+            f"{plural(entry.get('columns'), 'column')}{terms}",
+            [number(entry.get("median")), number(entry.get("worst_tenth"))],
+        )
+        for entry in found
+    ]
+    series = [(AFTER, "half of the counts"), ("is-after-soft", "nine in ten")]
+    words = "; ".join(f"{name} {share(half)} and {share(most)}" for name, (half, most) in named)
+    return Picture(
+        title="Error of random counts",
+        plot=bar_chart(named, series, between=" · "),
+        alt=f"Relative error that half of random counts, and nine in ten, stay within: {words}.",
+        note="How far a count over some columns is off, relative to the true count, at most.",
+        legend=series,
+        table=Table(
+            head=["Counts over", "Mean", "Median", "Nine in ten", "Queries"],
+            rows=[
+                [
+                    f"{plural(entry.get('columns'), 'column')}{terms}",
+                    *(share(entry.get(key)) for key in ("mean", "median", "worst_tenth")),
+                    count(entry.get("queries")),
+                ]
+                for entry in found
+            ],
+        ),
+    )
+
+
+def _predictions(facts: Facts) -> Picture | None:
+    inside = mapping(measurement(facts, "classification").get("facts"))
+    before, after = mapping(inside.get("before")), mapping(inside.get("after"))
+    if not before and not after:
+        return None
+    target = shortened(text(inside.get("target")), NAME_LENGTH)
+    classes = plural(len(sequence(inside.get("classes"))), "class", "classes")
+    words = {
+        "accuracy": "Right answers",
+        "balanced_accuracy": "Mean over classes",
+        "baseline": "Most frequent class",
+    }
+    named = [(name, [number(before.get(key)), number(after.get(key))]) for key, name in words.items()]
+    said = "; ".join(f"{name} {share(a)} before, {share(b)} after" for name, (a, b) in named)
+    return Picture(
+        title=f"Predicting {target}",
+        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
+        alt=f"Predicting {target} from the quasi-identifiers: {said}.",
+        note=f"A logistic regression tested on rows it has not seen; {classes}. The last pair is what guessing gets.",
+        legend=BEFORE_AND_AFTER,
+        table=Table(
+            head=["Measure", "Before", "After"],
+            rows=[
+                *([name, share(a), share(b)] for name, (a, b) in named),
+                ["Log loss", figure(before.get("log_loss")), figure(after.get("log_loss"))],
+                ["Rows used", count(before.get("rows")), count(after.get("rows"))],
+            ],
+        ),
+    )

@@ -1,0 +1,72 @@
+"""What is promised: a card for each requirement, with what was reached and what it does not stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.report.reading import Facts, mappings, number, text
+from sfumato.report.wording import apart, count, plain, plural
+
+TITLE = "What is promised"
+# What a verdict holds besides the parameters of its model.
+_NO_PARAMETERS = frozenset(
+    (
+        *("model", "satisfied", "reached", "required", "groups", "failing", "failing_rows", "facts"),
+        *("text", "promise", "limit", "measure", "bound", "group"),
+    )
+)
+
+
+def content(facts: Facts) -> list[dict[str, Any]]:
+    """Return one card for each requirement."""
+    return [_card(entry) for entry in mappings(facts.get("verdicts"))]
+
+
+def parameters(entry: Facts) -> list[tuple[str, str]]:
+    """Return the parameters of a verdict's model."""
+    return [(name, plain(value)) for name, value in entry.items() if name not in _NO_PARAMETERS and value is not None]
+
+
+def bound(entry: Facts) -> str:
+    """Return how what was reached must stand to what is required."""
+    return text(entry.get("bound")) or "at least"
+
+
+def _card(entry: Facts) -> dict[str, Any]:
+    return {
+        "title": text(entry.get("model")) or "a requirement",
+        "satisfied": entry.get("satisfied") is True,
+        "parameters": parameters(entry),
+        "gauge": _gauge(entry),
+        "judged": _judged(entry),
+        "promise": text(entry.get("promise")),
+        "limit": text(entry.get("limit")),
+    }
+
+
+def _gauge(entry: Facts) -> dict[str, Any] | None:
+    reached, required = number(entry.get("reached")), number(entry.get("required"))
+    if required is None:
+        return None
+    shown = apart(reached, required)
+    full = 1.3 * max(abs(reached or 0.0), abs(required)) or 1.0
+    return {
+        "measure": text(entry.get("measure")) or "reached",
+        "reached": shown[0],
+        "required": shown[1],
+        "bound": bound(entry),
+        "reached_at": round(100 * max(reached or 0.0, 0.0) / full, 2),
+        "required_at": round(100 * max(required, 0.0) / full, 2),
+    }
+
+
+def _judged(entry: Facts) -> str:
+    group = text(entry.get("group")) or "group"
+    groups = plural(entry.get("groups"), group, group + ("es" if group.endswith("s") else "s"))
+    if number(entry.get("groups")) == 0:
+        return "There was nothing to judge."
+    if entry.get("satisfied") is True:
+        return f"{groups} judged, all of them pass."
+    rows = number(entry.get("failing_rows"))
+    inside = f" with {plural(rows, 'row')}" if rows else ""
+    return f"{groups} judged, {count(entry.get('failing'))} fail{inside}."

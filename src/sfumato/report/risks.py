@@ -1,0 +1,128 @@
+"""Who could still be found, and what could still be learned about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.report.plots import BEFORE_AND_AFTER, Picture, Table, bar_chart, shares, upright_pairs
+from sfumato.report.reading import Facts, mapping, mappings, measurement, measurements, number, text
+from sfumato.report.wording import NAME_LENGTH, count, figure, plural, said, share, shortened
+
+TITLE = "Who could still be found"
+
+
+def content(facts: Facts) -> dict[str, Any] | None:
+    """Return how likely people are to be found again."""
+    shown = [picture for picture in (_risk(facts), _class_sizes(facts), _beliefs(facts)) if picture]
+    main_first = sorted(measurements(facts, "risk"), key=lambda entry: entry.get("main") is not True)
+    sentences = [sentence for sentence in map(said, main_first) if sentence]
+    return {"sentences": sentences, "pictures": shown} if shown or sentences else None
+
+
+def _risk(facts: Facts) -> Picture | None:
+    inside = mapping(measurement(facts, "risk").get("facts"))
+    prosecutor = mapping(inside.get("prosecutor"))
+    before, after = mapping(prosecutor.get("before")), mapping(prosecutor.get("after"))
+    if not before and not after:
+        return None
+    words = {
+        "max": "Highest chance",
+        "mean": "Average chance",
+        "unique": "Unique people",
+        "above_threshold": f"Chance above {share(inside.get('threshold'))}",
+    }
+    named = [(name, [number(before.get(key)), number(after.get(key))]) for key, name in words.items()]
+    journalist = mapping(inside.get("journalist"))
+    if number(journalist.get("population")) is not None:
+        named.append(("Highest, in the population", [None, number(journalist.get("max"))]))
+    said = "; ".join(f"{name.lower()} {share(a)} before, {share(b)} after" for name, (a, b) in named)
+    return Picture(
+        title="Finding a person again",
+        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
+        alt=f"Chance of finding a person by the quasi-identifiers: {said}.",
+        note="For an intruder who knows all quasi-identifiers of a person and that the person is in the table.",
+        legend=BEFORE_AND_AFTER,
+        table=Table(head=["", "Before", "After"], rows=[[name, share(a), share(b)] for name, (a, b) in named]),
+    )
+
+
+def _class_sizes(facts: Facts) -> Picture | None:
+    inside = mapping(measurement(facts, "class-sizes").get("facts"))
+    bins = mappings(inside.get("bins"))
+    if not bins:
+        return None
+    before, after = (
+        shares(rows, sum(value or 0 for value in rows))
+        for rows in ([number(entry.get(key)) for entry in bins] for key in ("rows_before", "rows"))
+    )
+    names = [_between(entry.get("from"), entry.get("to")) for entry in bins]
+    smallest, largest = (number(mapping(inside.get("after")).get(key)) for key in ("min", "max"))
+    most = max(range(len(bins)), key=lambda i: after[i] or 0.0)
+    return Picture(
+        title="How many look alike",
+        plot=upright_pairs([_between(entry.get("from"), entry.get("to"), brief=True) for entry in bins], before, after),
+        alt=f"Share of rows by the size of their class. After, classes have {count(smallest)} to "
+        f"{plural(largest, 'row')}, and most rows ({share(after[most])}) are in classes of {names[most]}.",
+        note="The share of rows that are in a class of so many rows with the same quasi-identifiers.",
+        legend=BEFORE_AND_AFTER,
+        table=Table(
+            head=["Class size", "Classes before", "Classes after", "Rows before", "Rows after"],
+            rows=[
+                [name, *(count(entry.get(key)) for key in ("classes_before", "classes", "rows_before", "rows"))]
+                for name, entry in zip(names, bins, strict=True)
+            ],
+        ),
+    )
+
+
+def _beliefs(facts: Facts) -> Picture | None:
+    inside = mapping(measurement(facts, "belief-change").get("facts"))
+    before, after = mapping(inside.get("before")), mapping(inside.get("after"))
+    words = {
+        ("change", "mean"): "Change, on average",
+        ("change", "max"): "Change, at most",
+        ("largest_belief", "mean"): "Surest guess, on average",
+        ("largest_belief", "max"): "Surest guess, at most",
+    }
+    further = {
+        ("change", "median"): "Change, in half the groups at most",
+        ("change", "q95"): "Change, in 95% of the groups at most",
+        ("distance", "mean"): "Distance to the prior, on average",
+        ("distance", "q95"): "Distance, in 95% of the groups at most",
+        ("distance", "max"): "Distance, at most",
+    }
+    found = {
+        path: [number(mapping(side.get(path[0])).get(path[1])) for side in (before, after)]
+        for path in (*words, *further)
+    }
+    named = [(words[path], found[path]) for path in words]
+    if all(value is None for _, pair in named for value in pair):
+        return None
+    column = shortened(text(inside.get("column")), NAME_LENGTH)
+    said = "; ".join(f"{name.lower()} {share(a)} before, {share(b)} after" for name, (a, b) in named)
+    return Picture(
+        title=f"What {column} gives away" if column else "What terms give away",
+        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
+        alt=f"Belief of an intruder who looks terms up in the knowledge table: {said}.",
+        note="For an intruder who finds a person's group and looks its terms up in the knowledge table.",
+        legend=BEFORE_AND_AFTER,
+        table=Table(
+            head=["", "Before", "After"],
+            rows=[
+                *([name, share(a), share(b)] for name, (a, b) in named),
+                *([name, *(figure(value) for value in found[path])] for path, name in further.items()),
+            ],
+        ),
+    )
+
+
+def _between(low: object, high: object, *, brief: bool = False) -> str:
+    show = _thousands if brief else count
+    return show(low) if low == high else f"{show(low)}+" if brief else f"{show(low)} to {show(high)}"
+
+
+def _thousands(value: object) -> str:
+    found = number(value)
+    if found is None or found < 1000:
+        return count(value)
+    return f"{figure(found / 1e6)}M" if found >= 1e6 else f"{figure(found / 1e3)}k"

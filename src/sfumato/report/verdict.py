@@ -1,0 +1,78 @@
+"""The answer in one sentence, where it comes from, its key figures, and what the holder should know first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.report.reading import Facts, mapping, mappings, measurement, number, sequence, text
+from sfumato.report.wording import count, moment, plural, share
+
+
+def content(facts: Facts) -> dict[str, Any]:
+    """Return the answer in one sentence, where it comes from, and the key figures."""
+    satisfied, sentence = one_sentence(facts)
+    source, plan = mapping(facts.get("source")), mapping(facts.get("plan"))
+    origin = [f"plan {plan['path']}" if plan.get("path") else "a plan made in Python"]
+    origin.append(f"data {source['path']}" if source.get("path") else "data from memory")
+    made = moment(facts.get("made"))
+    return {
+        "satisfied": satisfied,
+        "stamp": "Safe by the plan" if satisfied else "Not to be published",
+        "sentence": sentence,
+        "origin": f"{', '.join(origin)[0].upper()}{', '.join(origin)[1:]}{f'; {made}' if made else ''}.",
+        "figures": _keys(facts),
+    }
+
+
+def one_sentence(facts: Facts) -> tuple[bool, str]:
+    """Return whether everything holds, and the verdict as a sentence."""
+    found = mappings(facts.get("verdicts"))
+    broken = [entry for entry in found if entry.get("satisfied") is not True]
+    rows = number(mapping(facts.get("release")).get("rows"))
+    leave = f"{plural(rows, 'row')} may" if rows is not None else "the release may"
+    stay = f"the {plural(rows, 'row')} must" if rows is not None else "the release must"
+    if not found:
+        return False, f"Nothing was required, so nothing is promised: {stay} stay in the house."
+    if broken:
+        do = "does" if len(broken) == 1 else "do"
+        which = "The requirement" if len(found) == 1 else f"{len(broken)} of {len(found)} requirements"
+        return False, f"{which} {do} not hold: {stay} stay in the house."
+    every = "The requirement holds" if len(found) == 1 else f"Every one of {len(found)} requirements holds"
+    return True, f"{every}: {leave} leave the house."
+
+
+def warnings(facts: Facts) -> list[str]:
+    """Return the warnings as found."""
+    return [text(warning) for warning in sequence(facts.get("warnings")) if warning]
+
+
+def _keys(facts: Facts) -> list[dict[str, str]]:
+    source, release = mapping(facts.get("source")), mapping(facts.get("release"))
+    keys = []
+
+    def add(name: str, value: object, shown: str, note: str = "") -> None:
+        if number(value) is not None:
+            keys.append({"name": name, "value": shown, "note": note})
+
+    rows_in, rows_out = number(source.get("rows")), number(release.get("rows"))
+    dropped = rows_in - rows_out if rows_in is not None and rows_out is not None else 0
+    add("rows in", rows_in, count(rows_in))
+    add("rows out", rows_out, count(rows_out), f"{count(dropped)} dropped" if dropped > 0 else "")
+
+    sizes = mapping(measurement(facts, "class-sizes").get("facts"))
+    before, after = mapping(sizes.get("before")), mapping(sizes.get("after"))
+    judged: Facts = next((entry for entry in mappings(facts.get("verdicts")) if mapping(entry.get("facts"))), {})
+    classes = after.get("classes", judged.get("groups"))
+    smallest = after.get("min", mapping(judged.get("facts")).get("smallest_class"))
+    add("classes that look alike", classes, count(classes), _were(before.get("classes"), count))
+    add("rows in the smallest class", smallest, count(smallest), _were(before.get("min"), count))
+
+    lost = measurement(facts, "ncp")
+    add("of the detail lost", lost.get("value"), share(lost.get("value")))
+    risk = measurement(facts, "risk")
+    add("highest risk to be found", risk.get("value"), share(risk.get("value")), _were(risk.get("before"), share))
+    return keys
+
+
+def _were(value: object, show: Any) -> str:
+    return f"{show(value)} before" if number(value) is not None else ""
