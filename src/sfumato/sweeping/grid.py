@@ -16,7 +16,7 @@ from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.parameters import one_of
 from sfumato.plan import Plan
 
-MOST_CELLS = 1_000
+MOST_COMBINATIONS = 1_000
 FEW = 6  # whole numbers of a range that are all taken; longer ranges are thinned out
 _RANGE = re.compile(r"(?P<low>[+-]?\d+(?:\.\d+)?)\.\.(?P<high>[+-]?\d+(?:\.\d+)?)(?:/(?P<steps>\d+))?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -44,7 +44,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Combination:
     """One combination of values, and the plan that has them."""
 
     values: Mapping[str, Any]
@@ -59,7 +59,7 @@ class Grid:
     """All combinations of some axes."""
 
     axes: tuple[Axis, ...]
-    cells: tuple[Cell, ...]
+    combinations: tuple[Combination, ...]
 
     @property
     def requirements(self) -> tuple[int, ...]:
@@ -72,7 +72,7 @@ def grid_of(plan: Plan, vary: Mapping[str, str | Sequence[Any]]) -> Grid:
 
     >>> plan = Plan.from_dict({"columns": {"age": {"role": "quasi-identifier"}},
     ...     "require": [{"model": "k-anonymity", "k": 5}]})
-    >>> [str(cell) for cell in grid_of(plan, {"k": "2..4"}).cells]
+    >>> [str(combination) for combination in grid_of(plan, {"k": "2..4"}).combinations]
     ['k=2', 'k=3', 'k=4']
     """
     if not vary:
@@ -88,15 +88,15 @@ def grid_of(plan: Plan, vary: Mapping[str, str | Sequence[Any]]) -> Grid:
             f"The same setting was given more than once: {', '.join(twice)}.\nGive all its values at once."
         )
     size = math.prod(len(axis.values) for axis in axes)
-    if size > MOST_CELLS:
+    if size > MOST_COMBINATIONS:
         raise PolicyError(
-            f"{size:,} combinations were asked for; a sweep takes up to {MOST_CELLS:,}.\n"
+            f"{size:,} combinations were asked for; a sweep takes up to {MOST_COMBINATIONS:,}.\n"
             "Give fewer values, or ranges with fewer steps such as 0.2..0.5/3."
         )
-    return Grid(tuple(axes), tuple(_cells(plan, axes)))
+    return Grid(tuple(axes), tuple(_combinations(plan, axes)))
 
 
-def _cells(plan: Plan, axes: Sequence[Axis]) -> Iterator[Cell]:
+def _combinations(plan: Plan, axes: Sequence[Axis]) -> Iterator[Combination]:
     problems: dict[Problem, None] = {}
     for axis in axes:
         for value in axis.values:
@@ -111,7 +111,7 @@ def _cells(plan: Plan, axes: Sequence[Axis]) -> Iterator[Cell]:
         changed = plan
         for axis, value in zip(axes, values, strict=True):
             changed = axis.setting.change(changed, value)
-        yield Cell({axis.name: value for axis, value in zip(axes, values, strict=True)}, changed)
+        yield Combination({axis.name: value for axis, value in zip(axes, values, strict=True)}, changed)
 
 
 # Settings.
@@ -268,8 +268,8 @@ def spread(low: Decimal, high: Decimal, steps: int | None = None) -> list[int | 
     """
     if high < low:
         low, high = high, low
-    if steps is not None and not 1 <= steps <= MOST_CELLS:
-        raise PolicyError(f"{steps} steps were asked for.\nUse 1 to {MOST_CELLS:,}.")
+    if steps is not None and not 1 <= steps <= MOST_COMBINATIONS:
+        raise PolicyError(f"{steps} steps were asked for.\nUse 1 to {MOST_COMBINATIONS:,}.")
     if low == high or steps == 1:
         return [_plain(low)]
     whole = low.as_tuple().exponent == 0 and high.as_tuple().exponent == 0

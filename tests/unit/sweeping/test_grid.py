@@ -8,7 +8,7 @@ import pytest
 
 from sfumato.errors import InputError, PlanError, PolicyError
 from sfumato.plan import Plan
-from sfumato.sweeping.grid import MOST_CELLS, grid_of, parse_vary, settings_of, spread
+from sfumato.sweeping.grid import MOST_COMBINATIONS, grid_of, parse_vary, settings_of, spread
 
 
 def plan(*requirements, anonymizers=None):
@@ -32,14 +32,14 @@ T = {"model": "t-closeness", "sensitive": "disease", "t": 0.5}
 
 
 def combinations(asked, **vary):
-    return [str(cell) for cell in grid_of(asked, vary).cells]
+    return [str(cell) for cell in grid_of(asked, vary).combinations]
 
 
 def test_every_combination_has_a_plan_with_its_values():
     found = grid_of(plan(K, T), {"k": "2,5", "t": "0.2,0.4"})
 
-    assert [str(cell) for cell in found.cells] == ["k=2, t=0.2", "k=2, t=0.4", "k=5, t=0.2", "k=5, t=0.4"]
-    assert [(cell.plan.policy.k(), float(cell.plan.policy.requirements[1].t)) for cell in found.cells] == [
+    assert [str(cell) for cell in found.combinations] == ["k=2, t=0.2", "k=2, t=0.4", "k=5, t=0.2", "k=5, t=0.4"]
+    assert [(cell.plan.policy.k(), float(cell.plan.policy.requirements[1].t)) for cell in found.combinations] == [
         *((2, 0.2), (2, 0.4), (5, 0.2), (5, 0.4)),
     ]
     assert found.requirements == (0, 1)
@@ -51,7 +51,7 @@ def test_values_may_come_from_python():
 
 
 def test_fractions_stay_exact():
-    (cell,) = grid_of(plan(K, T), {"t": "1/3"}).cells
+    (cell,) = grid_of(plan(K, T), {"t": "1/3"}).combinations
 
     assert str(cell.plan.policy.requirements[1].t) == "1/3"
 
@@ -93,24 +93,24 @@ def test_the_same_letter_twice_must_be_told_apart():
         grid_of(asked, {"l": "2,3"})
     with pytest.raises(PolicyError, match=r"l-diversity.job.l, l-diversity.disease.l"):
         grid_of(asked, {"l-diversity.l": "2,3"})
-    (first, second) = grid_of(asked, {"l-diversity.job.l": "2,3"}).cells
+    (first, second) = grid_of(asked, {"l-diversity.job.l": "2,3"}).combinations
     assert [model.l for model in first.plan.policy.requirements[1:]] == [2, 2]
     assert [model.l for model in second.plan.policy.requirements[1:]] == [3, 2]
 
 
 def test_options_and_choice_of_anonymizers_can_be_varied():
     found = grid_of(plan(K), {"mondrian.strict": "true,false"})
-    assert [cell.plan.steps()[0].anonymizer.strict for cell in found.cells] == [True, False]
+    assert [cell.plan.steps()[0].anonymizer.strict for cell in found.combinations] == [True, False]
     assert found.requirements == ()
 
     found = grid_of(plan(K, T), {"k-anonymity.anonymizer": "mondrian,local-recoding"})
-    assert [cell.plan.steps()[0].anonymizer.name for cell in found.cells] == ["mondrian", "local-recoding"]
+    assert [cell.plan.steps()[0].anonymizer.name for cell in found.combinations] == ["mondrian", "local-recoding"]
 
 
 def test_options_of_the_plan_stay_while_others_are_varied():
     asked = plan(K, anonymizers={"mondrian": {"strict": False}})
 
-    assert not any(cell.plan.steps()[0].anonymizer.strict for cell in grid_of(asked, {"k": "2,3"}).cells)
+    assert not any(cell.plan.steps()[0].anonymizer.strict for cell in grid_of(asked, {"k": "2,3"}).combinations)
 
 
 def test_parameters_by_column_can_be_varied_one_by_one():
@@ -126,7 +126,7 @@ def test_parameters_by_column_can_be_varied_one_by_one():
 
     found = grid_of(asked, {"l.job": "2,3"})
 
-    assert [cell.plan.policy.requirements[1].l["job"] for cell in found.cells] == [2, 3]
+    assert [cell.plan.policy.requirements[1].l["job"] for cell in found.combinations] == [2, 3]
 
 
 def test_every_setting_has_a_name_of_its_own():
@@ -146,7 +146,7 @@ def test_every_setting_has_a_name_of_its_own():
         ({"k": "a..b"}, "no plain numbers"),
         ({"k": "2..5/0"}, "0 steps"),
         ({"k": "2", "k-anonymity.k": "3"}, "more than once"),
-        ({"k": list(range(2, MOST_CELLS + 3))}, "combinations were asked for"),
+        ({"k": list(range(2, MOST_COMBINATIONS + 3))}, "combinations were asked for"),
         ({"anonymizer": "mondrain"}, "Did you mean 'mondrian'"),
     ],
 )

@@ -13,6 +13,8 @@ import pytest
 import sfumato as sf
 from sfumato.errors import DataError, OutputError, PolicyError
 from sfumato.sweeping import running
+from sfumato.sweeping.facts import FORMAT
+from sfumato.sweeping.store import ABOUT
 
 SECRET = "leprosy"
 
@@ -97,7 +99,7 @@ def test_it_leaves_measurements_for_its_owner_and_no_data(people, plan, tmp_path
     assert [(row["k"], row["holds"]) for row in rows] == [("2", "true"), ("4", "true"), ("61", "false")]
     assert float(rows[0]["ncp"]) < float(rows[1]["ncp"])
     assert rows[2]["reason"]
-    assert json.loads((out / "sweep.json").read_text())["format"] == running.FORMAT
+    assert json.loads((out / "sweep.json").read_text())["format"] == FORMAT
 
 
 class Stop(BaseException):
@@ -139,7 +141,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(people, plan, tmp_path, monkeypatc
 def test_a_damaged_file_is_done_again(people, plan, tmp_path, monkeypatch):
     out = tmp_path / "out"
     sf.sweep(plan, {"k": "2,3"}, frame=people, out=out)
-    damaged = next(path for path in (out / "cells").glob("*.json") if path.name != running.ABOUT)
+    damaged = next(path for path in (out / "cells").glob("*.json") if path.name != ABOUT)
     damaged.write_text('{"holds": tr')
 
     done = counted(monkeypatch)
