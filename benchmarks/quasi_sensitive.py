@@ -31,8 +31,8 @@ from quasi_sensitive_tables import (
     real_tables,
     whole_tables,
 )
-from sfumato.anonymizers import term_suppression_search as searching
-from sfumato.anonymizers.term_suppression_published import solve_published
+from sfumato.anonymizers.published.term_walks import solve_published
+from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.data.knowledge import Knowledge
 from sfumato.generators import knowledge_table, term_records
 from sfumato.models.qs_closeness import QSCloseness

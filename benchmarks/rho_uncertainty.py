@@ -25,11 +25,11 @@ import numpy as np
 
 from figures import Figures
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.drop_sensitive import DropSensitive
-from sfumato.anonymizers.global_suppression import GlobalSuppression
 from sfumato.anonymizers.partial_suppression import PartialSuppression
-from sfumato.anonymizers.permutation import Permutation
-from sfumato.anonymizers.td_control import TdControl
+from sfumato.anonymizers.published.drop_sensitive import DropSensitive
+from sfumato.anonymizers.published.global_suppression import GlobalSuppression
+from sfumato.anonymizers.published.permutation import Permutation
+from sfumato.anonymizers.published.td_control import TdControl
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release

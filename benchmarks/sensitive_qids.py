@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from figures import Figures
-from sfumato.anonymizers.keystream import seeded_keys, system_keys
 from sfumato.anonymizers.randomization import draw
-from sfumato.anonymizers.randomization_parameters import Closeness, Parameters, choose
+from sfumato.anonymizers.randomization.keystream import seeded_keys, system_keys
+from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.schema import Role
 from sfumato.estimators import BUDGET, Auto, Axis, Inverse, Paper, ValueAdding

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.anonymizers.keystream import seeded_keys
 from sfumato.anonymizers.randomization import draw
-from sfumato.anonymizers.randomization_parameters import Parameters
+from sfumato.anonymizers.randomization.keystream import seeded_keys
+from sfumato.anonymizers.randomization.parameters import Parameters
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.schema import Role
 from sfumato.estimators import ESTIMATORS, Axis, Query

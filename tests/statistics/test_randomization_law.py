@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import chisquare
 
 from sfumato.anonymizers import randomization
-from sfumato.anonymizers.keystream import KEY, Keystream, seeded_keys, system_keys
 from sfumato.anonymizers.randomization import draw
-from sfumato.anonymizers.randomization_parameters import Parameters
+from sfumato.anonymizers.randomization.keystream import KEY, Keystream, seeded_keys, system_keys
+from sfumato.anonymizers.randomization.parameters import Parameters
 
 CASES = [(5, 2, 1.0), (5, 2, 0.4), (6, 5, 0.5), (7, 1, 0.3), (7, 4, 0.25), (3, 2, 1.0)]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from sfumato.anonymizers.base import Anonymizer
-from sfumato.anonymizers.drop_sensitive import DropSensitive
-from sfumato.anonymizers.global_suppression import GlobalSuppression
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.masking import Masking
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.partial_suppression import PartialSuppression
-from sfumato.anonymizers.permutation import Permutation
+from sfumato.anonymizers.published.drop_sensitive import DropSensitive
+from sfumato.anonymizers.published.global_suppression import GlobalSuppression
+from sfumato.anonymizers.published.permutation import Permutation
+from sfumato.anonymizers.published.td_control import TdControl
 from sfumato.anonymizers.randomization import Randomization
-from sfumato.anonymizers.td_control import TdControl
 from sfumato.anonymizers.term_suppression import TermSuppression
 
 # The first that aims at a model is the model's default.

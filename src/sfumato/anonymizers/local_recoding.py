@@ -2,7 +2,7 @@
 
 Regions of labels are tried from cheap to dear, and each one that satisfies the requirements on what is still open is
 closed as a class; what stays open joins the class where it costs least; then records move to where they cost less.
-The loops are in kernels/local_recoding*.py.
+The loops are in kernels/classes.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
-from sfumato.anonymizers.items_growth import Wish, can_be_counted, grow, safe_start
+from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, safe_start
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema

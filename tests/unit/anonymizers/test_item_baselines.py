@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import aiming_at
-from sfumato.anonymizers.permutation import Permutation
-from sfumato.anonymizers.td_control import TdControl
+from sfumato.anonymizers.published.permutation import Permutation
+from sfumato.anonymizers.published.td_control import TdControl
 from sfumato.data.builders import Given
 from sfumato.data.encoding import encode
 from sfumato.data.hierarchy import Hierarchy

@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.anonymizers import masking_regions
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.masking import Masking
+from sfumato.anonymizers.masking import Masking, regions
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.builders import Flat, Given, Widths
 from sfumato.data.encoding import encode
@@ -90,7 +89,7 @@ def test_searches_rank_as_they_promise_and_repeat():
 
 def test_too_many_regions_are_cut_from_the_top(monkeypatch):
     dataset, _, exact = masked(people(), MULTI, search="fast")
-    monkeypatch.setattr(masking_regions, "MOST_REGIONS", 1)
+    monkeypatch.setattr(regions, "MOST_REGIONS", 1)
     _, _, greedy = masked(people(), MULTI, search="fast")
 
     assert MULTI.audit(greedy).satisfied

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.anonymizers import items_growth as rho_search
 from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.items import growth as rho_search
 from sfumato.anonymizers.items import limits, make_task
-from sfumato.anonymizers.items_growth import Wish, grow, safe_start
+from sfumato.anonymizers.items.growth import Wish, grow, safe_start
 from sfumato.anonymizers.partial_suppression import Clock, PartialSuppression
 from sfumato.data.encoding import encode
 from sfumato.data.recoding import Recoding

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.anonymizers import dependence, randomization_parameters
-from sfumato.anonymizers.dependence import Candidate, strengths
-from sfumato.anonymizers.randomization import _subsets
-from sfumato.anonymizers.randomization_parameters import Closeness, Parameters, choose, hierarchical, ordered
+from sfumato.anonymizers.randomization import _subsets, dependence
+from sfumato.anonymizers.randomization import parameters as randomization_parameters
+from sfumato.anonymizers.randomization.dependence import Candidate, strengths
+from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose, hierarchical, ordered
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import InputError, Unsatisfiable
 from sfumato.plan import Plan

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import steps
 from sfumato.anonymizers.mondrian import Mondrian
-from sfumato.anonymizers.term_conditions import ask_terms, refuse_unreachable
 from sfumato.anonymizers.term_suppression import TermSuppression, suppress_terms
+from sfumato.anonymizers.term_suppression.conditions import ask_terms, refuse_unreachable
 from sfumato.data.encoding import encode
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.recoding import Recoding

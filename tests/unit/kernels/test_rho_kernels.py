@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.anonymizers.items import limits
-from sfumato.anonymizers.items_growth import Wish, grow, safe_start
+from sfumato.anonymizers.items.growth import Wish, grow, safe_start
 from sfumato.kernels.items.growth import count_kept
 from sfumato.kernels.items.supports import (
     item_codes,

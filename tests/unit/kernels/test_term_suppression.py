@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.anonymizers import term_suppression_search as searching
-from sfumato.anonymizers.term_suppression_merging import Grove
-from sfumato.anonymizers.term_suppression_published import solve_published
+from sfumato.anonymizers.published.term_walks import solve_published
+from sfumato.anonymizers.term_suppression import search as searching
+from sfumato.anonymizers.term_suppression.merging import Grove
 from sfumato.kernels.terms.options import (
     SMALL,
     closed_by_counting,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.masking_search import Masked
+from sfumato.anonymizers.masking.search import Masked
 from sfumato.data.dataset import Codes
 from sfumato.kernels.masks.regions import Cells
 from sfumato.kernels.masks.state import Secrets

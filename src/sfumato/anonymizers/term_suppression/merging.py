@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.term_suppression_search import (
+from sfumato.anonymizers.term_suppression.search import (
     UNREACHABLE,
     Found,
     Ints,

@@ -2,7 +2,7 @@
 
 Classes are cut out of the hierarchies of the quasi-identifiers so that the loss of these labels and of the masks inside
 the classes together is small. Masks are chosen row by row: of people with the same values in a class, some may be shown
-as they are and others masked. The loops are in kernels/masking*.py.
+as they are and others masked. The loops are in kernels/masks.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers import masking_search as searching
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
-from sfumato.anonymizers.masking_facts import facts_of
-from sfumato.anonymizers.masking_published import TopDown
+from sfumato.anonymizers.masking import search as searching
+from sfumato.anonymizers.masking.facts import facts_of
+from sfumato.anonymizers.published.top_down import TopDown
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
 from sfumato.data.recoding import Labelled, Recoding

@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers import term_suppression_search as searching
 from sfumato.anonymizers.base import Anonymizer, Crowding, Phase, Workplace
 from sfumato.anonymizers.boxes import node_losses, publish
-from sfumato.anonymizers.term_conditions import (
+from sfumato.anonymizers.published.term_walks import solve_published
+from sfumato.anonymizers.term_suppression import search as searching
+from sfumato.anonymizers.term_suppression.conditions import (
     TERM_MODELS,
     TermModel,
     TermsAsked,
@@ -27,8 +28,7 @@ from sfumato.anonymizers.term_conditions import (
     refuse_unreachable,
     terms_of,
 )
-from sfumato.anonymizers.term_suppression_merging import Grove
-from sfumato.anonymizers.term_suppression_published import solve_published
+from sfumato.anonymizers.term_suppression.merging import Grove
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema

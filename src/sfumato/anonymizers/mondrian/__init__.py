@@ -1,7 +1,7 @@
 """Mondrian: cut the table into boxes, again and again, while every box satisfies what is asked of a class.
 
 LeFevre, DeWitt, Ramakrishnan (2006), with a better choice of cuts: all cuts of all attributes are compared by what the
-rows lose afterwards, and those of small parts are followed to the end before one is chosen (kernels/mondrian.py).
+rows lose afterwards, and those of small parts are followed to the end before one is chosen (kernels/classes).
 All parts of one depth are cut in one round, so that a requirement which no kernel knows can judge them all at once.
 
 The classic models are closed under union. So two groups that end up with equal labels are one class that satisfies them
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Anonymizer, Crowding, Phase, Workplace
 from sfumato.anonymizers.boxes import Integers, measure_of, publish, quasi_identifiers, ranges
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
-from sfumato.anonymizers.term_conditions import TERM_MODELS, terms_condition
+from sfumato.anonymizers.term_suppression.conditions import TERM_MODELS, terms_condition
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding, SplitTree
 from sfumato.data.schema import Schema

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers import term_suppression_search as searching
 from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.terms import TermColumns, without

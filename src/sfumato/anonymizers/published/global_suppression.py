@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, tasks_of, with_items, withheld_facts
-from sfumato.anonymizers.items_growth import Wish, can_be_counted, grow
+from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.kernels.published.rho_global import hit_rules, unsafe_of_size

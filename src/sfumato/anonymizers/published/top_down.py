@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.masking_search import Masked
+from sfumato.anonymizers.masking.search import Masked
 from sfumato.kernels.masks.regions import Axes, Cells
 from sfumato.kernels.masks.state import Secrets, make_state
 from sfumato.kernels.published.masking import mask_from_below

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
-from sfumato.anonymizers.dependence import ROWS, Candidate, Dependence, dependences
-from sfumato.anonymizers.keystream import Keys, Keystream, seeded_keys, system_keys
-from sfumato.anonymizers.randomization_parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
+from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
+from sfumato.anonymizers.randomization.keystream import Keys, Keystream, seeded_keys, system_keys
+from sfumato.anonymizers.randomization.parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, visible_labels
 from sfumato.data.encoding import encode_column

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers import masking_program
-from sfumato.anonymizers.masking_regions import best_classes, greedy_classes
+from sfumato.anonymizers.masking import program as linear_program
+from sfumato.anonymizers.masking.regions import best_classes, greedy_classes
 from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, deal_out, improve, replay, spoil_vacuous
 from sfumato.kernels.masks.raising import settle
 from sfumato.kernels.masks.regions import Axes, Cells
@@ -200,9 +200,9 @@ def _mask_class(
     """Return the flows of a class with these tuples, the cheaper of what raising and a linear program give."""
     best, desk = _finished(secrets, leaf_of, (tuples, leaf_of[tuples], rows), desk, effort)
     masked = best is None or bool((secrets.loss[np.arange(leaf_of.shape[1]), best[1]].sum(axis=1) > 0).any())
-    if effort.program and masked and masking_program.size_of(secrets, leaf_of[tuples]) <= LARGEST_PROGRAM:
-        program = masking_program.program_of(secrets, leaf_of[tuples])
-        chosen = masking_program.solve(program, rows)
+    if effort.program and masked and linear_program.size_of(secrets, leaf_of[tuples]) <= LARGEST_PROGRAM:
+        program = linear_program.program_of(secrets, leaf_of[tuples])
+        chosen = linear_program.solve(program, rows)
         if chosen is not None:
             used = np.flatnonzero(chosen)
             rounded = (tuples[program.origin[used]], program.labels[used], chosen[used])

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
-from sfumato.anonymizers.global_suppression import suppress_types
 from sfumato.anonymizers.items import Kept, Task, tasks_of
+from sfumato.anonymizers.published.global_suppression import suppress_types
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import Recoding

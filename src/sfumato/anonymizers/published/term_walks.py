@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.term_suppression_search import (
+from sfumato.anonymizers.term_suppression.search import (
     SOLVED,
     UNREACHABLE,
     Floats,
