@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato.api import Published as Published
     from sfumato.api import Run as Run
     from sfumato.api import Sweep as Sweep
     from sfumato.api import anonymize as anonymize
@@ -21,39 +22,97 @@ if TYPE_CHECKING:
     from sfumato.api import reconstruct as reconstruct
     from sfumato.api import run as run
     from sfumato.api import sweep as sweep
+    from sfumato.attacks.base import Exposure as Exposure
+    from sfumato.attacks.base import Finding as Finding
     from sfumato.data.hierarchy import Hierarchy as Hierarchy
+    from sfumato.errors import DataError as DataError
+    from sfumato.errors import HierarchyError as HierarchyError
+    from sfumato.errors import InputError as InputError
+    from sfumato.errors import OutputError as OutputError
+    from sfumato.errors import PlanError as PlanError
+    from sfumato.errors import PolicyError as PolicyError
+    from sfumato.errors import Problem as Problem
+    from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.errors import Unsatisfiable as Unsatisfiable
+    from sfumato.estimators.base import CrossTable as CrossTable
+    from sfumato.estimators.base import Expectation as Expectation
+    from sfumato.metrics.base import Measurement as Measurement
+    from sfumato.models import AlphaDiversity as AlphaDiversity
     from sfumato.models import KAnonymity as KAnonymity
     from sfumato.models import LDiversity as LDiversity
+    from sfumato.models import MultiDiversity as MultiDiversity
+    from sfumato.models import Policy as Policy
+    from sfumato.models import PrivacyModel as PrivacyModel
+    from sfumato.models import QSCloseness as QSCloseness
+    from sfumato.models import QSDiversity as QSDiversity
+    from sfumato.models import RhoUncertainty as RhoUncertainty
+    from sfumato.models import SensitiveQidCloseness as SensitiveQidCloseness
+    from sfumato.models import SensitiveQidDiversity as SensitiveQidDiversity
     from sfumato.models import TCloseness as TCloseness
+    from sfumato.models import Verdict as Verdict
     from sfumato.plan import Plan as Plan
+    from sfumato.progress import Progress as Progress
 
 __version__ = "0.1.0"
 
 # Where each name lives: loaded at first use, so that `import sfumato` and `sfumato --help` stay quick.
-_HOME = {
-    "Hierarchy": "sfumato.data.hierarchy",
-    "KAnonymity": "sfumato.models",
-    "LDiversity": "sfumato.models",
-    "Plan": "sfumato.plan",
-    "Run": "sfumato.api",
-    "Sweep": "sfumato.api",
-    "TCloseness": "sfumato.models",
-    "anonymize": "sfumato.api",
-    "attack": "sfumato.api",
-    "audit": "sfumato.api",
-    "expect": "sfumato.api",
-    "measure": "sfumato.api",
-    "reconstruct": "sfumato.api",
-    "run": "sfumato.api",
-    "sweep": "sfumato.api",
+_OFFERED = {
+    "sfumato.api": (
+        "Published",
+        "Run",
+        "Sweep",
+        "anonymize",
+        "attack",
+        "audit",
+        "expect",
+        "measure",
+        "reconstruct",
+        "run",
+        "sweep",
+    ),
+    "sfumato.attacks.base": ("Exposure", "Finding"),
+    "sfumato.data.hierarchy": ("Hierarchy",),
+    "sfumato.errors": (
+        "DataError",
+        "HierarchyError",
+        "InputError",
+        "OutputError",
+        "PlanError",
+        "PolicyError",
+        "Problem",
+        "SfumatoError",
+        "Unsatisfiable",
+    ),
+    "sfumato.estimators.base": ("CrossTable", "Expectation"),
+    "sfumato.metrics.base": ("Measurement",),
+    "sfumato.models": (
+        "AlphaDiversity",
+        "KAnonymity",
+        "LDiversity",
+        "MultiDiversity",
+        "Policy",
+        "PrivacyModel",
+        "QSCloseness",
+        "QSDiversity",
+        "RhoUncertainty",
+        "SensitiveQidCloseness",
+        "SensitiveQidDiversity",
+        "TCloseness",
+        "Verdict",
+    ),
+    "sfumato.plan": ("Plan",),
+    "sfumato.progress": ("Progress",),
 }
+_HOME = {name: home for home, names in _OFFERED.items() for name in names}
 __all__ = [*_HOME, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take any name for offered
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOME:
+            return getattr(importlib.import_module(_HOME[name]), name)
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
