@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.anonymizers.base import options_of
-from sfumato.data.encoding import check_columns, encode_column, infer_kind, is_list, text_codes
+from sfumato.data.distinct import text_codes
+from sfumato.data.encoding import check_columns, encode_column
 from sfumato.data.files import read_columns, sample
+from sfumato.data.kinds import infer_kind, is_list
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import InputError, PlanError, Problem
 from sfumato.models.base import describe

@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.data.dataset import CodedSets
-from sfumato.data.encoding import encode, is_list
+from sfumato.data.encoding import encode
 from sfumato.data.files import Source, read_table
 from sfumato.data.files.release import read_release, write_release
 from sfumato.data.frames import like, to_arrow
+from sfumato.data.kinds import is_list
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema

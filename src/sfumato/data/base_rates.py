@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.data.dataset import CodedColumn, visible_labels
-from sfumato.data.encoding import text_codes
+from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_table
 from sfumato.errors import DataError
 

@@ -87,7 +87,7 @@ class BitSets(CodedSets):
         """Return the sets of some rows."""
         return self.with_packed(self.packed[rows])
 
-    def with_packed(self, packed: PackedBits) -> BitSets:
+    def with_packed(self, packed: PackedBits, *, in_order: bool | None = None) -> BitSets:
         """Return other sets over the same domain."""
         return BitSets(
             name=self.name,
@@ -96,7 +96,7 @@ class BitSets(CodedSets):
             labels=self.labels,
             separator=self.separator,
             type=self.type,
-            in_order=self.in_order,
+            in_order=self.in_order if in_order is None else in_order,
             spec=self.spec,
         )
 

@@ -9,8 +9,8 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from sfumato.data.encoding import is_text, value_type
 from sfumato.data.hierarchy import some
+from sfumato.data.kinds import is_text, value_type
 from sfumato.errors import DataError
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.data.encoding import text_codes
+from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
 from sfumato.data.knowledge import Knowledge

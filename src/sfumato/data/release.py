@@ -15,23 +15,14 @@ from numpy.typing import NDArray
 
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow
-from sfumato.data.encoding import (
-    carry,
-    encode_sets,
-    holds_sets,
-    infer_kind,
-    is_integer,
-    is_text,
-    look_up,
-    occurring,
-    repeat_sets,
-    text_codes,
-    value_type,
-)
+from sfumato.data.distinct import carry, look_up, occurring, text_codes
+from sfumato.data.encoding import holds_sets
 from sfumato.data.hierarchy import some
+from sfumato.data.kinds import infer_kind, is_integer, is_text, value_type
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.data.sets import encode_sets, repeat_sets
 from sfumato.errors import DataError
 
 FORMAT = 1

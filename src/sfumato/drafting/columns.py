@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.dates import day_of
-from sfumato.data.encoding import infer_kind, is_integer, is_text, value_type
+from sfumato.data.kinds import infer_kind, is_integer, is_text, value_type
 from sfumato.data.schema import Kind
 
 # Cells that mean "missing" wherever they stand, and those that do so among numbers or dates only.

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.encoding import is_list, text_codes
+from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_table
+from sfumato.data.kinds import is_list
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.drafting.columns import Look, look_at, mentions, missing_markers
 from sfumato.drafting.hierarchies import hierarchy_lines

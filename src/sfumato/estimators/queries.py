@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
-from sfumato.data.encoding import text_codes
+from sfumato.data.distinct import text_codes
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, did_you_mean

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_numpy, distinct_rows
-from sfumato.data.encoding import encode_column, text_codes
+from sfumato.data.distinct import text_codes
+from sfumato.data.encoding import encode_column
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role

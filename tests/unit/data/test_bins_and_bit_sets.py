@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from sfumato.data.bins import Bins
 from sfumato.data.bit_sets import BitSets, bit_sets_of
-from sfumato.data.encoding import encode, encode_sets
+from sfumato.data.encoding import encode
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.data.sets import encode_sets
 from sfumato.errors import DataError, PolicyError
 
 

@@ -12,7 +12,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.data.dates import Dates, day_of
-from sfumato.data.encoding import encode_column, infer_kind
+from sfumato.data.encoding import encode_column
+from sfumato.data.kinds import infer_kind
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.errors import DataError, HierarchyError

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import as_arrow, as_numpy
-from sfumato.data.encoding import is_list, is_text, unify, value_type
+from sfumato.data.distinct import unify
 from sfumato.data.hierarchy import some
+from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.errors import DataError
 
 

@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
 from sfumato.data.dataset import CodedSets, as_arrow
-from sfumato.data.encoding import is_list, is_text, value_type
 from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
+from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns, members_of, n_members
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
 from sfumato.disk import read_numbered, unwritable

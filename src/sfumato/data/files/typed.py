@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pa_parquet
 
-from sfumato.data.encoding import is_text
 from sfumato.data.files.columns import Columns, common_types
 from sfumato.data.files.source import Reading, checked_names, kept_names, parts_of, unreadable
 from sfumato.data.hierarchy import some
+from sfumato.data.kinds import is_text
 from sfumato.errors import DataError
 
 _BATCH = 1 << 18  # rows of a parquet file read at once

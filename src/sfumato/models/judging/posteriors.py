@@ -25,8 +25,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates
+from sfumato.data.codebook import hierarchy_for
 from sfumato.data.dataset import TEXT
-from sfumato.data.encoding import hierarchy_for, infer_kind
+from sfumato.data.kinds import infer_kind
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError

@@ -1,0 +1,227 @@
+"""The distinct values of a column as text, how often each occurs, and which of them each row holds.
+
+Tables come with text columns as dictionaries where the reader could make them so: work on values is then done once for
+each distinct value, not once for each row. Work on rows is done in steps of a million, so that it needs next to no room
+beside the codes themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import Codes, as_arrow, as_numpy
+from sfumato.data.kinds import is_list, is_text, value_type
+from sfumato.errors import DataError
+
+STEP = 1 << 20  # rows, or members of sets, worked on at once
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The distinct values of a column, of t texts; tallies of parts add up to that of the whole.
+
+    >>> halves = [Placed.of(pa.chunked_array([half])).tally for half in (["b", "a", "b"], ["c", None, "b"])]
+    >>> whole = halves[0] + halves[1]
+    >>> whole.texts.to_pylist(), whole.counts.tolist(), whole.absent
+    (['b', 'a', 'c'], [3, 1, 1], 1)
+    """
+
+    texts: pa.Array  # (t,), none twice, none null
+    counts: NDArray[np.int64]  # (t,), none is zero
+    absent: int  # how often there was no value: null and not-a-number
+    type: pa.DataType  # of the values, as found
+    sets: bool = False  # whether the values are members of sets
+
+    def __add__(self, other: Tally) -> Tally:
+        known = [part for part in (self, other) if not pa.types.is_null(part.type)] or [self]
+        kinds = {f"sets of {part.type}" if part.sets else str(part.type) for part in known}
+        if len(kinds) > 1:
+            raise DataError(
+                f"Parts disagree about the type of a column: {' and '.join(sorted(kinds))}.\n"
+                "Write all parts with the same types."
+            )
+        texts, (ours, theirs) = unify([self.texts, other.texts])
+        counts = np.zeros(len(texts), dtype=np.int64)
+        counts[ours] = self.counts
+        counts[theirs] += other.counts
+        return Tally(texts, counts, self.absent + other.absent, known[0].type, known[0].sets)
+
+    def is_marker(self, missing: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which of the texts stand for a missing value, (t,).
+
+        Nulls are published as the first marker. Without any marker that is the empty text, which then means the same.
+        """
+        markers = list(missing) if missing or not self.absent else [""]
+        return as_numpy(pc.is_in(self.texts, value_set=pa.array(markers, pa.string())))
+
+    def places_in(self, other: Tally) -> NDArray[np.int32]:
+        """Return where each of the texts is among those of another tally, (t,); -1 where it is not."""
+        if self is other:
+            return np.arange(len(self.texts), dtype=np.int32)
+        return as_numpy(pc.fill_null(pc.index_in(self.texts, value_set=other.texts), -1))
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A column whose rows say which distinct value they hold: row r has tally.texts[place_of[rows[r]]]."""
+
+    rows: Codes  # (n,): the entry that each row shows, one of e; used up by whoever codes the column
+    place_of: NDArray[np.int32]  # (e,): the place of each entry in the tally, t where it is no value
+    tally: Tally
+
+    @classmethod
+    def of(cls, array: pa.ChunkedArray, weights: NDArray[np.int64] | None = None, *, sets: bool = False) -> Placed:
+        """Return a column of single values, or the members of `sets`; each counts as often as `weights`, (n,), says."""
+        rows, entries = _entries(array)
+        counts = _counted(rows, len(entries) + 1, weights)
+        real = (counts[:-1] > 0) & as_numpy(pc.is_valid(entries))
+        found = entries.filter(as_arrow(real)).dictionary_encode()
+        texts = found.dictionary
+        place_of = np.full(len(entries) + 1, len(texts), dtype=np.int32)
+        place_of[:-1][real] = as_numpy(found.indices)
+        of_place = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.add.at(of_place, place_of, counts)
+        return cls(rows, place_of, Tally(texts, of_place[:-1], int(of_place[-1]), value_type(array.type), sets))
+
+    def coded(self, code_of: NDArray[np.int32]) -> Codes:
+        """Return the rows in codes, given that of each text and, last, of no value, (t + 1,)."""
+        look_up(code_of[self.place_of], self.rows, self.rows)
+        return self.rows
+
+
+def text_codes(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, list[str], bool]:
+    """Return codes and the text of each distinct value; missing cells get the code after the last label.
+
+    Null, not-a-number and the markers in `missing` are missing. Every label occurs.
+    """
+    placed = Placed.of(array)
+    tally = placed.tally
+    kept = ~tally.is_marker(missing)
+    labels = tally.texts.filter(as_arrow(kept)).to_pylist()
+    code_of = np.full(kept.size + 1, len(labels), dtype=np.int32)
+    code_of[:-1][kept] = np.arange(len(labels), dtype=np.int32)
+    return placed.coded(code_of), labels, bool(tally.absent or not kept.all())
+
+
+def unify(dictionaries: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
+    """Return one dictionary for many, and for each of them where its entries are in it."""
+    plain = [dictionary.cast(value_type(dictionary.type)) for dictionary in dictionaries]
+    if not plain:
+        return pa.array([], pa.string()), []
+    if len({_place(dictionary) for dictionary in plain}) == 1:
+        return plain[0], [np.arange(len(plain[0]), dtype=np.int32)] * len(plain)
+    if any(dictionary.null_count for dictionary in plain):
+        whole = pa.chunked_array(plain).dictionary_encode().combine_chunks()
+        code_of = as_numpy(pc.fill_null(whole.indices, len(whole.dictionary)))
+        ends = np.cumsum([len(dictionary) for dictionary in plain])
+        return pa.concat_arrays([whole.dictionary, pa.nulls(1, whole.dictionary.type)]), np.split(code_of, ends[:-1])
+    chunks = [
+        pa.DictionaryArray.from_arrays(as_arrow(np.arange(len(dictionary), dtype=np.int32)), dictionary)
+        for dictionary in plain
+    ]
+    shared = pa.chunked_array(chunks).unify_dictionaries()
+    return shared.chunk(0).dictionary, [as_numpy(chunk.indices) for chunk in shared.chunks]
+
+
+def _place(array: pa.Array) -> tuple[int, ...]:
+    """Return where an array lies in memory."""
+    return (array.offset, len(array), *(buffer.address if buffer else 0 for buffer in array.buffers()))
+
+
+def _entries(array: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+    """Return for each row its entry among the texts, one behind the last for null, and the texts.
+
+    A text may stand there twice, or be null, or occur in no row.
+    """
+    indices, texts = _as_dictionary(array)
+    rows = np.empty(len(array), dtype=np.int32)
+    at = 0
+    for chunk, entry_of in indices:
+        with_null = np.append(entry_of, np.int32(len(texts)))
+        filled = pc.fill_null(chunk.cast(pa.int32()), len(entry_of)) if chunk.null_count else chunk
+        look_up(with_null, as_numpy(filled), rows[at : at + len(chunk)])
+        at += len(chunk)
+    return rows, texts
+
+
+def _as_dictionary(array: pa.ChunkedArray) -> tuple[list[tuple[pa.Array, NDArray[np.int32]]], pa.Array]:
+    """Return index chunks, each with the place of its indices in the texts, and the texts of all distinct values."""
+    kind = array.type
+    try:
+        if isinstance(kind, pa.BaseExtensionType):
+            array = pa.chunked_array([chunk.storage for chunk in array.chunks], kind.storage_type)
+        if pa.types.is_null(array.type):
+            array = array.cast(pa.string())
+        if not pa.types.is_dictionary(array.type):
+            try:
+                array = array.dictionary_encode()
+            except pa.ArrowNotImplementedError:
+                array = array.cast(pa.string()).dictionary_encode()
+        dictionary, code_of = unify([chunk.dictionary for chunk in array.chunks])
+        texts = dictionary.cast(pa.string())
+        if pa.types.is_floating(dictionary.type):
+            texts = pc.if_else(pc.is_nan(dictionary), pa.scalar(None, pa.string()), texts)
+    except pa.ArrowException:
+        raise DataError(
+            f"Values of type {kind} cannot be coded.\nConvert them to text, numbers, dates or lists of these."
+        ) from None
+    return list(zip([chunk.indices for chunk in array.chunks], code_of, strict=True)), texts
+
+
+def _counted(codes: Codes, size: int, weights: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return how often each of the codes 0 to size - 1 occurs."""
+    counts = np.zeros(size, dtype=np.int64)
+    for start in range(0, codes.size, STEP):
+        part = codes[start : start + STEP]
+        if weights is not None:
+            np.add.at(counts, part, weights[start : start + STEP])
+        elif size > part.size:
+            np.add.at(counts, part, 1)
+        else:
+            counts += np.bincount(part, minlength=size)
+    return counts
+
+
+def occurring(codes: Codes, size: int) -> NDArray[np.bool_]:
+    """Return which of the codes 0 to size - 1 occur."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    for start in range(0, codes.size, STEP):
+        occurs[codes[start : start + STEP]] = True
+    return occurs
+
+
+def look_up(new_code: NDArray[np.int32], places: NDArray[Any], found: Codes) -> None:
+    """Put new_code[places] into `found`, which may be `places` itself; numpy alone would widen all places first."""
+    for start in range(0, places.size, STEP):
+        found[start : start + STEP] = new_code[places[start : start + STEP]]
+
+
+def carry(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column that is only carried along, text as dictionary.
+
+    The dictionary is in the order of its text, not of the rows, and holds no text that does not occur.
+    """
+    if is_list(array.type):
+        inner = array.type.value_type
+        return array.cast(pa.large_list(value_type(inner))) if pa.types.is_dictionary(inner) else array
+    if not is_text(value_type(array.type)):
+        return array.cast(value_type(array.type)) if pa.types.is_dictionary(array.type) else array
+    placed = Placed.of(array)
+    texts = placed.tally.texts
+    order = as_numpy(pc.sort_indices(texts))
+    rank = np.full(len(texts) + 1, -1, dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    codes = placed.coded(rank)
+    absent = codes < 0
+    codes[absent] = 0
+    dictionary = texts.take(as_arrow(order))
+    return pa.chunked_array(
+        [pa.DictionaryArray.from_arrays(as_arrow(codes, absent if absent.any() else None), dictionary)]
+    )

@@ -1,0 +1,75 @@
+"""What the cells of a column are: types of Arrow, and texts that are numbers or dates."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+
+import pyarrow as pa
+
+from sfumato.data.dates import day_of
+from sfumato.data.schema import Kind
+
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is one of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a type is one of lists."""
+    return bool(
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_list_view(kind)
+        or pa.types.is_large_list_view(kind)
+    )
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of single values, be they in a dictionary or not; any text is plain text."""
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if is_text(inner) else inner
+
+
+def infer_kind(labels: Sequence[str], found_type: pa.DataType) -> Kind:
+    """Return `number` or `date` when every value is one; codes with leading zeros are categories."""
+    if pa.types.is_boolean(found_type) or not labels:
+        return Kind.CATEGORY
+    numbers = all(_NUMBER.fullmatch(label) and math.isfinite(float(label)) for label in labels)
+    if numbers:
+        return Kind.NUMBER
+    return Kind.DATE if all(day_of(label) for label in labels) else Kind.CATEGORY
+
+
+def is_integer(label: str) -> bool:
+    """Whether a text is a whole number that fits 64 bits."""
+    return _INTEGER.fullmatch(label) is not None
+
+
+def as_number(label: str) -> float:
+    """Return a text as number, not-a-number when it is none: Python's `1_000` and `inf` are not what people mean.
+
+    >>> as_number(" 1.50"), as_number("1_000"), as_number("1e999")
+    (1.5, nan, nan)
+    """
+    try:
+        number = float(label) if "_" not in label else math.nan
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def exact_number(label: str) -> Decimal:
+    """Return the number that a text means, to the last digit: floats take neighbours above 2**53 for one.
+
+    >>> exact_number("9007199254740993") > exact_number("9007199254740992.0")
+    True
+    """
+    return Decimal(label.strip())

@@ -1,0 +1,217 @@
+"""Columns of sets: cells cut into members, members in codes, sorted and rid of repeats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.data.bit_sets import BitSets, bit_sets_of
+from sfumato.data.dataset import CodedSets, Codes, as_arrow, as_numpy
+from sfumato.data.distinct import STEP, Placed, Tally
+from sfumato.data.kinds import is_list
+from sfumato.data.schema import ColumnSpec, Role
+from sfumato.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedSets:
+    """Cells as runs of members; text cells are cut once each, however many rows show them."""
+
+    members: Placed
+    start: NDArray[np.int64]  # (c + 1,): where the members of each cell begin
+    cell_of: Codes | None  # (n,): the cell that each row shows; None: one cell a row
+
+    @classmethod
+    def of(cls, array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> PlacedSets:
+        """Return a column of lists, or of text whose members have the declared separator between them."""
+        try:
+            if is_list(array.type):
+                return cls(Placed.of(_members(array), sets=True), _starts(array), None)
+            cells = Placed.of(array)
+        except DataError as error:
+            raise DataError(f"Column {spec.name!r}: {error}") from None
+        kept = ~cells.tally.is_marker(missing)
+        texts = cells.tally.texts.filter(as_arrow(kept)).cast(pa.large_string())
+        lists = pa.chunked_array([pc.split_pattern(texts, pattern=spec.separator)])
+        start = _starts(lists)
+        weights = np.repeat(cells.tally.counts[kept], np.diff(start))
+        members = Placed.of(_members(lists), weights, sets=True)
+        cell_of = np.full(kept.size + 1, len(texts), dtype=np.int32)
+        cell_of[:-1][kept] = np.arange(len(texts), dtype=np.int32)
+        return cls(members, np.append(start, start[-1]), cells.coded(cell_of))  # the last cell is the missing one
+
+
+def _members(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([chunk.flatten() for chunk in array.chunks], array.type.value_type)
+
+
+def _starts(array: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return where the members of each list begin among those of all, and where the last ones end."""
+    sizes = [as_numpy(pc.fill_null(pc.list_value_length(chunk), 0)) for chunk in array.chunks]
+    start = np.zeros(len(array) + 1, dtype=np.int64)
+    if sizes:
+        np.cumsum(np.concatenate(sizes), out=start[1:])
+    return start
+
+
+@dataclass(frozen=True, eq=False)
+class SetCodebook:
+    """The codebook of a column of sets, t texts of members and v labels.
+
+    Blanks around a member do not count, nor do members of blanks only and nulls. A missing or empty cell is the empty
+    set. Randomized columns, whose domain is known, come as bits over it.
+    """
+
+    column: CodedSets  # all that is known of it without its rows
+    tally: Tally  # of members
+    code_of: Codes  # (t + 1,): the code of each text, -1 where it is no member, as is, last, no value
+
+    @classmethod
+    def of(cls, tally: Tally, spec: ColumnSpec) -> SetCodebook:
+        """Decide about a column, or raise with what does not fit its declaration."""
+        texts = pc.utf8_trim_whitespace(tally.texts)
+        real = as_numpy(pc.not_equal(texts, ""))
+        found = texts.filter(as_arrow(real)).dictionary_encode()
+        order = as_numpy(pc.sort_indices(found.dictionary)).astype(np.int32)
+        labels: tuple[str, ...] = tuple(found.dictionary.take(as_arrow(order)).to_pylist())
+        rank = np.empty(len(labels), dtype=np.int32)
+        rank[order] = np.arange(len(labels), dtype=np.int32)
+        column: CodedSets
+        if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER and spec.domain is not None:
+            rank = _places_in_domain(labels, spec)[rank]
+            column = BitSets(
+                name=spec.name,
+                role=spec.role,
+                packed=bit_sets_of(_NOTHING, np.zeros(1, dtype=np.int64), len(spec.domain)),
+                labels=spec.domain,
+                separator=spec.separator,
+                type=tally.type,
+                spec=spec,
+            )
+        else:
+            column = CodedSets(
+                name=spec.name,
+                role=spec.role,
+                items=_NOTHING,
+                start=np.zeros(1, dtype=np.int64),
+                labels=labels,
+                separator=spec.separator,
+                sensitive=_sensitive(labels, spec),
+                type=tally.type,
+            )
+        code_of = np.full(len(texts) + 1, -1, dtype=np.int32)
+        code_of[:-1][real] = rank[as_numpy(found.indices)]
+        return cls(column, tally, code_of)
+
+    def encode(self, placed: PlacedSets) -> CodedSets:
+        """Return the column, or a part of it, in codes; what was placed is used up."""
+        tally = placed.members.tally
+        place_of = tally.places_in(self.tally)
+        unknown = int((place_of < 0).sum())
+        if unknown:
+            raise DataError(
+                f"Column {self.column.name!r} has {unknown:,} distinct member(s) that its codebook does not know.\n"
+                "Make the codebook from all parts of the table."
+            )
+        code_of = self.code_of[np.append(place_of, len(self.tally.texts))]
+        items, start = placed.members.coded(code_of), placed.start
+        if tally.absent or code_of.min() < 0:
+            items, start = _without(items, start)
+        if isinstance(self.column, BitSets):
+            sets = _packed(self.column, items, start)
+            return sets if placed.cell_of is None else sets.take(placed.cell_of)
+        items, start = _sorted_sets(items, start)
+        if placed.cell_of is not None:
+            items, start = repeat_sets(items, start, placed.cell_of)
+        return replace(self.column, items=items, start=start)
+
+
+def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> CodedSets:
+    """Return a column of sets in codes."""
+    placed = PlacedSets.of(array, spec, missing)
+    return SetCodebook.of(placed.members.tally, spec).encode(placed)
+
+
+_NOTHING = np.empty(0, dtype=np.int32)
+
+
+def _places_in_domain(labels: tuple[str, ...], spec: ColumnSpec) -> NDArray[np.int32]:
+    assert spec.domain is not None
+    place_of = {label: place for place, label in enumerate(spec.domain)}
+    outside = sum(label not in place_of for label in labels)
+    if outside:
+        raise DataError(
+            f"Column {spec.name!r}: {outside:,} of {len(labels):,} distinct members are outside the domain of "
+            f"{len(spec.domain):,}."
+        )
+    return np.array([place_of[label] for label in labels], dtype=np.int32)
+
+
+def _sensitive(labels: tuple[str, ...], spec: ColumnSpec) -> NDArray[np.bool_] | None:
+    if spec.sensitive_items is None:
+        return None
+    named = spec.sensitive_items
+    chosen = set(named) if isinstance(named, tuple) else named
+    return np.array([label in chosen for label in labels], dtype=np.bool_)
+
+
+def _without(items: Codes, start: NDArray[np.int64]) -> tuple[Codes, NDArray[np.int64]]:
+    """Leave out what is no member, items below 0."""
+    real = items >= 0
+    running = np.zeros(items.size + 1, dtype=np.int64)
+    np.cumsum(real, out=running[1:])
+    return items[real], running[start]
+
+
+def _packed(column: BitSets, items: Codes, start: NDArray[np.int64]) -> BitSets:
+    """Return sets as bits over a domain, and whether each was found in the order of the domain without repeats."""
+    rising = items[1:] > items[:-1]
+    rising[start[1:-1][(start[1:-1] > 0) & (start[1:-1] < items.size)] - 1] = True  # from one cell to the next
+    in_order = bool(rising.all())
+    if not in_order:
+        items, start = _sorted_sets(items, start)
+    return column.with_packed(bit_sets_of(items, start, len(column.labels)), in_order=in_order)
+
+
+def _sorted_sets(items: Codes, start: NDArray[np.int64]) -> tuple[Codes, NDArray[np.int64]]:
+    """Sort the items of each set and drop repeats; `items` is used up."""
+    n_rows = start.size - 1
+    size = np.diff(start)
+    width = int(items.max()) + 1 if items.size else 1
+    written = 0
+    first = 0
+    while first < n_rows:
+        # As many whole sets as make up a step, one at least.
+        last = max(first + 1, int(np.searchsorted(start, start[first] + STEP, side="right")) - 1)
+        part = items[start[first] : start[last]]
+        row = np.repeat(np.arange(last - first, dtype=np.int64), size[first:last])
+        keys = row * width + part
+        if np.any(keys[1:] <= keys[:-1]):
+            keys.sort()  # faster than np.unique, which hashes first
+            keys = keys[np.append(True, keys[1:] > keys[:-1])]
+            row, part = np.divmod(keys, width)
+            size[first:last] = np.bincount(row, minlength=last - first)
+        items[written : written + part.size] = part
+        written += part.size
+        first = last
+    new_start = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(size, out=new_start[1:])
+    return items[:written], new_start
+
+
+def repeat_sets(items: Codes, start: NDArray[np.int64], set_of: Codes) -> tuple[Codes, NDArray[np.int64]]:
+    """Return the sets that rows show, given the number of the set of each row."""
+    size = np.diff(start)
+    new_start = np.zeros(set_of.size + 1, dtype=np.int64)
+    np.cumsum(size[set_of], out=new_start[1:])
+    found = np.empty(new_start[-1], dtype=np.int32)
+    for first in range(0, set_of.size, STEP):
+        chosen = set_of[first : first + STEP]
+        here = new_start[first : first + chosen.size + 1]
+        source = np.repeat(start[chosen] - here[:-1], size[chosen]) + np.arange(here[0], here[-1])
+        found[here[0] : here[-1]] = items[source]
+    return found, new_start
