@@ -44,6 +44,9 @@ class Takes(StrEnum):
     CHOICE = "one of some words"
     COLUMN = "column"
     COLUMNS = "column or list of columns"
+    TEXT = "text"
+    TEXTS = "text or list of texts"
+    OTHER = "something of its own"  # which `shape` describes, and whoever reads it checks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,7 @@ class Parameter:
     per_column: bool = False  # whether it is a table that gives each column such a value
     example: Any = None
     why: str = ""  # what is wrong with values out of range
+    shape: Mapping[str, Any] | None = None  # of what is written, as JSON Schema, where `takes` says too little
 
     @property
     def range(self) -> str:
@@ -105,6 +109,10 @@ class Parameter:
             return column_name(value, what)
         if self.takes is Takes.COLUMNS:
             return column_names(value, what)
+        if self.takes in (Takes.TEXT, Takes.TEXTS):
+            return text(value, what) if self.takes is Takes.TEXT else texts(value, what)
+        if self.takes is Takes.OTHER:
+            return value
         if self.takes is Takes.FRACTION:
             number: Any = exact_fraction(value, what)
         else:
@@ -166,14 +174,14 @@ def exact_fraction(value: float | str | Fraction, what: str) -> Fraction:
     >>> exact_fraction(0.2, "t"), exact_fraction("1/3", "t")
     (Fraction(1, 5), Fraction(1, 3))
     """
-    text = str(value)
+    written = str(value)
     try:
-        if len(text) > 200 or _FAR_EXPONENT.search(text):
+        if len(written) > 200 or _FAR_EXPONENT.search(written):
             raise ValueError
-        return value if isinstance(value, Fraction) else Fraction(text)
+        return value if isinstance(value, Fraction) else Fraction(written)
     except (ValueError, ZeroDivisionError):
         raise PolicyError(
-            f"{what} was given as {text[:40]!r}, which is no number that can be used.\n"
+            f"{what} was given as {written[:40]!r}, which is no number that can be used.\n"
             'Write a number such as 0.2, or a fraction such as "1/3".'
         ) from None
 
@@ -199,6 +207,28 @@ def flag(value: object, what: str) -> bool:
     if isinstance(value, bool):
         return value
     raise PolicyError(f"{what} must be true or false, but was given as {value!r}.\nWrite it without quotes.")
+
+
+def text(value: object, what: str) -> str:
+    """Return a parameter that must be text, or raise."""
+    if isinstance(value, str) and value:
+        return value
+    raise PolicyError(f"{what} must be text, but was given as {value!r}.\nWrite it in quotes.")
+
+
+def texts(value: object, what: str) -> tuple[str, ...]:
+    """Return a parameter that must be a text or a list of texts, which may be empty ones, or raise.
+
+    >>> texts("?", "missing"), texts(["", "?"], "missing")
+    (('?',), ('', '?'))
+    """
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise PolicyError(
+        f'{what} must be a text or a list of texts, but was given as {value!r}.\nWrite a list such as ["", "?"].'
+    )
 
 
 def one_of(value: object, what: str, known: Iterable[str]) -> str:

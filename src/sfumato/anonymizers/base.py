@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol, TypeAlias
@@ -14,6 +14,7 @@ from sfumato.data.dataset import Dataset
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
+from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.progress import SILENT, Progress
 
@@ -55,11 +56,16 @@ class Anonymizer(Protocol):
     phase: ClassVar[Phase]
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()  # of an earlier phase, which then needs no step
+    leaves_tree: ClassVar[bool] = False  # whether its cuts are kept, so that a later step can undo them
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it is taken when a plan with work in these phases names none; None: only who names it gets it."""
         return None
+
+    def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
+        """Yield what is wrong with it in a plan in which these come before it."""
+        yield from ()
 
     def crowding(self, dataset: Dataset, policy: Policy, workplace: Workplace) -> Crowding | None:
         """Return its say in how groups are cut before it gets them: of cuts that are nearly as good, the one whose

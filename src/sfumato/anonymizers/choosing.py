@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.anonymizers import ANONYMIZERS
@@ -10,6 +10,7 @@ from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
+from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel
 
 
@@ -84,12 +85,18 @@ def _default(phase: Phase, members: Mapping[Phase, list[PrivacyModel]], schema: 
     raise AssertionError(f"no anonymizer is listed for what is asked of {phase.name.lower()}")
 
 
-def disagreements(chosen: Collection[str]) -> Iterator[str]:
-    """Say where a plan names several anonymizers for one phase."""
+def problems(steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Problem]:
+    """Yield where a plan names several anonymizers for one phase, and what its anonymizers say is wrong with them."""
     for phase in Phase:
-        names = sorted({name for name in chosen if ANONYMIZERS[name].phase is phase})
+        names = sorted({name for name in chosen.values() if ANONYMIZERS[name].phase is phase})
         if len(names) > 1:
-            yield (
+            second = max(position for position, name in chosen.items() if name in names)
+            yield Problem(
+                f"require[{second + 1}].anonymizer",
                 f"its requirements ask for different anonymizers ({', '.join(map(repr, names))}), "
-                "but one must meet all of them. Name one."
+                "but one must meet all of them. Name one.",
             )
+    for position, step in enumerate(steps):
+        before = [earlier.anonymizer for earlier in steps[:position]]
+        found = step.anonymizer.problems(before)
+        yield from (problem.within(f"anonymizers.{step.anonymizer.name}") for problem in found)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
 from sfumato.data.bins import Bins
 from sfumato.data.builders import HierarchySource
@@ -14,26 +15,54 @@ from sfumato.data.builders import HierarchySource
 DEFAULT_MISSING = ("",)
 
 
-class Role(StrEnum):
+class _Word(StrEnum):
+    """A word of the plan that says what it means."""
+
+    _value_: str
+    means: str
+
+    def __new__(cls, word: str, means: str = "") -> Self:
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.means = means
+        return member
+
+
+class Role(_Word):
     """What a column may reveal."""
 
-    IDENTIFIER = "identifier"
-    QUASI_IDENTIFIER = "quasi-identifier"
-    SENSITIVE = "sensitive"
-    QUASI_SENSITIVE = "quasi-sensitive"
-    SENSITIVE_QUASI_IDENTIFIER = "sensitive-quasi-identifier"
-    ITEMS = "items"
-    OTHER = "other"
+    IDENTIFIER = "identifier", "Names a person by itself: dropped, not even read."
+    QUASI_IDENTIFIER = (
+        "quasi-identifier",
+        "Others may know it about a person: generalized until the requirements hold.",
+    )
+    SENSITIVE = (
+        "sensitive",
+        "Must not be learnt about a person: published, or masked by labels, and judged by the requirements on it.",
+    )
+    QUASI_SENSITIVE = (
+        "quasi-sensitive",
+        "Harmless until public knowledge turns it into a secret: terms are removed. Refused without a requirement.",
+    )
+    SENSITIVE_QUASI_IDENTIFIER = (
+        "sensitive-quasi-identifier",
+        "Clue and secret at once: published as small sets of values, drawn by chance. Refused without a requirement.",
+    )
+    ITEMS = (
+        "items",
+        "Sets in which each item is a clue and some are secrets: items are withheld. Refused without a requirement.",
+    )
+    OTHER = "other", "None of these: carried along as it is."
 
 
-class Kind(StrEnum):
+class Kind(_Word):
     """What the cells of a column are. Coded columns have dates as ordered values."""
 
-    NUMBER = "number"
-    CATEGORY = "category"
-    ORDERED = "ordered"
-    DATE = "date"
-    SET = "set"
+    NUMBER = "number", "Numbers: ordered by value, generalized to ranges."
+    CATEGORY = "category", "Words: equal or not, and whatever a hierarchy says."
+    ORDERED = "ordered", "Words with an order, which `domain` or the hierarchy gives."
+    DATE = "date", "ISO 8601 dates, with or without a time of the day."
+    SET = "set", "Several values in a cell, with a separator between them, or a list."
 
 
 # Columns whose original values must never show in messages, logs or public files.

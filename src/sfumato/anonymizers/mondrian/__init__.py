@@ -64,6 +64,7 @@ class Mondrian(Anonymizer):
 
     name: ClassVar[str] = "mondrian"
     phase: ClassVar[Phase] = Phase.CLASSES
+    leaves_tree: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed
 
     strict: bool = True  # rows with equal quasi-identifiers stay together; else ties at the median may be divided

@@ -33,7 +33,7 @@ from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.data.terms import without
-from sfumato.errors import PolicyError, Unsatisfiable
+from sfumato.errors import PolicyError, Problem, Unsatisfiable
 from sfumato.kernels.terms.options import SMALL
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.qs_closeness import QSCloseness
@@ -87,6 +87,15 @@ class TermSuppression(Anonymizer):
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it comes where it comes."""
         return "terms are removed within groups of equal quasi-identifiers"
+
+    def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
+        """Yield that there are no cuts to take back."""
+        if self.joint and not any(anonymizer.leaves_tree for anonymizer in before):
+            yield Problem(
+                ".joint",
+                "[anonymizers.term-suppression] joint = true needs groups that mondrian splits before it. Ask for "
+                'k-anonymity, with anonymizer = "mondrian" or none named, or leave joint out.',
+            )
 
     def crowding(self, dataset: Dataset, policy: Policy, workplace: Workplace) -> Crowding | None:
         """Return how crowded groups are with records that point at the same label, if cuts shall heed it."""

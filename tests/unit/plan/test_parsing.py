@@ -142,7 +142,7 @@ def test_every_problem_is_listed_not_only_the_first():
         (changed(anonymizers={"mondrian": {"stric": True}}), "Did you mean 'strict'?"),
         (changed(release={"shuffle": "yes"}), "true or false"),
         (changed(measure={"target": "diseas"}), "Did you mean 'disease'?"),
-        (changed(source={"path": "x.csv", "missing": 3}), "missing must be a list"),
+        (changed(source={"path": "x.csv", "missing": 3}), "missing of [source] must be a text or a list of texts"),
     ],
 )
 def test_a_wrong_plan_is_refused_with_what_to_do(document, expected):

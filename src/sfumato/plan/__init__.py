@@ -1,0 +1,5 @@
+"""The plan: what each column may reveal, and what must hold."""
+
+from sfumato.plan.values import MeasureOptions, Plan, ReleaseOptions
+
+__all__ = ["MeasureOptions", "Plan", "ReleaseOptions"]

@@ -1,0 +1,87 @@
+"""A plan as a whole: what does not go together, and what deserves a second look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sfumato.anonymizers import choosing
+from sfumato.data.schema import Role
+from sfumato.errors import Problem, did_you_mean
+from sfumato.models import PRIVACY_MODELS
+from sfumato.models.base import Need, PrivacyModel, place_of
+from sfumato.plan.values import Plan
+
+# Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
+NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
+
+
+def problems_of(plan: Plan) -> Iterator[Problem]:
+    """Yield what is wrong between columns, requirements, knowledge and anonymizers."""
+    schema = plan.schema
+    linkable = schema.named(Role.QUASI_IDENTIFIER) or schema.rest is Role.QUASI_IDENTIFIER
+    if schema.columns and not linkable and any(step.anonymizer.phase.forms_groups for step in plan.steps()):
+        yield Problem(
+            "columns", 'no column has the role "quasi-identifier": there is nothing that people could be linked by.'
+        )
+    for position, model in enumerate(plan.policy, start=1):
+        found = (*_columns_of(model, plan), *model.problems(schema, plan.policy))
+        yield from (problem.within(f"require[{position}]") for problem in found)
+    if plan.knowledge is None and any(Need.KNOWLEDGE in model.needs for model in plan.policy):
+        yield Problem(
+            "knowledge",
+            "it judges quasi-sensitive columns, which needs public knowledge: [knowledge] path, label, terms.",
+        )
+    yield from choosing.problems(plan.steps(), plan.chosen)
+    judged = {name for model in plan.policy for name in model.judged_columns}
+    for role in NEED_A_REQUIREMENT:
+        for name in schema.named(role):
+            if name not in judged:
+                yield Problem(
+                    f"columns.{name}.role",
+                    f"column {name!r} has the role {role.value}, but no requirement protects it. "
+                    f"Models in this version: {', '.join(map(repr, PRIVACY_MODELS))}.",
+                )
+
+
+def _columns_of(model: PrivacyModel, plan: Plan) -> Iterator[Problem]:
+    """Yield columns that a requirement names and that the plan does not have, or not with the role that it needs."""
+    for name in model.judged_columns:
+        spec = plan.schema.spec(name)
+        if spec is None:
+            near = did_you_mean(name, plan.schema.columns)
+            text = f"requirement {model.name} names the column {name!r}, which the plan does not declare.{near}"
+            yield Problem(place_of(model, name), text)
+        elif spec.role is not model.judged_role:
+            yield Problem(
+                place_of(model, name),
+                f"requirement {model.name} names the column {name!r}, whose role is {spec.role.value}. "
+                f"It must be {model.judged_role.value}.",
+            )
+
+
+def warnings_of(plan: Plan) -> Iterator[str]:
+    """Yield what is allowed but deserves a second look."""
+    schema = plan.schema
+    for model in plan.policy:
+        yield from model.warnings()
+    judged = {column for model in plan.policy for column in model.judged_columns}
+    bare = [name for name in schema.named(Role.SENSITIVE) if name not in judged]
+    if bare:
+        yield (
+            f"No requirement judges the sensitive column(s) {', '.join(map(repr, bare))}: whoever is linked to a class "
+            "of equal values learns them. Add l-diversity, t-closeness or multi-diversity."
+        )
+    open_ended = [name for name in schema.named(Role.SENSITIVE_QUASI_IDENTIFIER) if schema.columns[name].domain is None]
+    if open_ended:
+        yield (
+            f"The domain of {', '.join(map(repr, open_ended))} is taken from the data: the release tells which values "
+            "occur. Declare domain = [...] from a public code book."
+        )
+    if not plan.release.shuffle:
+        yield "Rows keep their order ([release] shuffle = false): the position of a row may tell who it is."
+    if schema.rest is Role.OTHER:
+        yield 'Columns that the plan does not name are published as they are ([columns."*"] role = "other").'
+    chosen = {step.anonymizer.name for step in plan.steps()}
+    for name in plan.options:
+        if name not in chosen:
+            yield f"[anonymizers.{name}] is set, but {' and '.join(sorted(chosen))} does the work."

@@ -1,0 +1,145 @@
+"""What a plan says of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfumato.data.bins import Bins
+from sfumato.data.builders import HierarchySource, hierarchy_source
+from sfumato.data.knowledge_reading import FROM_DATA
+from sfumato.data.schema import ColumnSpec, Kind, Role, SensitiveShare
+from sfumato.errors import InputError, PolicyError
+from sfumato.plan.keys import COLUMN, REST, REST_COLUMN
+from sfumato.plan.notes import Notes, kind_of, names, one_line
+
+
+def column_of(name: str, given: Mapping[str, Any], base: Path, notes: Notes) -> ColumnSpec:
+    """Return what is said of a column, with notes of what is wrong with it; without a role it is an identifier."""
+    column = _Column(name, given, base, notes)
+    if name == REST:
+        return ColumnSpec(name=name, role=column.role or Role.IDENTIFIER)
+    hierarchy, bins, domain = column.hierarchy(), column.bins(), column.domain()
+    if bins is not None:
+        domain = bins.labels
+    if column.kind is Kind.ORDERED and domain is None and hierarchy is None:
+        column.add(
+            "domain",
+            f"{column.where} is ordered, but nothing says in which order. Give domain = [lowest, ..., highest].",
+        )
+    if column.kind is Kind.SET and column.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
+        column.add("role", f"{column.where} holds sets, which cannot be a {column.role}. Use quasi-sensitive or items.")
+    base_rates = column.values["base_rates"]
+    return ColumnSpec(
+        name=name,
+        role=column.role or Role.IDENTIFIER,
+        kind=column.kind,
+        hierarchy=hierarchy,
+        separator=column.values["separator"],
+        domain=domain,
+        bins=bins,
+        sensitive_items=column.sensitive_items(),
+        present=column.present(),
+        term=column.values["term"],
+        base_rates=None if base_rates == FROM_DATA else base / base_rates,
+    )
+
+
+class _Column:
+    """One column's table on its way to a ColumnSpec."""
+
+    def __init__(self, name: str, given: Mapping[str, Any], base: Path, notes: Notes) -> None:
+        self.place, self.where = f"columns.{name}", f"[columns.{name}]"
+        self.given, self.base, self.notes = given, base, notes
+        if "role" not in given:
+            self.add("role", f"{self.where} has no role. Known: {names(list(Role))}.")
+        table = REST_COLUMN if name == REST else COLUMN
+        self.values = notes.values({"role": Role.IDENTIFIER.value, **given}, table, self.place)
+        role, kind = self.values["role"], self.values.get("kind")
+        self.role = Role(role) if role and "role" in given else None
+        self.kind = Kind(kind) if kind else None
+
+    def add(self, key: str, text: str) -> None:
+        self.notes.add(f"{self.place}.{key}", text)
+
+    def hierarchy(self) -> HierarchySource | None:
+        if "hierarchy" not in self.given:
+            return None
+        try:
+            return hierarchy_source(self.given["hierarchy"], self.base)
+        except InputError as error:
+            self.add("hierarchy", f"{self.where} {one_line(error)}")
+            return None
+
+    def domain(self) -> tuple[str, ...] | None:
+        given = self.values["domain"]
+        return None if given == FROM_DATA else self._texts(given, "domain")
+
+    def bins(self) -> Bins | None:
+        if "bins" not in self.given:
+            return None
+        if self.values["domain"] != FROM_DATA:
+            self.add("bins", f"{self.where} has both a domain and bins. The bins are the domain; leave the other.")
+        if self.kind not in (None, Kind.NUMBER):
+            self.add("bins", f"{self.where} has bins, which are for numbers, but kind = {self.kind.value!r}.")
+        try:
+            return Bins.of(self.given["bins"])
+        except PolicyError as error:
+            self.add("bins", f"{self.where} {one_line(error)}")
+            return None
+
+    def sensitive_items(self) -> tuple[str, ...] | SensitiveShare | None:
+        if "sensitive_items" not in self.given:
+            return None
+        key, value = "sensitive_items", self.given["sensitive_items"]
+        if self.role not in (None, Role.ITEMS):
+            self.add(key, f"{self.where} has sensitive_items, which only a column with the role 'items' has.")
+        if isinstance(value, Mapping):
+            return self._share(value)
+        found = self._texts(value, key)
+        if found == ():
+            self.add(key, f"{self.where} sensitive_items names none. List at least one, or a file with one a line.")
+        return found
+
+    def _share(self, value: Mapping[str, Any]) -> SensitiveShare | None:
+        key, where = "sensitive_items", f"{self.where} sensitive_items"
+        self.notes.unknown_keys(value, ("share", "seed"), f"{self.place}.{key}", where)
+        share, seed = value.get("share"), value.get("seed", 0)
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+            self.add(f"{key}.share", f"{where} share must be a number between 0 and 1, such as 0.4.")
+            return None
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            self.add(f"{key}.seed", f"{where} seed must be a whole number.")
+            return None
+        return SensitiveShare(share=share, seed=seed)
+
+    def present(self) -> tuple[str, ...] | None:
+        """Return the values of a binary column that count as a term."""
+        given = self.values["present"]
+        if given is None:
+            if "term" in self.given:
+                self.add("term", f'{self.where} has a term, but not the value that says it: present = "yes".')
+            return None
+        if self.role is not Role.QUASI_SENSITIVE or self.kind is Kind.SET:
+            self.add("present", f"{self.where} present is for quasi-sensitive columns of single values.")
+        values = given if isinstance(given, list | tuple) else [given]
+        if not values or not all(isinstance(value, str | int) for value in values):
+            self.add("present", f"{self.where} present must be a value or a list of values, not {kind_of(given)}.")
+            return None
+        return tuple(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+
+    def _texts(self, value: Any, key: str) -> tuple[str, ...] | None:
+        """Return a list of texts, given as such or as a file with one a line."""
+        what = f"{self.where} {key}"
+        if isinstance(value, str):
+            try:
+                lines = (self.base / value).read_text(encoding="utf-8").splitlines()
+            except (OSError, UnicodeDecodeError):
+                self.add(key, f"{what} names the file {value!r}, which cannot be read as UTF-8 text.")
+                return None
+            return tuple(line.strip() for line in lines if line.strip())
+        if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
+            return tuple(str(item) for item in value)
+        self.add(key, f"{what} must be a list of texts or the name of a file, not {kind_of(value)}.")
+        return None

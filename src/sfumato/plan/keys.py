@@ -1,0 +1,246 @@
+"""Every key of a plan, as data: for the parser, `sfumato schema`, and the tables of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.data.dates import DATE_LEVELS
+from sfumato.data.knowledge import UNLINKED
+from sfumato.data.knowledge_reading import FROM_DATA
+from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
+from sfumato.parameters import Parameter, Takes, parameters_of
+from sfumato.plan.values import MeasureOptions, ReleaseOptions
+
+REST = "*"  # stands for the columns that a plan does not name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of the plan, and the keys in it."""
+
+    title: str
+    help: str
+    keys: tuple[Parameter, ...] = ()
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the keys."""
+        return tuple(key.name for key in self.keys)
+
+
+def _key(name: str, takes: Takes, title: str, help: str, **more: Any) -> Parameter:  # noqa: A002 - as in `about`
+    return Parameter(name=name, takes=takes, title=title, help=help, **more)
+
+
+_WORDS: Mapping[str, Any] = {"type": "array", "items": {"type": ["string", "number"]}}
+_ONE = {"type": ["string", "integer", "boolean"]}
+_TREE = {
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": {"anyOf": [_WORDS, {"$ref": "#/$defs/tree"}]},
+}
+_HIERARCHY = {
+    "anyOf": [
+        {"type": "string", "title": "a file: value;level 1;...;*"},
+        {
+            "type": "object",
+            "title": "leading characters of codes",
+            "properties": {"prefix": {"type": ["integer", "array"], "items": {"type": "integer"}}},
+            "required": ["prefix"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "title": "ranges of numbers",
+            "properties": {"widths": {"type": "array", "items": {"type": "number"}}, "origin": {"type": "number"}},
+            "required": ["widths"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "title": "periods of dates",
+            "properties": {"dates": {"type": "array", "minItems": 1, "items": {"enum": list(DATE_LEVELS)}}},
+            "required": ["dates"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "title": "the value, or *",
+            "properties": {"flat": {"enum": [True]}},
+            "required": ["flat"],
+            "additionalProperties": False,
+        },
+        {"$ref": "#/$defs/tree"},
+    ]
+}
+DEFINITIONS = {"tree": {**_TREE, "title": "labels with the values, or the labels, below them"}}
+
+SOURCE = Table(
+    title="Source",
+    help="The table to publish. Left out when a frame is given in Python.",
+    keys=(
+        _key(
+            "path",
+            Takes.TEXT,
+            "File",
+            ".csv .tsv (plain, .gz, .zst), .parquet (file or folder), .arrow; transactions: .txt .dat",
+        ),
+        _key("separator", Takes.TEXT, "Separator", "Between cells, or between items of a transaction; found out."),
+        _key(
+            "missing",
+            Takes.TEXTS,
+            "Missing",
+            "Cells that are missing; the first one is what a release shows.",
+            default=DEFAULT_MISSING,
+        ),
+    ),
+)
+
+COLUMN = Table(
+    title="Column",
+    help='One column: what it may reveal, and how it is written. [columns."*"] gives the role of all others.',
+    keys=(
+        _key(
+            "role",
+            Takes.CHOICE,
+            "Role",
+            "What the column may reveal.",
+            required=True,
+            choices=tuple(role.value for role in Role),
+        ),
+        _key(
+            "kind",
+            Takes.CHOICE,
+            "Kind",
+            "What its cells are; found out, and said, when left out.",
+            choices=tuple(kind.value for kind in Kind),
+        ),
+        _key(
+            "hierarchy",
+            Takes.OTHER,
+            "Hierarchy",
+            "How values become coarser: a file, a builder or a tree.",
+            example={"widths": [5, 10]},
+            shape=_HIERARCHY,
+        ),
+        _key("separator", Takes.TEXT, "Separator", "Between the members of a set cell.", default="|"),
+        _key(
+            "domain",
+            Takes.OTHER,
+            "Domain",
+            'All values, in order: a list, or a file with one a line; "data": those that occur.',
+            default=FROM_DATA,
+            example=["low", "high"],
+            shape={"anyOf": [{"type": "string"}, {**_WORDS, "minItems": 1}]},
+        ),
+        _key(
+            "bins",
+            Takes.OTHER,
+            "Bins",
+            "Ranges that numbers are cut into: edges, or pairs of first and last number.",
+            example=[0, 20, 40],
+            shape={
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": ["number", "array"],
+                    "items": {"type": "number"},
+                    "minItems": 2,
+                    "maxItems": 2,
+                },
+            },
+        ),
+        _key(
+            "sensitive_items",
+            Takes.OTHER,
+            "Sensitive items",
+            "Role items: those that are secrets; a list, a file with one a line, or a share drawn for experiments.",
+            example=["wine"],
+            shape={
+                "anyOf": [
+                    {"type": "string"},
+                    {**_WORDS, "minItems": 1},
+                    {
+                        "type": "object",
+                        "properties": {
+                            "share": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                            "seed": {"type": "integer"},
+                        },
+                        "required": ["share"],
+                        "additionalProperties": False,
+                    },
+                ]
+            },
+        ),
+        _key(
+            "present",
+            Takes.OTHER,
+            "Present",
+            "Role quasi-sensitive, binary column: the value, or values, that say yes.",
+            example="yes",
+            shape={"anyOf": [_ONE, {"type": "array", "minItems": 1, "items": _ONE}]},
+        ),
+        _key("term", Takes.TEXT, "Term", "Of a binary column: another name for the term than the column's."),
+        _key(
+            "base_rates",
+            Takes.TEXT,
+            "Base rates",
+            'How common values are, as everybody knows it: a table (value, weight), or "data".',
+            default=FROM_DATA,
+        ),
+    ),
+)
+REST_COLUMN = Table(title="All other columns", help="What the rest may reveal.", keys=COLUMN.keys[:1])
+
+KNOWLEDGE = Table(
+    title="Public knowledge",
+    help="The table that turns quasi-sensitive terms into secrets: labels, and the terms that lead to them.",
+    keys=(
+        _key("path", Takes.TEXT, "File", "The knowledge table.", required=True),
+        _key("label", Takes.TEXT, "Label", "Its column of labels.", required=True),
+        _key(
+            "terms",
+            Takes.COLUMNS,
+            "Terms",
+            "Its column of terms, set cells or one term a row; several are joined as column=value.",
+            required=True,
+        ),
+        _key("separator", Takes.TEXT, "Separator", "Between the terms of a cell."),
+        _key(
+            "prior",
+            Takes.TEXT,
+            "Prior",
+            'What an intruder believed before: "data", or a column of weights.',
+            default=FROM_DATA,
+        ),
+        _key(
+            "unlinked",
+            Takes.CHOICE,
+            "Unlinked records",
+            "What records count whose terms no label explains: only linked ones count, they believe nothing, or none "
+            "may be.",
+            default="linked",
+            choices=tuple(UNLINKED),
+        ),
+        _key(
+            "publish_prior",
+            Takes.FLAG,
+            "Publish prior",
+            "Whether release.json shows a prior that was estimated from the data.",
+            default=False,
+        ),
+    ),
+)
+RELEASE = Table(title="Release", help="How the release is written.", keys=parameters_of(ReleaseOptions))
+MEASURE = Table(title="Measure", help="What is measured beyond the usual.", keys=parameters_of(MeasureOptions))
+
+TABLES: Mapping[str, Table] = {
+    "source": SOURCE,
+    "columns": Table(title="Columns", help="What each column may reveal. A column that is not named is an error."),
+    "knowledge": KNOWLEDGE,
+    "require": Table(title="Requirements", help="What must hold; all of them are met together."),
+    "anonymizers": Table(title="Anonymizers", help="Options, by the anonymizer's name."),
+    "release": RELEASE,
+    "measure": MEASURE,
+}

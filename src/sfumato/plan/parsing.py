@@ -1,0 +1,149 @@
+"""From the structure of a TOML file to a plan. The walk goes on after a problem, so that all are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from sfumato.anonymizers import ANONYMIZERS
+from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.choosing import aiming_at
+from sfumato.data.files import Source
+from sfumato.data.knowledge_reading import KnowledgeSource
+from sfumato.data.schema import ColumnSpec, Schema
+from sfumato.errors import PlanError, did_you_mean
+from sfumato.models import PRIVACY_MODELS
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.plan.checks import problems_of
+from sfumato.plan.columns import column_of
+from sfumato.plan.keys import KNOWLEDGE, MEASURE, RELEASE, REST, SOURCE, TABLES
+from sfumato.plan.notes import Notes, kind_of, names
+from sfumato.plan.values import MeasureOptions, Plan, ReleaseOptions
+
+EXAMPLE_COLUMN = '[columns.age] role = "quasi-identifier"'
+EXAMPLE_REQUIREMENT = '[[require]] model = "k-anonymity", k = 5'
+
+
+def parse(
+    document: Mapping[str, Any], base: Path, where: str, *, path: Path | None = None, text: str | None = None
+) -> Plan:
+    """Return the plan that a document describes, or raise with everything that is wrong with it."""
+    notes = Notes()
+    notes.unknown_keys(document, TABLES, "", "the plan")
+    source = notes.values(notes.table(document, "source"), SOURCE, "source")
+    columns: dict[str, ColumnSpec] = {}
+    for name, given in notes.table(document, "columns").items():
+        if isinstance(given, ColumnSpec):
+            columns[name] = given
+        elif not isinstance(given, Mapping):
+            notes.add(f"columns.{name}", f"[columns.{name}] must be a table, not {kind_of(given)}.")
+        else:
+            columns[name] = column_of(name, given, base, notes)
+    if not columns:
+        notes.add("columns", f"it declares no columns. Give each column a role: {EXAMPLE_COLUMN}.")
+    rest = columns.pop(REST, None)
+    schema = Schema(columns=columns, rest=rest.role if rest else None, missing=source["missing"])
+    requirements, chosen = _requirements(document.get("require", []), notes)
+    knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
+    plan = Plan(
+        schema=schema,
+        policy=Policy(tuple(requirements)),
+        source=Source(base / source["path"], source["separator"], source["missing"]) if source["path"] else None,
+        knowledge=knowledge,
+        publish_prior=publish_prior,
+        chosen=chosen,
+        options=_options(notes.table(document, "anonymizers"), notes),
+        release=ReleaseOptions(**notes.values(notes.table(document, "release"), RELEASE, "release")),
+        measure=_measure(notes.table(document, "measure"), schema, notes),
+        path=path,
+        text=text,
+    )
+    notes.problems += problems_of(plan)
+    if notes.problems:
+        raise PlanError(dict.fromkeys(notes.problems), where)
+    return plan
+
+
+def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str]]:
+    """Return the requirements, and the anonymizer of those that name one, by position."""
+    requirements: list[PrivacyModel] = []
+    chosen: dict[int, str] = {}
+    if not isinstance(given, list | tuple) or not given:
+        notes.add("require", f"it requires nothing. Say what must hold: {EXAMPLE_REQUIREMENT}.")
+        return requirements, chosen
+    for position, table in enumerate(given, start=1):
+        place, where = f"require[{position}]", f"requirement {position}"
+        if not isinstance(table, Mapping):
+            if isinstance(table, tuple(PRIVACY_MODELS.values())):
+                requirements.append(cast(PrivacyModel, table))
+            else:
+                notes.add(place, f"{where} must be a table or a model, not {kind_of(table)}.")
+            continue
+        name, anonymizer = table.get("model"), table.get("anonymizer")
+        if name not in PRIVACY_MODELS:
+            text = f"has an unknown model {name!r}.{did_you_mean(str(name), PRIVACY_MODELS)}"
+            if name is None:
+                text = f"has no model. Known: {names(PRIVACY_MODELS)}."
+            notes.add(f"{place}.model", f"{where} {text}")
+            continue
+        where = f"{where} ({name})"
+        model = notes.member(PRIVACY_MODELS[name], table, ("model", "anonymizer"), place, where)
+        if anonymizer is not None and anonymizer not in ANONYMIZERS:
+            text = f"{where} has an unknown anonymizer {anonymizer!r}.{did_you_mean(str(anonymizer), ANONYMIZERS)}"
+            notes.add(f"{place}.anonymizer", text)
+        elif model is not None:
+            if anonymizer is not None and _aims(anonymizer, model, place, where, notes):
+                chosen[len(requirements)] = anonymizer
+            requirements.append(model)
+    return requirements, chosen
+
+
+def _aims(anonymizer: str, model: PrivacyModel, place: str, where: str, notes: Notes) -> bool:
+    make = ANONYMIZERS[anonymizer]
+    if isinstance(model, (*make.aims_at, *make.also_meets)):
+        return True
+    able = names(aiming_at(model))
+    notes.add(f"{place}.anonymizer", f"{where} asks for {anonymizer}, which cannot meet it. Use {able}.")
+    return False
+
+
+def _options(given: Mapping[str, Any], notes: Notes) -> dict[str, Anonymizer]:
+    options: dict[str, Anonymizer] = {}
+    for name, table in given.items():
+        place = f"anonymizers.{name}"
+        if name not in ANONYMIZERS:
+            notes.add(place, f"[anonymizers] has an unknown name {name!r}.{did_you_mean(name, ANONYMIZERS)}")
+        elif not isinstance(table, Mapping):
+            notes.add(place, f"[{place}] must be a table, not {kind_of(table)}.")
+        else:
+            made = notes.member(ANONYMIZERS[name], table, (), place, f"[{place}]")
+            options |= {name: made} if made is not None else {}
+    return options
+
+
+def _knowledge(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[KnowledgeSource | None, bool]:
+    values = notes.values(given, KNOWLEDGE, "knowledge")
+    publish_prior = values.pop("publish_prior")
+    if any(values[key] is None for key in ("path", "label", "terms")):
+        return None, publish_prior
+    return KnowledgeSource(**{**values, "path": base / values["path"]}), publish_prior
+
+
+def _measure(given: Mapping[str, Any], schema: Schema, notes: Notes) -> MeasureOptions:
+    values = notes.values(given, MEASURE, "measure")
+    target, tables = values["target"], values["tables"]
+    if target is not None and schema.spec(target) is None:
+        near = did_you_mean(target, schema.columns)
+        notes.add("measure.target", f"[measure] target {target!r} is not a column of the plan.{near}")
+    listed = isinstance(tables, list | tuple) and all(
+        isinstance(each, list | tuple) and each and all(isinstance(name, str) for name in each) for each in tables
+    )
+    if not listed:
+        example = 'tables = [["age", "job"]]'
+        notes.add("measure.tables", f"[measure] tables must be a list of lists of columns: {example}.")
+        return MeasureOptions(target=target)
+    for name in sorted({name for each in tables for name in each if schema.spec(name) is None}):
+        near = did_you_mean(name, schema.columns)
+        notes.add("measure.tables", f"[measure] tables names {name!r}, which is not a column of the plan.{near}")
+    return MeasureOptions(target=target, tables=tuple(tuple(each) for each in tables))

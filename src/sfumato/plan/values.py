@@ -1,0 +1,153 @@
+"""A plan as values, whoever wrote it down."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from sfumato.anonymizers import choosing
+from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.choosing import Step
+from sfumato.data.files import Source
+from sfumato.data.files.release import ReleaseFormat
+from sfumato.data.knowledge_reading import KnowledgeSource
+from sfumato.data.schema import Schema
+from sfumato.errors import PlanError, Problem, did_you_mean
+from sfumato.models.base import Policy
+from sfumato.parameters import Takes, about
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOptions:
+    """How the release is written."""
+
+    format: ReleaseFormat = field(
+        default="csv",
+        metadata=about(Takes.CHOICE, "Format", "The file that the release is.", choices=get_args(ReleaseFormat)),
+    )
+    shuffle: bool = field(
+        default=True,
+        metadata=about(Takes.FLAG, "Random order", "Whether rows are shuffled: their order may tell who they are."),
+    )
+    publish_base_rates: bool = field(
+        default=False,
+        metadata=about(
+            Takes.FLAG,
+            "Publish base rates",
+            "Whether release.json shows how common the values of masked columns were.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """What is measured beyond the usual."""
+
+    target: str | None = field(
+        default=None,
+        metadata=about(
+            Takes.COLUMN,
+            "Target",
+            "Column that a classifier predicts from the quasi-identifiers, before and after.",
+        ),
+    )
+    tables: tuple[tuple[str, ...], ...] = field(
+        default=(),
+        metadata=about(
+            Takes.OTHER,
+            "Cross tables",
+            "Columns of cross tables that an analyst would compute from randomized columns; random ones if none.",
+            example=[["age", "job"]],
+            shape={"type": "array", "items": {"type": "array", "minItems": 1, "items": {"type": "string"}}},
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A checked plan. Make one with `Plan.load` (a TOML file) or `Plan.from_dict` (the same structure in Python)."""
+
+    schema: Schema
+    policy: Policy
+    source: Source | None = None
+    knowledge: KnowledgeSource | None = None
+    publish_prior: bool = False  # whether release.json shows a prior that was estimated from the data
+    chosen: Mapping[int, str] = field(default_factory=dict)  # requirement's position -> anonymizer that the plan names
+    options: Mapping[str, Anonymizer] = field(default_factory=dict)
+    release: ReleaseOptions = field(default_factory=ReleaseOptions)
+    measure: MeasureOptions = field(default_factory=MeasureOptions)
+    path: Path | None = None
+    text: str | None = None  # of the file, to the letter
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a plan from a TOML file; paths in it are relative to the file."""
+        from sfumato.plan.parsing import parse  # which makes plans of this class
+
+        path = Path(path)
+        where = f"Plan {path.name!r}"
+
+        def refused(what: str) -> PlanError:
+            return PlanError([Problem("", what)], where)
+
+        try:
+            text = path.read_bytes().decode("utf-8")
+            document = tomllib.loads(text)
+        except FileNotFoundError:
+            raise refused(f"there is no such file.{_plans_beside(path)}") from None
+        except OSError as error:
+            raise refused(f"it cannot be read: {error.strerror or error}.") from None
+        except UnicodeDecodeError as error:
+            raise refused(f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+        except tomllib.TOMLDecodeError as error:
+            raise refused(f"it is not valid TOML: {error}.") from None
+        return parse(document, path.parent, where, path=path, text=text)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], base: str | Path = ".") -> Plan:
+        """Build a plan from the structure of the TOML file; requirements may also be model objects.
+
+        >>> from sfumato.data.schema import Role
+        >>> from sfumato.models import KAnonymity
+        >>> plan = Plan.from_dict({
+        ...     "columns": {"age": {"role": "quasi-identifier"}, "disease": {"role": "sensitive"}},
+        ...     "require": [KAnonymity(k=2)],
+        ... })
+        >>> plan.schema.named(Role.QUASI_IDENTIFIER)
+        ('age',)
+        """
+        from sfumato.plan.parsing import parse
+
+        return parse(document, Path(base), "The plan")
+
+    @property
+    def sha256(self) -> str | None:
+        """The digest of the plan's file."""
+        return hashlib.sha256(self.text.encode("utf-8")).hexdigest() if self.text is not None else None
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return what will be done, in order of the phases: what a later one builds on is decided before it."""
+        return choosing.steps(self.schema, self.policy, chosen=self.chosen, options=self.options)
+
+    @property
+    def masked_columns(self) -> tuple[str, ...]:
+        """The sensitive columns that may be published as labels, for which base rates are needed."""
+        masking = (model.judged_columns for model in self.policy if model.masks)
+        return tuple(dict.fromkeys(name for columns in masking for name in columns))
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is allowed but deserves a second look."""
+        from sfumato.plan.checks import warnings_of
+
+        return tuple(warnings_of(self))
+
+
+def _plans_beside(path: Path) -> str:
+    """Return a hint at plans in the same folder."""
+    folder = path.parent
+    near = sorted(item.name for item in folder.glob("*.toml"))[:20] if folder.is_dir() else []
+    return did_you_mean(path.name, near) if near else " `sfumato init DATA` drafts one."

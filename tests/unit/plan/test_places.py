@@ -1,0 +1,173 @@
+"""Every problem of a plan says where it is, so that an editor or a form can point at it."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.errors import PlanError, Problem
+from sfumato.models import MultiDiversity, QSCloseness
+from sfumato.models.base import place_of
+from sfumato.plan import Plan
+
+FLAT = {"flat": True}
+TERMS = {"role": "quasi-sensitive", "kind": "set"}
+CELLS = {"role": "sensitive-quasi-identifier", "domain": ["a", "b", "c"]}
+COLUMNS = {"age": {"role": "quasi-identifier"}, "ill": {"role": "sensitive", "hierarchy": FLAT}}
+REQUIRE = [{"model": "k-anonymity", "k": 2}]
+KNOWLEDGE = {"path": "k.csv", "label": "illness", "terms": "symptoms"}
+
+
+def plan(**parts):
+    return {"columns": COLUMNS, "require": REQUIRE, **parts}
+
+
+def asking(*models, **columns):
+    return plan(columns={**COLUMNS, **columns}, require=[*REQUIRE, *models])
+
+
+def column(**keys):
+    return plan(columns={**COLUMNS, "x": {"role": "quasi-identifier", **keys}})
+
+
+def closeness(column):
+    return {"model": "qs-closeness", "column": column, "t": 0.4}
+
+
+def masked(name, **more):
+    return {"model": "alpha-diversity", "sensitive": name, "alpha": 0.5, **more}
+
+
+WRONG = [
+    # The plan as a whole.
+    ({**plan(), "sorce": {}}, "sorce"),
+    (plan(columns={}), "columns"),
+    (plan(columns=3), "columns"),
+    (plan(columns={"ill": {"role": "sensitive"}}), "columns"),
+    (plan(require=[]), "require"),
+    (plan(require={"k": 2}), "require"),
+    # The source.
+    (plan(source={"pth": "x.csv"}), "source.pth"),
+    (plan(source={"path": 3}), "source.path"),
+    (plan(source={"path": "x.csv", "separator": ""}), "source.separator"),
+    (plan(source={"path": "x.csv", "missing": [1]}), "source.missing"),
+    # One column.
+    (plan(columns={**COLUMNS, "x": "other"}), "columns.x"),
+    (plan(columns={**COLUMNS, "x": {}}), "columns.x.role"),
+    (plan(columns={**COLUMNS, "*": {"role": "other", "kind": "number"}}), "columns.*.kind"),
+    (column(role="quasi-identifer"), "columns.x.role"),
+    (column(kind="numbr"), "columns.x.kind"),
+    (column(hierachy="x.csv"), "columns.x.hierachy"),
+    (column(hierarchy=3), "columns.x.hierarchy"),
+    (column(hierarchy={"widths": [5], "prefix": 2}), "columns.x.hierarchy"),
+    (column(separator=1), "columns.x.separator"),
+    (column(domain=3), "columns.x.domain"),
+    (column(domain="no-such-file.txt"), "columns.x.domain"),
+    (column(kind="ordered"), "columns.x.domain"),
+    (column(kind="set"), "columns.x.role"),
+    (column(bins=[3, 2]), "columns.x.bins"),
+    (column(bins=[0, 2], domain=["a"]), "columns.x.bins"),
+    (column(bins=[0, 2], kind="category"), "columns.x.bins"),
+    (column(sensitive_items=["a"]), "columns.x.sensitive_items"),
+    (column(role="items", sensitive_items=[]), "columns.x.sensitive_items"),
+    (column(role="items", sensitive_items={"share": 2}), "columns.x.sensitive_items.share"),
+    (column(role="items", sensitive_items={"share": 0.5, "seed": "a"}), "columns.x.sensitive_items.seed"),
+    (column(role="items", sensitive_items={"share": 0.5, "sed": 1}), "columns.x.sensitive_items.sed"),
+    (column(role="items"), "columns.x.role"),
+    (column(present="yes"), "columns.x.present"),
+    (column(role="quasi-sensitive", present=[]), "columns.x.present"),
+    (column(role="quasi-sensitive", term="a"), "columns.x.term"),
+    (column(base_rates=3), "columns.x.base_rates"),
+    # Requirements.
+    (plan(require=[*REQUIRE, 3]), "require[2]"),
+    (plan(require=[{"k": 5}]), "require[1].model"),
+    (plan(require=[{"model": "k-anonimity", "k": 5}]), "require[1].model"),
+    (plan(require=[{"model": "k-anonymity"}]), "require[1]"),
+    (plan(require=[{"model": "k-anonymity", "k": 0}]), "require[1].k"),
+    (plan(require=[{"model": "k-anonymity", "k": 2, "l": 2}]), "require[1].l"),
+    (plan(require=[{**REQUIRE[0], "anonymizer": "mondrain"}]), "require[1].anonymizer"),
+    (plan(require=[{**REQUIRE[0], "anonymizer": "randomization"}]), "require[1].anonymizer"),
+    (
+        plan(require=[{**REQUIRE[0], "anonymizer": name} for name in ("mondrian", "local-recoding")]),
+        "require[2].anonymizer",
+    ),
+    (asking({"model": "l-diversity", "sensitive": "ill", "l": 2.5}), "require[2].l"),
+    (asking({"model": "l-diversity", "sensitive": "ill", "l": 2, "c": 1}), "require[2].c"),
+    (asking({"model": "l-diversity", "sensitive": "ill", "l": 2, "kind": "recursive"}), "require[2].c"),
+    (asking({"model": "l-diversity", "sensitive": "il", "l": 2}), "require[2].sensitive"),
+    (asking({"model": "l-diversity", "sensitive": "age", "l": 2}), "require[2].sensitive"),
+    (
+        asking(
+            {"model": "t-closeness", "sensitive": "x", "t": 0.2, "distance": "hierarchical"}, x={"role": "sensitive"}
+        ),
+        "columns.x.hierarchy",
+    ),
+    (asking(closeness("x"), x=TERMS), "knowledge"),
+    ({**asking(closeness("x"), closeness("y"), x=TERMS, y=TERMS), "knowledge": KNOWLEDGE}, "require[2].column"),
+    (
+        {**asking(closeness(["x", "y"]), x=TERMS, y={"role": "quasi-sensitive"}), "knowledge": KNOWLEDGE},
+        "columns.y.kind",
+    ),
+    ({**asking({**closeness("x"), "t": "1.41421356237309504881"}, x=TERMS), "knowledge": KNOWLEDGE}, "require[2].t"),
+    (asking({"model": "sensitive-qid-diversity", "l": {"x": 2, "z": 2}}, x=CELLS), "require[2].l.z"),
+    (
+        asking({"model": "sensitive-qid-closeness", "t": {"x": 0.2}, "distance": "hierarchical"}, x=CELLS),
+        "columns.x.hierarchy",
+    ),
+    (
+        asking({"model": "rho-uncertainty", "column": "x", "rho": 0.3}, x={"role": "items", "kind": "set"}),
+        "columns.x.sensitive_items",
+    ),
+    (asking(masked("x"), x={"role": "sensitive"}), "columns.x.hierarchy"),
+    (asking(masked("ill"), {"model": "l-diversity", "sensitive": "ill", "l": 2}), "require[2].sensitive"),
+    (asking(masked("ill"), masked("x", reading="true"), x=COLUMNS["ill"]), "require"),
+    # Options, knowledge, release, measure.
+    (plan(anonymizers={"mondrain": {}}), "anonymizers.mondrain"),
+    (plan(anonymizers={"mondrian": 3}), "anonymizers.mondrian"),
+    (plan(anonymizers={"mondrian": {"stric": True}}), "anonymizers.mondrian.stric"),
+    (
+        {
+            **plan(columns={**COLUMNS, "x": TERMS}, require=[closeness("x")], knowledge=KNOWLEDGE),
+            "anonymizers": {"term-suppression": {"joint": True}},
+        },
+        "anonymizers.term-suppression.joint",
+    ),
+    (plan(knowledge={"path": "k.csv"}), "knowledge"),
+    (plan(knowledge={**KNOWLEDGE, "unlinked": "none"}), "knowledge.unlinked"),
+    (plan(knowledge={**KNOWLEDGE, "terms": []}), "knowledge.terms"),
+    (plan(knowledge={**KNOWLEDGE, "publish_prior": "yes"}), "knowledge.publish_prior"),
+    (plan(release={"format": "cvs"}), "release.format"),
+    (plan(release={"shuffle": 1}), "release.shuffle"),
+    (plan(measure={"target": "il"}), "measure.target"),
+    (plan(measure={"tables": ["age"]}), "measure.tables"),
+    (plan(measure={"tables": [["agee"]]}), "measure.tables"),
+]
+
+
+@pytest.mark.parametrize(("document", "place"), WRONG, ids=[f"{i}-{place}" for i, (_, place) in enumerate(WRONG)])
+def test_a_problem_carries_its_place(document, place):
+    with pytest.raises(PlanError) as caught:
+        Plan.from_dict(document)
+
+    problems = caught.value.problems
+    assert place in [problem.place for problem in problems], problems
+    assert len(set(problems)) == len(problems)
+    assert all(problem.place and problem.text.endswith((".", "?")) for problem in problems), problems
+    assert all(f"- {problem.text}" in str(caught.value) for problem in problems)
+
+
+def test_what_is_wrong_with_one_requirement_is_told_at_once():
+    with pytest.raises(PlanError) as caught:
+        Plan.from_dict(asking({"model": "l-diversity", "sensitive": 3, "l": 0, "kind": "distnct", "anonymiser": "x"}))
+
+    places = {problem.place for problem in caught.value.problems}
+    assert {f"require[2].{key}" for key in ("sensitive", "l", "kind", "anonymiser")} <= places
+
+
+def test_a_member_does_not_know_where_its_table_stands():
+    assert Problem(".k", "too small").within("require[3]").place == "require[3].k"
+    assert Problem("columns.x", "unknown").within("require[3]").place == "columns.x"
+
+
+def test_a_column_is_found_where_a_requirement_names_it():
+    assert place_of(MultiDiversity(sensitive=["a", "b"], alpha_sa=0.5), "b") == ".sensitive"
+    assert place_of(QSCloseness(column="a", t=0.3), "a") == ".column"
