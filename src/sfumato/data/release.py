@@ -17,6 +17,7 @@ from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow
 from sfumato.data.distinct import carry, look_up, occurring, text_codes
 from sfumato.data.encoding import holds_sets
+from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import infer_kind, is_integer, is_text, value_type
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
@@ -92,6 +93,25 @@ class Release:
             raise DataError(f"Column {name!r} was asked for as sets, but {found}.")
         return column
 
+    def weighted(self) -> Release:
+        """Return the release with equal rows held once, where the first of them stood, and how many there are of each.
+
+        It is for those who count rows, such as audits. What is published has every row.
+        """
+        number_of = number_equal_rows(self.columns, self.carried, self.n_rows)
+        n_kinds = int(number_of.max(initial=-1)) + 1
+        weights = np.zeros(n_kinds, dtype=np.int64)
+        np.add.at(weights, number_of, 1 if self.weights is None else self.weights)
+        first = np.full(n_kinds, self.n_rows, dtype=np.int32)
+        np.minimum.at(first, number_of, np.arange(self.n_rows, dtype=np.int32))
+        return replace(
+            self,
+            columns={name: _rows_of(column, first) for name, column in self.columns.items()},
+            carried=self.carried.take(as_arrow(first)) if self.carried is not None else None,
+            n_rows=n_kinds,
+            weights=weights,
+        )
+
     def table(self) -> pa.Table:
         """Return the release as an Arrow table: text as dictionaries, sets as lists, other values as they were."""
         return pa.concat_tables(self.batches(_ROWS))
@@ -101,6 +121,7 @@ class Release:
 
         With `numbers`, number columns that came as text, as from a CSV file, become numbers unless generalized.
         """
+        assert self.weights is None, "a weighted release is to be counted, not to be published"
         makers = [self._maker(name, numbers=numbers) for name in self.order]
         for first in range(0, max(self.n_rows, 1), rows):
             last = min(first + rows, self.n_rows)
@@ -137,6 +158,10 @@ class Release:
             order=tuple(name for name in names if name in columns or name in carried),
             description=description or {},
         )
+
+
+def _rows_of(column: ReleasedColumn | CodedSets, rows: _Rows) -> ReleasedColumn | CodedSets:
+    return _take_sets(column, rows) if isinstance(column, CodedSets) else replace(column, codes=column.codes[rows])
 
 
 def _released(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> ReleasedColumn | CodedSets:

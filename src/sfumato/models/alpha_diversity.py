@@ -197,7 +197,7 @@ def posterior_verdict(
         required=required,
         groups=judged.groups,
         failing=judged.failing,
-        failing_rows=int(judged.failing_row.sum()),
+        failing_rows=judged.failing_rows,
         facts={"highest_chance": judged.highest, **facts},
         measure="largest chance above a base rate",
         bound="at most",

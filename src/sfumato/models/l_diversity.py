@@ -20,13 +20,13 @@ from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import (
     NEAR,
     Counts,
-    Integers,
     at_most,
     class_verdict,
     classes_of,
     sensitive_column,
     values_of,
 )
+from sfumato.models.judging.weights import Integers
 from sfumato.parameters import Takes, about, check_parameters, whole_number
 
 KINDS = ("distinct", "entropy", "recursive", "frequency")

@@ -148,7 +148,7 @@ class QSDiversity(PrivacyModel):
         classes = classes_of(release)
         judgement = Judgement(classes, knowledge.unlinked)
         fewest: int | None = None
-        for found in beliefs(classes.class_of, classes.size.size, column, Index(knowledge)):
+        for found in beliefs(classes.class_of, classes.size.size, column, Index(knowledge), weights=classes.weights):
             masses_of = cache(lambda group, found=found: found.exact(group)[0])
             largest, rest = largest_and_rest(found, self.l)
             passes = self._holds(found, largest, rest, masses_of)

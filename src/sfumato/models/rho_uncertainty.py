@@ -16,6 +16,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
+from sfumato.models.judging.weights import Integers, row_weights, tally
 from sfumato.parameters import Takes, about, check_parameters
 
 CAP = 1000  # unsafe rules after which the audit need not go on
@@ -114,9 +115,9 @@ class RhoUncertainty(PrivacyModel):
 
         column = item_column(release, self.column)
         assert column.sensitive is not None
-        n_records = column.start.size - 1
+        n_records = release.total
         found = search_rules(
-            _distinct(column),
+            _distinct(column, row_weights(release)),
             column.sensitive,
             _most(self.exact_rho, n_records),
             n_records=n_records,
@@ -157,7 +158,7 @@ def item_column(release: Release, name: str) -> CodedSets:
     return column
 
 
-def _distinct(column: CodedSets) -> Any:
+def _distinct(column: CodedSets, weights: Integers | None) -> Any:
     """Return the records once each, with weights, and where each item occurs in them."""
     from sfumato.models.judging.closed_sets import Records
 
@@ -180,7 +181,7 @@ def _distinct(column: CodedSets) -> Any:
     return Records(
         start=start,
         items=flat,
-        weight=np.bincount(record_of, minlength=n_distinct).astype(np.int64),
+        weight=tally(record_of, n_distinct, weights),
         tid_start=tid_start,
         tids=record[np.argsort(flat, kind="stable")],
     )

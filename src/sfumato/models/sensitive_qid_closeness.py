@@ -147,7 +147,7 @@ class SensitiveQidCloseness(PrivacyModel):
             distance, exact = self._distance(column, counts, rho)
             holds = distance <= t if isinstance(distance, Fraction) else distance <= float(t) + TOLERANCE
             return holds, float(distance), {"prior": "base rates of the original", "exact": exact}
-        counts, error = _estimated(column, release.n_rows)
+        counts, error = _estimated(column, release.total)
         distance, exact = self._distance(column, counts, rho)
         slack = ERRORS * error
         return (

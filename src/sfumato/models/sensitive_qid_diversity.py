@@ -17,6 +17,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.models.base import Need, PrivacyModel, Verdict
 from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, faults, randomized_column
+from sfumato.models.judging.weights import rows_in
 from sfumato.parameters import Takes, about, check_parameters
 
 KINDS = ("frequency", "entropy")
@@ -133,8 +134,8 @@ class SensitiveQidDiversity(PrivacyModel):
             satisfied=satisfied,
             reached=worst[1],
             required=worst[2],
-            groups=release.n_rows * len(judged),
-            failing=int(sum(failing.sum() for _, failing in judged)) or expanded["failing"],
+            groups=release.total * len(judged),
+            failing=sum(rows_in(failing, column.weights) for column, failing in judged) or expanded["failing"],
             failing_rows=failing_rows(judged),
             facts={"columns": facts, "expanded": expanded} | ({"faults": found_faults} if found_faults else {}),
             measure="smallest cell",
@@ -144,18 +145,23 @@ class SensitiveQidDiversity(PrivacyModel):
 
     def _expanded(self, release: Release, columns: list[RandomizedColumn]) -> dict[str, Any]:
         """Return what the definition says of all combinations, classes and failing ones, when the table is small."""
+        if release.total > EXPANDED:
+            return {"checked": False, "failing": 0}
         cells = _cells(release)
-        rows = sum(math.prod(len(cell) for cell in record) for record in cells) if cells is not None else 0
-        if cells is None or rows > EXPANDED:
+        weights = release.weights.tolist() if release.weights is not None else [1] * len(cells)
+        rows = sum(
+            math.prod(len(cell) for cell in record) * weight for record, weight in zip(cells, weights, strict=True)
+        )
+        if rows > EXPANDED:
             return {"checked": False, "failing": 0}
         place_of = {name: place for place, name in enumerate(release.order)}
         classes = failing = 0
         for column in columns:
             place = place_of[column.name]
             members: dict[tuple[Any, ...], Counter[Any]] = defaultdict(Counter)
-            for record in cells:
+            for record, weight in zip(cells, weights, strict=True):
                 for row in product(*record):
-                    members[(*row[:place], *row[place + 1 :])][row[place]] += 1
+                    members[(*row[:place], *row[place + 1 :])][row[place]] += weight
             classes += len(members)
             l = self.needed(column.name, column.d)
             failing += sum(not self._diverse(counts, l) for counts in members.values())
@@ -170,10 +176,8 @@ class SensitiveQidDiversity(PrivacyModel):
         return math.fsum(-n / total * math.log(n / total) for n in counts.values()) >= math.log(l) - 1e-12
 
 
-def _cells(release: Release) -> list[tuple[tuple[Any, ...], ...]] | None:
-    """Return the values in each cell of each record; None when there are too many records to try."""
-    if release.n_rows > EXPANDED:
-        return None
+def _cells(release: Release) -> list[tuple[tuple[Any, ...], ...]]:
+    """Return the values in each cell of each record."""
     columns: list[list[tuple[Any, ...]]] = []
     for name in release.order:
         column = release.columns.get(name)

@@ -19,7 +19,6 @@ from sfumato.models.base import Policy, PrivacyModel, Verdict, as_number, plain_
 from sfumato.models.judging.classes import (
     LARGEST,
     Counts,
-    Integers,
     Values,
     at_most,
     class_verdict,
@@ -28,6 +27,7 @@ from sfumato.models.judging.classes import (
     sensitive_column,
     values_of,
 )
+from sfumato.models.judging.weights import Integers
 from sfumato.parameters import Takes, about, check_parameters
 
 if TYPE_CHECKING:

@@ -162,15 +162,22 @@ def test_the_audit_of_closeness_follows_the_definition(table, rows, t, unlinked,
     st.sampled_from(UNLINKED),
     st.sampled_from([1, 3, 1 << 19]),
     st.sampled_from([0, 1 << 28]),
+    st.booleans(),
 )
-def test_beliefs_do_not_depend_on_batches_or_on_how_rows_are_looked_up(table, rows, unlinked, batch, dense):
+def test_beliefs_do_not_depend_on_batches_weights_or_on_how_rows_are_looked_up(
+    table, rows, unlinked, batch, dense, held_once
+):
     knowledge = Knowledge.from_rows(table, unlinked=unlinked)
     release = released(rows, knowledge)
     groups = groups_of(rows)
     names = list(groups)
-    class_of = np.array([names.index(group) for group, _ in rows], dtype=np.int32)
+    if held_once:
+        release = release.weighted()
+    column = release.column("group")
+    class_of = np.array([names.index(column.labels[code]) for code in column.codes], dtype=np.int32)
+    index, terms = Index(knowledge, dense=dense), release.sets("terms")
     seen = []
-    for found in beliefs(class_of, len(names), release.sets("terms"), Index(knowledge, dense=dense), batch=batch):
+    for found in beliefs(class_of, len(names), terms, index, weights=release.weights, batch=batch):
         for i, number in enumerate(found.group.tolist()):
             seen.append(names[number])
             expected = posterior(groups[names[number]], table, unlinked)

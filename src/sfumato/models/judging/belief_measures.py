@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from sfumato.models.judging.beliefs import Beliefs, Floats
-from sfumato.models.judging.classes import Integers
+from sfumato.models.judging.weights import Integers
 
 
 def largest_and_rest(found: Beliefs, l: int) -> tuple[Floats, Floats]:

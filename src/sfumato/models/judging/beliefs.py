@@ -21,9 +21,9 @@ from scipy import sparse
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
 from sfumato.errors import DataError
-from sfumato.models.judging.classes import Integers
 from sfumato.models.judging.links import BATCH, Index, Links, Terms, ranges
 from sfumato.models.judging.terms import check_sets
+from sfumato.models.judging.weights import Integers, tally
 
 Floats = NDArray[np.float64]
 
@@ -102,10 +102,19 @@ class Beliefs:
 
 
 def beliefs(
-    class_of: NDArray[np.int32], n_classes: int, column: CodedSets, index: Index, *, batch: int = BATCH
+    class_of: NDArray[np.int32],
+    n_classes: int,
+    column: CodedSets,
+    index: Index,
+    *,
+    weights: Integers | None = None,
+    batch: int = BATCH,
 ) -> Iterator[Beliefs]:
-    """Yield what is believed about every group, some groups at a time; `class_of` says to which group a row belongs."""
-    terms = Terms(column, index)
+    """Yield what is believed about every group, some groups at a time; `class_of` says to which group a row belongs.
+
+    Where rows have weights, (n,), each stands for as many records.
+    """
+    terms = Terms(column, index, weights)
     order = np.argsort(class_of, kind="stable").astype(np.int64)  # rows, group after group
     bounds = np.concatenate([[0], np.cumsum(np.bincount(class_of, minlength=n_classes))]).astype(np.int64)
     cost = np.concatenate([[0], np.cumsum(terms.cost[order] + 1)])  # one for the row itself
@@ -137,8 +146,9 @@ def _beliefs_of_groups(groups: Integers, group_of: Integers, rows: Integers, ter
         shape=(links.size.size, n_labels),
     )
     mass = (counted.astype(np.float64) @ share).tocsr()
-    whole = np.bincount(group_of, weights=terms.empty[rows], minlength=groups.size).astype(np.int64)
-    found = np.bincount(group_of, weights=linked_sets.is_linked, minlength=groups.size).astype(np.int64)
+    records = linked_sets.records
+    whole = tally(group_of, groups.size, records * terms.empty[rows])
+    found = tally(group_of, groups.size, records * linked_sets.is_linked)
 
     def pieces(group: int) -> Iterator[tuple[Integers, Integers, Integers]]:
         begin, end = counted.indptr[group], counted.indptr[group + 1]
@@ -146,7 +156,7 @@ def _beliefs_of_groups(groups: Integers, group_of: Integers, rows: Integers, ter
 
     return Beliefs(
         group=groups,
-        rows=np.bincount(group_of, minlength=groups.size).astype(np.int64),
+        rows=tally(group_of, groups.size, records),
         linked=found + whole,
         whole=whole,
         start=mass.indptr.astype(np.int64),
@@ -167,12 +177,12 @@ def _belief_of_large_group(group: int, parts: list[Integers], terms: Terms) -> B
         mass[part.label] += part.mass
         found += int(part.linked[0])
         whole += int(part.whole[0])
-        n_rows += rows.size
+        n_rows += int(part.rows[0])
 
     def pieces(_: int) -> Iterator[tuple[Integers, Integers, Integers]]:
         for rows in parts:
             linked_sets = _link_rows(rows, terms)
-            records = np.bincount(linked_sets.set_of, minlength=linked_sets.links.size.size)
+            records = tally(linked_sets.set_of, linked_sets.links.size.size, linked_sets.records[linked_sets.with_set])
             yield _spread(linked_sets.links, np.arange(records.size), records)
 
     label = np.flatnonzero(mass)
@@ -196,26 +206,26 @@ class _LinkedRows:
     links: Links
     with_set: Integers  # which of the rows have a set
     set_of: Integers  # the set of each of these
-    n_rows: int
+    records: Integers  # (rows,): how many records each row stands for
 
     @property
     def is_linked(self) -> NDArray[np.bool_]:
         """Whether the terms of a row are linked to a label, shape (rows,); False without terms."""
-        linked = np.zeros(self.n_rows, dtype=np.bool_)
+        linked = np.zeros(self.records.size, dtype=np.bool_)
         linked[self.with_set] = self.links.size[self.set_of] > 0
         return linked
 
     def counts(self, group_of: Integers, n_groups: int) -> Any:
-        """Return how many rows of each group have each set, as a sparse matrix of shape (groups, sets)."""
-        ones = np.ones(self.set_of.size, dtype=np.int64)
+        """Return how many records of each group have each set, as a sparse matrix of shape (groups, sets)."""
         shape = (n_groups, self.links.size.size)
-        return sparse.coo_matrix((ones, (group_of[self.with_set], self.set_of)), shape=shape).tocsr()  # adds up repeats
+        places = (group_of[self.with_set], self.set_of)
+        return sparse.coo_matrix((self.records[self.with_set], places), shape=shape).tocsr()  # adds up repeats
 
 
 def _link_rows(rows: Integers, terms: Terms) -> _LinkedRows:
     with_set = np.flatnonzero(terms.cost[rows] > 0)
     sets, set_of = terms.distinct(rows[with_set])
-    return _LinkedRows(terms.index.link(sets), with_set, set_of, rows.size)
+    return _LinkedRows(terms.index.link(sets), with_set, set_of, terms.records(rows))
 
 
 def _spread(links: Links, chosen: Integers, records: Integers) -> tuple[Integers, Integers, Integers]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,8 +21,7 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel, Verdict
-
-Integers: TypeAlias = NDArray[np.int64]
+from sfumato.models.judging.weights import Integers, row_weights, tally, tally_keys
 
 LARGEST = 2**62  # whole numbers below are added and compared without overflow in 64 bits
 NEAR = 1e-9  # closer than this, floats do not decide
@@ -66,20 +65,22 @@ class Classes:
     """The equivalence classes of a release."""
 
     class_of: NDArray[np.int32]  # (n,)
-    size: Integers  # (c,)
+    size: Integers  # (c,): with weights
+    weights: Integers | None = None  # (n,)
     _counted: dict[tuple[str, bytes], Counts] = field(default_factory=dict)
 
     @property
     def n_rows(self) -> int:
         """How many rows are in all classes together."""
-        return int(self.class_of.size)
+        return int(self.size.sum())
 
     def counts(self, column: ReleasedColumn, value_of: Integers) -> Counts:
         """Return how often each value occurs in each class, where code x of the column stands for value_of[x]."""
         key = (column.name, value_of.tobytes())
         counts = self._counted.get(key)
         if counts is None:
-            counts = _count_pairs(self.class_of, self.size, value_of, checked_codes(column, self.n_rows))
+            codes = checked_codes(column, self.class_of.size)
+            counts = _count_pairs(self, value_of[codes], int(value_of.max(initial=0)) + 1)
             self._counted.clear()  # audits of one column follow one another; more than the last would only fill memory
             self._counted[key] = counts
         return counts
@@ -115,7 +116,8 @@ def _find_classes(release: Release) -> Classes:
         keys += codes
         n_keys *= n_codes
     class_of, n_classes = _renumbered(keys)
-    return Classes(class_of, np.bincount(class_of, minlength=n_classes).astype(np.int64))
+    weights = row_weights(release)
+    return Classes(class_of, tally(class_of, n_classes, weights), weights)
 
 
 def _renumbered(keys: Integers) -> tuple[NDArray[np.int32], int]:
@@ -163,23 +165,22 @@ def checked_codes(column: ReleasedColumn, n_rows: int) -> NDArray[np.int32]:
     return codes
 
 
-def _count_pairs(class_of: NDArray[np.int32], size: Integers, value_of: Integers, codes: NDArray[np.int32]) -> Counts:
-    n_classes, n_values = size.size, int(value_of.max(initial=0)) + 1
-    keys = class_of.astype(np.int64)
+def _count_pairs(classes: Classes, value_of: Integers, n_values: int) -> Counts:
+    """Return how often each value occurs in each class; row r has value_of[r]."""
+    n_classes = classes.size.size
+    keys = classes.class_of.astype(np.int64)
     keys *= n_values
-    keys += value_of[codes]
+    keys += value_of
     cells = n_classes * n_values
     if cells <= 4 * keys.size + 1000:
-        table = np.bincount(keys, minlength=cells)
+        table = tally(keys, cells, classes.weights)
         pairs = np.flatnonzero(table)
-        count = table[pairs].astype(np.int64)
+        count = table[pairs]
     else:
-        keys.sort()
-        first = np.flatnonzero(np.concatenate([[keys.size > 0], keys[1:] != keys[:-1]]))
-        pairs, count = keys[first], np.diff(first, append=keys.size).astype(np.int64)
+        pairs, count = tally_keys(keys, classes.weights)
     in_class, value = np.divmod(pairs, n_values)
     start = np.searchsorted(in_class, np.arange(n_classes + 1)).astype(np.int64)
-    return Counts(start, value, count, size)
+    return Counts(start, value, count, classes.size)
 
 
 def sensitive_column(release: Release, name: str, model: PrivacyModel) -> ReleasedColumn:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
-from sfumato.models.judging.classes import Integers
+from sfumato.models.judging.weights import Integers
 
 BATCH = 1 << 19  # links that are worked on at once, as far as sets can be told apart
 DENSE = 1 << 28  # cells of a term-by-row table that is kept as bits (32 MB); beyond, rows are looked up in sorted lists
@@ -142,8 +142,9 @@ def ranges(first: Integers, count: Integers) -> Integers:
 class Terms:
     """The released terms of each row, as ranks in an index."""
 
-    def __init__(self, column: CodedSets, index: Index) -> None:
+    def __init__(self, column: CodedSets, index: Index, weights: Integers | None = None) -> None:
         self.index = index
+        self.weights = weights
         self.rank_of_code = index.ranks(column.labels)
         self.start, self.items = column.start, column.items
         size = np.diff(column.start)
@@ -155,6 +156,10 @@ class Terms:
         filled = np.flatnonzero(size)
         if filled.size:
             self.cost[filled] = np.minimum.reduceat(length_of_code[self.items], self.start[filled])
+
+    def records(self, rows: Integers) -> Integers:
+        """Return how many records each of some rows stands for."""
+        return np.ones(rows.size, dtype=np.int64) if self.weights is None else self.weights[rows]
 
     def distinct(self, rows: Integers) -> tuple[TermSets, Integers]:
         """Return the different sets of some rows and the set of each row; rows have terms, all of them known."""

@@ -32,7 +32,8 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
-from sfumato.models.judging.classes import LARGEST, Integers, checked_codes, classes_of, sensitive_column
+from sfumato.models.judging.classes import LARGEST, checked_codes, classes_of, sensitive_column
+from sfumato.models.judging.weights import Integers, rows_in, tally, tally_keys
 
 READINGS = ("prior", "uniform", "true")
 NEAR = 1e-9
@@ -146,6 +147,7 @@ class Secrets:
     columns: tuple[str, ...]
     domains: tuple[Domain, ...]
     labels: tuple[NDArray[np.int32], ...]  # for each column (n,)
+    weights: Integers | None = None  # (n,)
 
     @classmethod
     def of(cls, release: Release, names: Sequence[str], model: PrivacyModel) -> Secrets:
@@ -155,7 +157,13 @@ class Secrets:
         labels = [
             labels_of_rows(column, domain, release.n_rows) for column, domain in zip(columns, domains, strict=True)
         ]
-        return cls(classes_of(release).class_of, tuple(names), tuple(domains), tuple(labels))
+        classes = classes_of(release)
+        return cls(classes.class_of, tuple(names), tuple(domains), tuple(labels), classes.weights)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were published."""
+        return int(self.class_of.size if self.weights is None else self.weights.sum())
 
     def groups(self, i: int, *, knowing_others: bool) -> tuple[NDArray[np.int32], int]:
         """Return the group of each row, and how many there are: by class, and by labels of the other columns."""
@@ -184,12 +192,10 @@ def beliefs(
     """Yield sizes of all groups of a column (g,) with what is believed in some of them, batch by batch."""
     domain = secrets.domains[i]
     group_of, n_groups = secrets.groups(i, knowing_others=knowing_others)
-    size = np.bincount(group_of, minlength=n_groups).astype(np.int64)
+    size = tally(group_of, n_groups, secrets.weights)
     width = len(domain.names)
-    keys = np.sort(group_of.astype(np.int64) * width + secrets.labels[i])
-    first = np.flatnonzero(np.concatenate([[keys.size > 0], keys[1:] != keys[:-1]])) if keys.size else keys
-    count = np.diff(first, append=keys.size).astype(np.int64)
-    group, label = np.divmod(keys[first], width)
+    keys, count = tally_keys(group_of.astype(np.int64) * width + secrets.labels[i], secrets.weights)
+    group, label = np.divmod(keys, width)
     if reading == "prior" and (domain.shares(reading)[1][label] == 0).any():
         raise DataError(
             f"The base rates of column {secrets.columns[i]!r} say that values never occur which its release shows.\n"
@@ -281,8 +287,8 @@ class _Batch:
         count = self.count[self.of]
         visible = self._sum(np.where(shown, count, 0))
         masked = self._sum(np.where(shown, 0, count))
-        if domain.rates.counted and domain.rates.total == secrets.labels[i].size:
-            in_all = np.bincount(secrets.labels[i], minlength=len(domain.names))[: domain.n_leaves]
+        if domain.rates.counted and domain.rates.total == secrets.n_rows:
+            in_all = tally(secrets.labels[i], len(domain.names), secrets.weights)[: domain.n_leaves]
             hidden = np.array(domain.weight, dtype=np.int64) - in_all
             if (hidden >= 0).all():
                 masked = np.minimum(masked, hidden[self.pair_leaf])
@@ -298,7 +304,7 @@ class Judged:
 
     groups: int
     failing: int
-    failing_row: NDArray[np.bool_]  # (n,): rows in a group that fails
+    failing_rows: int  # in a group that fails
     worst: float | None  # the highest chance above the base rate; of those that fail, where some do
     highest: float  # the highest chance at all
 
@@ -327,4 +333,4 @@ def judge(
             group_of, _ = secrets.groups(i, knowing_others=knowing_others)
             failing_row |= fails[group_of]
     worst = None if not groups else worst_failing if failing else worst_kept
-    return Judged(groups, failing, failing_row, worst, highest)
+    return Judged(groups, failing, rows_in(failing_row, secrets.weights), worst, highest)

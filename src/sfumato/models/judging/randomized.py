@@ -20,8 +20,10 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
+from sfumato.models.judging.weights import Integers, row_weights, rows_in, tally
 
 CHANCE = 1e-7  # how unlikely all counts of a column together must be before they are no accident
+_STEP = 1 << 16  # rows whose sets are laid open at once
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,11 +34,11 @@ class RandomizedColumn:
     domain: tuple[str, ...]
     eta: int
     p: Fraction
-    sets: BitSets | None  # None: the column shows single values
-    size: NDArray[np.int64]  # (n,): members of each cell
-    shown: NDArray[np.int64]  # (d,): how many cells show each value
+    size: Integers  # (n,): members of each cell
+    shown: Integers  # (d,): how many cells show each value
     in_order: bool
     spec: ColumnSpec | None
+    weights: Integers | None  # (n,): how many published cells each stands for
 
     @property
     def d(self) -> int:
@@ -60,13 +62,6 @@ class RandomizedColumn:
             return Fraction(1)  # every cell is the whole domain, whatever is true
         return (1 - self.p) / (1 - self.p + self.p * Fraction(self.d, self.eta))
 
-    def cells(self) -> list[tuple[int, ...]]:
-        """Return the members of each cell; for small tables."""
-        if self.sets is None:
-            return []
-        items, start = self.sets.items, self.sets.start
-        return [tuple(items[start[row] : start[row + 1]].tolist()) for row in range(start.size - 1)]
-
 
 def randomized_column(release: Release, name: str, model: PrivacyModel) -> RandomizedColumn:
     """Return a column with what the release states of it, or raise when it states too little or contradicts itself."""
@@ -82,25 +77,13 @@ def randomized_column(release: Release, name: str, model: PrivacyModel) -> Rando
             "Judge a folder that `sfumato anonymize` wrote, with its release.json."
         )
     domain, eta, p = _stated(about, asked)
-    spec = column.spec if isinstance(column, ReleasedColumn | BitSets) else None
+    weights = row_weights(release)
     if isinstance(column, BitSets):
-        shown = sum(
-            (
-                column.bits(first, first + 2**16).sum(axis=0, dtype=np.int64)
-                for first in range(0, release.n_rows, 2**16)
-            ),
-            np.zeros(len(column.labels), dtype=np.int64),
-        )
         found, size, in_order = column.labels, column.size, column.in_order
+        shown = _shown_in_sets(column, weights)
     elif isinstance(column, ReleasedColumn):
-        place_of = {label: place for place, label in enumerate(domain)}
-        outside = sum(label not in place_of for label in column.labels)
-        if outside:
-            raise DataError(f"{asked}, which shows {outside:,} value(s) outside its domain of {len(domain):,}.")
-        counts = np.bincount(column.codes, minlength=len(column.labels))
-        shown = np.zeros(len(domain), dtype=np.int64)
-        shown[[place_of[label] for label in column.labels]] = counts
         found, size, in_order = domain, np.ones(release.n_rows, dtype=np.int64), True
+        shown = _shown_alone(column, domain, weights, asked)
     else:
         raise DataError(f"{asked}, which holds sets over no declared domain.\nState its domain in release.json.")
     if found != domain:
@@ -113,12 +96,32 @@ def randomized_column(release: Release, name: str, model: PrivacyModel) -> Rando
         domain=domain,
         eta=eta,
         p=p,
-        sets=column if isinstance(column, BitSets) else None,
         size=size,
         shown=shown,
         in_order=in_order,
-        spec=spec,
+        spec=column.spec,
+        weights=weights,
     )
+
+
+def _shown_in_sets(column: BitSets, weights: Integers | None) -> Integers:
+    """Return how many cells of sets show each value of the domain."""
+    shown = np.zeros(len(column.labels), dtype=np.int64)
+    for first in range(0, len(column.packed), _STEP):
+        bits = column.bits(first, first + _STEP)
+        shown += bits.sum(axis=0, dtype=np.int64) if weights is None else weights[first : first + _STEP] @ bits
+    return shown
+
+
+def _shown_alone(column: ReleasedColumn, domain: tuple[str, ...], weights: Integers | None, asked: str) -> Integers:
+    """Return how many cells of one value show each value of the domain."""
+    place_of = {label: place for place, label in enumerate(domain)}
+    outside = sum(label not in place_of for label in column.labels)
+    if outside:
+        raise DataError(f"{asked}, which shows {outside:,} value(s) outside its domain of {len(domain):,}.")
+    shown = np.zeros(len(domain), dtype=np.int64)
+    shown[[place_of[label] for label in column.labels]] = tally(column.codes, len(column.labels), weights)
+    return shown
 
 
 def _stated(about: Mapping[str, Any], asked: str) -> tuple[tuple[str, ...], int, Fraction]:
@@ -142,16 +145,16 @@ def _stated(about: Mapping[str, Any], asked: str) -> tuple[tuple[str, ...], int,
     return values, eta, chance
 
 
-def base_rates(release: Release, column: RandomizedColumn) -> NDArray[np.int64] | None:
+def base_rates(release: Release, column: RandomizedColumn) -> Integers | None:
     """Return how often each value of the domain occurs in the original, shape (d,), where that is taken as known."""
     known = release.public.base_rates.get(column.name)
     if known is None:
         return None
     counts = np.array([known.weight.get(value, 0) for value in column.domain], dtype=np.int64)
-    if counts.sum() != release.n_rows or known.total != release.n_rows:
+    if counts.sum() != release.total or known.total != release.total:
         raise DataError(
             f"The base rates of column {column.name!r} count {known.total:,} records, the release has "
-            f"{release.n_rows:,}.\nGive the base rates of the table that this release was made from."
+            f"{release.total:,}.\nGive the base rates of the table that this release was made from."
         )
     return counts
 
@@ -162,11 +165,11 @@ def faults(release: Release, column: RandomizedColumn) -> Iterator[str]:
         yield "cells of another size than eta"
     if not column.in_order:
         yield "cells that are not in the order of the domain"
-    if implausible(column, base_rates(release, column), release.n_rows):
+    if implausible(column, base_rates(release, column), release.total):
         yield "values shown more or less often than p and eta allow"
 
 
-def implausible(column: RandomizedColumn, known: NDArray[np.int64] | None, n_rows: int) -> bool:
+def implausible(column: RandomizedColumn, known: Integers | None, n_rows: int) -> bool:
     """Whether some value is shown more or less often than chance explains.
 
     With base rates, the count of each value has a known mean and variance. Without them, it must still lie between what
@@ -194,4 +197,6 @@ def _log_tail(beyond: NDArray[np.float64], variance: NDArray[np.float64]) -> NDA
 
 def failing_rows(columns: list[tuple[RandomizedColumn, NDArray[np.bool_]]]) -> int:
     """Return how many rows have a failing cell."""
-    return int(np.logical_or.reduce([failing for _, failing in columns]).sum()) if columns else 0
+    if not columns:
+        return 0
+    return rows_in(np.logical_or.reduce([failing for _, failing in columns]), columns[0][0].weights)

@@ -1,0 +1,95 @@
+"""Every audit counts with weights: the same verdict whether equal rows are held once or as often as they occur."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judging import ILLNESSES, JOBS, REQUIREMENTS, release_of
+from sfumato.errors import DataError
+from sfumato.models import PRIVACY_MODELS
+
+BASKETS = ("", "bread", "bread|milk", "bread|wine", "milk|wine", "bread|milk|wine", "pills|wine", "milk|pills")
+SYMPTOMS = ("", "cough", "cough|fever", "fever|sore throat", "headache|nausea", "fever|headache|nausea", "hiccups")
+
+
+def test_every_model_is_reached():
+    assert {model.name for model in REQUIREMENTS} == set(PRIVACY_MODELS)
+
+
+@st.composite
+def rows(draw):
+    """Return a row as it is published, and the values behind its masks and sets."""
+    illness, father = (draw(st.sampled_from([*ILLNESSES, None])) for _ in range(2))
+    job = draw(st.sampled_from(JOBS))
+    shown = {
+        "age": draw(st.sampled_from(["20-29", "30-39", None])),
+        "town": draw(st.sampled_from(["north", "*"])),
+        "illness": draw(st.sampled_from(ILLNESSES[illness] if illness else [None, "*"])),
+        "father": draw(st.sampled_from(ILLNESSES[father] if father else [None, "*"])),
+        "pay": draw(st.sampled_from(["1000", "1500", "1500.0", "9e3", None])),
+        "ward": draw(st.sampled_from([*ILLNESSES, None])),
+        "symptoms": draw(st.sampled_from(SYMPTOMS)),
+        "basket": draw(st.sampled_from(BASKETS)),
+        "job": "|".join(sorted({job, draw(st.sampled_from([other for other in JOBS if other != job]))})),
+        "note": draw(st.sampled_from(["n", "m"])),
+    }
+    return shown, illness, father, job
+
+
+@st.composite
+def releases(draw):
+    """Return a release in which rows occur several times."""
+    different = draw(st.lists(rows(), min_size=1, max_size=6))
+    chosen = [different[i] for i in draw(st.lists(st.integers(0, len(different) - 1), max_size=30))]
+    shown, illnesses, fathers, jobs = zip(*chosen, strict=True) if chosen else ((), (), (), ())
+    return release_of(shown, illnesses=illnesses, fathers=fathers, jobs=draw(st.sampled_from([jobs, None])), p=0.5)
+
+
+def verdict_on(release, model):
+    try:
+        return model.audit(release, name_items=True).as_dict()
+    except DataError as error:  # such as base rates by which nothing ever occurs
+        return {"refused": str(error)}
+
+
+def same(found, wanted):
+    """Compare verdicts: floats up to the order in which they were added up, all else exactly."""
+    if isinstance(wanted, dict):
+        return found.keys() == wanted.keys() and all(same(found[key], value) for key, value in wanted.items())
+    if isinstance(wanted, float):
+        return found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
+    return type(found) is type(wanted) and found == wanted
+
+
+@pytest.mark.parametrize("model", REQUIREMENTS, ids=lambda model: model.name)
+@settings(max_examples=40, deadline=None)
+@given(release=releases())
+def test_verdicts_are_the_same_with_and_without_weights(model, release):
+    weighted = release.weighted()
+
+    assert weighted.total == release.n_rows
+    assert same(verdict_on(weighted, model), verdict_on(release, model))
+
+
+@pytest.mark.parametrize("model", REQUIREMENTS, ids=lambda model: model.name)
+def test_an_audit_that_left_weights_out_would_be_found(model):
+    release = release_of([{"basket": "bread|wine"}, {}, {}, {"illness": "cold"}, {"illness": "cold"}])
+    weighted = release.weighted()
+    counted_once = replace(weighted, weights=np.ones_like(weighted.weights))
+
+    assert weighted.weights.tolist() == [1, 2, 2]
+    assert not same(verdict_on(counted_once, model), verdict_on(weighted, model))
+
+
+@pytest.mark.parametrize("weights", [[1, 2], [1, 0, 2], [1, -1, 2], [1.0, 2.0, 2.0]])
+@pytest.mark.parametrize("model", REQUIREMENTS, ids=lambda model: model.name)
+def test_weights_that_cannot_be_counted_with_are_refused(model, weights):
+    release = release_of([{"basket": "bread|wine"}, {}, {"illness": "cold"}])
+
+    with pytest.raises(DataError, match="weights"):
+        model.audit(replace(release, weights=np.array(weights)))

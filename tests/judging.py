@@ -1,0 +1,133 @@
+"""Small releases with a column for every role, and requirements of every model and kind to judge them by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+
+from sfumato.data.base_rates import BaseRates
+from sfumato.data.builders import Given
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.knowledge import Knowledge, PublicInputs
+from sfumato.data.release import Release
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.models import (
+    AlphaDiversity,
+    KAnonymity,
+    LDiversity,
+    MultiDiversity,
+    QSCloseness,
+    QSDiversity,
+    RhoUncertainty,
+    SensitiveQidCloseness,
+    SensitiveQidDiversity,
+    TCloseness,
+)
+
+ILLNESSES = {
+    "flu": ("flu", "airways", "*"),
+    "cold": ("cold", "airways", "*"),
+    "ulcer": ("ulcer", "stomach", "*"),
+    "gastritis": ("gastritis", "stomach", "*"),
+}
+TREE = Given(Hierarchy.from_paths(list(ILLNESSES.values())))
+JOBS = ("baker", "clerk", "lawyer", "nurse", "smith")
+JOB_TREE = Given(
+    Hierarchy.from_paths([(job, "by hand" if job in ("baker", "nurse", "smith") else "at a desk", "*") for job in JOBS])
+)
+KNOWLEDGE = Knowledge.from_rows(
+    [
+        ("flu", ["cough", "fever"]),
+        ("cold", ["cough"]),
+        ("angina", ["fever", "sore throat"]),
+        ("migraine", ["headache", "nausea"]),
+        ("meningitis", ["fever", "headache", "nausea"]),
+    ],
+    weight={"flu": 0.3, "cold": 0.4, "angina": 0.1, "migraine": 0.15, "meningitis": 0.05},
+)
+SCHEMA = Schema(
+    {
+        "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+        "town": ColumnSpec(name="town", role=Role.QUASI_IDENTIFIER),
+        "illness": ColumnSpec(name="illness", role=Role.SENSITIVE, hierarchy=TREE),
+        "father": ColumnSpec(name="father", role=Role.SENSITIVE, hierarchy=TREE),
+        "pay": ColumnSpec(name="pay", role=Role.SENSITIVE, kind=Kind.NUMBER),
+        "ward": ColumnSpec(name="ward", role=Role.SENSITIVE, hierarchy=TREE),
+        "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
+        "basket": ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine", "pills")),
+        "job": ColumnSpec(
+            name="job", role=Role.SENSITIVE_QUASI_IDENTIFIER, kind=Kind.SET, domain=JOBS, hierarchy=JOB_TREE
+        ),
+        "note": ColumnSpec(name="note", role=Role.OTHER),
+    }
+)
+ETA = 2
+# A row that harms nobody, as long as many others do not differ from it in one column alone.
+PLAIN = {
+    "age": "20-29",
+    "town": "*",
+    "illness": "flu",
+    "father": "*",
+    "pay": "1500",
+    "ward": "flu",
+    "symptoms": "",
+    "basket": "bread",
+    "job": "baker|clerk",
+    "note": "n",
+}
+
+
+def release_of(rows, *, illnesses=None, fathers=None, jobs=None, p=1.0):
+    """Return rows, each a dict of what differs from a plain one, as a release.
+
+    Base rates of what is masked or randomized are counted in the originals where these are given, else all values are
+    equally common.
+    """
+    cells = {name: [{**PLAIN, **row}[name] for row in rows] for name in SCHEMA.columns}
+    table = pa.table({name: pa.array(values, pa.string()) for name, values in cells.items()})
+    described = {"columns": {"job": {"domain": list(JOBS), "eta": ETA, "p": p}}}
+    known = {
+        name: _counted(original) if original is not None else BaseRates(weight=dict.fromkeys(ILLNESSES, 1))
+        for name, original in (("illness", illnesses), ("father", fathers))
+    }
+    if jobs is not None:
+        known["job"] = _counted(jobs)
+    return replace(Release.from_table(table, SCHEMA, described), public=PublicInputs(KNOWLEDGE, base_rates=known))
+
+
+def _counted(values):
+    counts = Counter(value for value in values if value is not None)
+    return BaseRates(weight=dict(counts), missing=sum(value is None for value in values), counted=True)
+
+
+BOTH = ("illness", "father")
+REQUIREMENTS = (
+    KAnonymity(k=2),
+    KAnonymity(k=5),
+    LDiversity(sensitive="illness", l=2),
+    LDiversity(sensitive="illness", l="3/2", kind="entropy"),
+    LDiversity(sensitive="illness", l=2, kind="recursive", c=2),
+    LDiversity(sensitive="illness", l=2, kind="frequency"),
+    TCloseness(sensitive="ward", t="0.4"),
+    TCloseness(sensitive="ward", t="0.3", distance="hierarchical"),
+    TCloseness(sensitive="pay", t="0.25", distance="ordered"),
+    QSDiversity(column="symptoms", c=1, l=2),
+    QSDiversity(column=("symptoms", "illness"), c=2, l=2),
+    QSCloseness(column="symptoms", t="0.4"),
+    AlphaDiversity(sensitive="illness", alpha="0.5", k=1),
+    AlphaDiversity(sensitive=BOTH, alpha="0.5", k=2, reading="uniform"),
+    AlphaDiversity(sensitive="illness", alpha="2/3", k=1, reading="true"),
+    MultiDiversity(sensitive=BOTH, alpha_sa="0.6", k=1),
+    MultiDiversity(sensitive=BOTH, alpha_sa="0.6", alpha_qi="0.5", k=2, reading="uniform"),
+    MultiDiversity(sensitive=BOTH, alpha_sa="0.75", k=1, reading="true"),
+    SensitiveQidDiversity(l={"job": 2}),
+    SensitiveQidDiversity(l={"job": 3}, kind="entropy"),
+    SensitiveQidCloseness(t={"job": "0.4"}),
+    SensitiveQidCloseness(t={"job": "0.2"}, distance="ordered"),
+    SensitiveQidCloseness(t={"job": "0.1"}, distance="hierarchical"),
+    SensitiveQidCloseness(t={"job": "0.3"}, prior="any"),
+    RhoUncertainty(column="basket", rho="0.5"),
+    RhoUncertainty(column="basket", rho="0.3", empty_antecedent=True),
+)
