@@ -33,7 +33,6 @@ from sfumato.data.files import Source, read_table
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Role, Schema
-from sfumato.engines.local import use_threads
 from sfumato.metrics.ncp import Ncp
 from sfumato.models import KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import Policy, PrivacyModel
@@ -284,17 +283,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write all rows as JSON here")
     options = parser.parse_args()
     report = Report()
-    with use_threads(1):
-        acceptance(options.data, report)
-        variants(options.data, report)
-        mondrian(options.data, report)
-        width(options.data, report)
-        if not options.quick:
-            scale(options.data, report, 1_000_000)
-            scale(options.data, report, 10_000_000)
-            audits(options.data, report, 10_000_000)
-        else:
-            audits(options.data, report, 1_000_000)
+    acceptance(options.data, report)
+    variants(options.data, report)
+    mondrian(options.data, report)
+    width(options.data, report)
+    if not options.quick:
+        scale(options.data, report, 1_000_000)
+        scale(options.data, report, 10_000_000)
+        audits(options.data, report, 10_000_000)
+    else:
+        audits(options.data, report, 1_000_000)
     print(f"\nLargest memory of the whole run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GB")
     if options.out:
         options.out.write_text(json.dumps(report.rows, indent=1) + "\n")

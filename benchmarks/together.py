@@ -23,7 +23,7 @@ from typing import Any
 
 import sfumato as sf
 from figures import Figures, Table
-from sfumato import pipeline
+from sfumato.pipeline import Clock
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from make_data import write_hospital
@@ -132,7 +132,7 @@ def run(figures: Figures, title: str, plan: Path, out: Path) -> None:
 @contextmanager
 def memory_by_step(table: Table) -> Iterator[None]:
     """Print each step of a run as it ends."""
-    usual = pipeline.Clock.time
+    usual = Clock.time
 
     @contextmanager
     def watched(clock: Any, step: str) -> Iterator[None]:
@@ -142,11 +142,11 @@ def memory_by_step(table: Table) -> Iterator[None]:
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         table.row(step, spent["seconds"], spent["cpu_seconds"], memory)
 
-    pipeline.Clock.time = watched  # type: ignore[method-assign, assignment]
+    Clock.time = watched  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        pipeline.Clock.time = usual  # type: ignore[method-assign]
+        Clock.time = usual  # type: ignore[method-assign]
 
 
 def write_survey(medical: Path, folder: Path) -> None:

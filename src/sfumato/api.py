@@ -6,36 +6,25 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sfumato import estimators
-from sfumato.attacks import THRESHOLD, Exposure, attack_all
-from sfumato.attacks.base import as_if_published
-from sfumato.data.encoding import encode
+from sfumato.attacks import THRESHOLD, Exposure
 from sfumato.data.files.release import read_release, schema_for
 from sfumato.data.frames import like, to_arrow
 from sfumato.data.release import Release
-from sfumato.data.schema import Schema
 from sfumato.disk import atomic_file
+from sfumato.engines import engine_named
 from sfumato.errors import DataError
 from sfumato.estimators import BUDGET
 from sfumato.estimators.base import CrossTable, Estimator, Expectation
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
-from sfumato.pipeline import (
-    attack_path,
-    audit_path,
-    judge,
-    known_rates,
-    measure_path,
-    measured,
-    public_inputs_of,
-    run_in_memory,
-    run_to_folder,
-)
+from sfumato.pipeline import Case, Outcome, Seen
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.report.page import render
@@ -44,12 +33,17 @@ from sfumato.report.text import summary
 from sfumato.sweeping import sweep as run_sweep
 
 
-@dataclass(frozen=True, eq=False)
 class Published:
     """What an outsider gets: the table, as the kind of frame that came in, and its public description."""
 
-    data: Any
-    description: Mapping[str, Any]
+    def __init__(self, make: Callable[[], Any], description: Mapping[str, Any]) -> None:
+        self._make = make
+        self.description = description
+
+    @cached_property
+    def data(self) -> Any:
+        """The table; made when it is first asked for."""
+        return self._make()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +55,22 @@ class Run:
     measurements: tuple[Measurement, ...]
     exposures: tuple[Exposure, ...]  # what an intruder gets, before and after
     facts: Mapping[str, Any]  # everything as plain data, as in private/run.json
+
+    @classmethod
+    def of(cls, outcome: Outcome, frame: Any = None) -> Run:
+        """Return an outcome as users see it: the release as the kind of frame that came in, else an Arrow table."""
+
+        def table() -> Any:
+            made = outcome.release.table()
+            return made if frame is None else like(frame, made)
+
+        return cls(
+            release=Published(table, outcome.release.description),
+            verdicts=outcome.verdicts,
+            measurements=outcome.measurements,
+            exposures=outcome.exposures,
+            facts=outcome.facts,
+        )
 
     def report(self, path: str | Path) -> Path:
         """Write the holder's report, one page that opens without network, and return where it is."""
@@ -95,14 +105,7 @@ def anonymize(
     >>> run.verdicts[0].satisfied
     True
     """
-    outcome = run_in_memory(to_arrow(frame), plan, seed=seed, threads=threads, progress=progress)
-    return Run(
-        release=Published(data=like(frame, outcome.release.table()), description=outcome.release.description),
-        verdicts=outcome.verdicts,
-        measurements=outcome.measurements,
-        exposures=outcome.exposures,
-        facts=outcome.facts,
-    )
+    return Run.of(Case(plan, to_arrow(frame), progress=progress).make(seed=seed, threads=threads), frame)
 
 
 def run(
@@ -111,18 +114,13 @@ def run(
     *,
     seed: int | None = None,
     threads: int | None = None,
+    engine: str = "local",
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> Run:
     """Do what a plan says with the data it names, and leave the folder that `sfumato anonymize` leaves."""
-    outcome = run_to_folder(plan, Path(out), render, seed=seed, threads=threads, overwrite=overwrite, progress=progress)
-    return Run(
-        release=Published(data=outcome.release.table(), description=outcome.release.description),
-        verdicts=outcome.verdicts,
-        measurements=outcome.measurements,
-        exposures=outcome.exposures,
-        facts=outcome.facts,
-    )
+    case = Case(plan, engine=engine_named(engine), progress=progress)
+    return Run.of(case.make_folder(Path(out), render, seed=seed, threads=threads, overwrite=overwrite))
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,26 +202,57 @@ def sweep(
     return Sweep(facts)
 
 
-def audit(data: Any, plan: Plan, *, progress: Progress = SILENT) -> tuple[Verdict, ...]:
-    """Judge any frame, the release of a run, a release folder or a file by the plan's requirements."""
+# What is asked about a table: a run, the release of a run, its folder, a file of any tool, or any frame.
+
+
+def audit(
+    data: Any, plan: Plan, *, original: Any = None, name_items: bool = False, progress: Progress = SILENT
+) -> tuple[Verdict, ...]:
+    """Judge a table by the plan's requirements: a run, its folder, a release, a file of any tool, or any frame.
+
+    What is public beyond the release comes from the plan, from the run, or is counted in the `original`: a frame, or
+    the plan's source when none is given. Verdicts say which. With `name_items`, those that can name what breaks them.
+    """
+    case = _case(plan, original, progress)
+    return case.audit(_seen(data, plan, progress), name_items=name_items)
+
+
+def measure(
+    data: Any, plan: Plan, *, original: Any = None, target: str | None = None, progress: Progress = SILENT
+) -> tuple[Measurement, ...]:
+    """Measure what a table is still good for against the original: a frame, or the plan's source when none is given."""
+    return _case(plan, original, progress).measure(_seen(data, plan, progress), target=target)
+
+
+def attack(
+    data: Any,
+    plan: Plan,
+    *,
+    original: Any = None,
+    threshold: float = THRESHOLD,
+    population: str | Path | None = None,
+    progress: Progress = SILENT,
+) -> tuple[Exposure, ...]:
+    """Return what an intruder gets out of a table, and out of the original: a frame, or the plan's source.
+
+    `population` is a file with more people and the same quasi-identifiers, which a journalist would search.
+    """
+    crowd = Path(population) if population is not None else None
+    return _case(plan, original, progress).attack(_seen(data, plan, progress), threshold=threshold, population=crowd)
+
+
+def _case(plan: Plan, original: Any, progress: Progress) -> Case:
+    return Case(plan, to_arrow(original) if original is not None else None, progress=progress)
+
+
+def _seen(data: Any, plan: Plan, progress: Progress) -> Seen:
     if isinstance(data, str | Path):
-        return audit_path(Path(data), plan, progress)
-    release = _seen(data, plan.schema)
-    public = replace(release.public, base_rates=known_rates(plan, release, progress))
-    return judge(replace(release, public=public), plan.policy, progress)
-
-
-def _seen(data: Any, schema: Schema | None) -> Release:
-    """Return a frame, or the release of a run with its description, as an outsider sees it."""
+        return Seen.at(Path(data), plan, progress)
+    if isinstance(data, Run):
+        return Seen.in_memory(to_arrow(data.release.data), plan, data.release.description, data.facts)
     if isinstance(data, Published):
-        found = schema_for(data.description, schema)
-        return Release.from_table(to_arrow(data.data), found, data.description)
-    if schema is None:
-        raise DataError(
-            "A table was to be reconstructed from a frame, which does not say how it was randomized.\n"
-            "Give the release folder, or the `release` of a run."
-        )
-    return Release.from_table(to_arrow(data), schema)
+        return Seen.in_memory(to_arrow(data.data), plan, data.description)
+    return Seen.in_memory(to_arrow(data), plan)
 
 
 def reconstruct(
@@ -249,36 +278,23 @@ def reconstruct(
     >>> bool(900 < answer.counts[2] < 1100)
     True
     """
-    seen = read_release(Path(release)) if isinstance(release, str | Path) else _seen(release, None)
-    return estimators.reconstruct(seen, columns, where=where, method=method, budget=budget)
+    return estimators.reconstruct(_described(release), columns, where=where, method=method, budget=budget)
 
 
 def expect(release: Any, columns: Sequence[str], *, where: Mapping[str, str] | None = None) -> Expectation:
     """Return the size of a table and the error to expect of it, before it is reconstructed."""
-    seen = read_release(Path(release)) if isinstance(release, str | Path) else _seen(release, None)
-    return estimators.query(seen, columns, where).expectation()
+    return estimators.query(_described(release), columns, where).expectation()
 
 
-def measure(
-    release: Any, plan: Plan, *, original: Any = None, target: str | None = None, progress: Progress = SILENT
-) -> tuple[Measurement, ...]:
-    """Measure a release against the original: a frame, or the plan's source when none is given."""
-    if original is None:
-        return measure_path(Path(release), plan, target=target, progress=progress)
-    dataset = encode(to_arrow(original), plan.schema)
-    published = _seen(release, plan.schema)
-    return measured(plan, dataset, published, progress, target=target)
-
-
-def attack(
-    data: Any, plan: Plan, *, original: Any = None, threshold: float = THRESHOLD, progress: Progress = SILENT
-) -> tuple[Exposure, ...]:
-    """Return what an intruder gets out of a frame, release folder or file, and out of the original if at hand."""
-    if isinstance(data, str | Path):
-        return attack_path(Path(data), plan, threshold=threshold, progress=progress)
-    seen, before = _seen(data, plan.schema), None
-    if original is not None:
-        dataset = encode(to_arrow(original), plan.schema)
-        public = public_inputs_of(plan, dataset, progress)
-        seen, before = replace(seen, public=public), replace(as_if_published(dataset), public=public)
-    return attack_all(seen, before, threshold=threshold, progress=progress)
+def _described(release: Any) -> Release:
+    """Return a release with the description that says how it was randomized."""
+    if isinstance(release, str | Path):
+        return read_release(Path(release))
+    published = release.release if isinstance(release, Run) else release
+    if not isinstance(published, Published):
+        raise DataError(
+            "A table was to be reconstructed from a frame, which does not say how it was randomized.\n"
+            "Give the release folder, or the `release` of a run."
+        )
+    schema = schema_for(published.description, None)
+    return Release.from_table(to_arrow(published.data), schema, published.description)

@@ -54,6 +54,7 @@ Seed = Annotated[
     typer.Option(help="Repeat a run exactly, for tests only. Without it, chance comes from the system.", min=0),
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads to use. Default: all cores.", min=1)]
+Engine = Annotated[str, typer.Option(metavar="ENGINE", help="Where it runs: local, this machine.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output of an earlier run.")]
 
 
@@ -134,7 +135,7 @@ def _print_json(content: Mapping[str, Any], indent: int | None = 1) -> None:
 def _watching() -> Iterator[Progress]:
     """Show bars for what takes over a second, and say when loops are compiled for the first time."""
     from sfumato.bars import Bars
-    from sfumato.engines.local import when_compiling
+    from sfumato.compiling import when_compiling
 
     console = _stderr()
 
@@ -278,17 +279,14 @@ def anonymize(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where release/ and private/ go.", show_default=False)],
     seed: Seed = None,
     threads: Threads = None,
-    engine: Annotated[str, typer.Option(metavar="ENGINE", help="Where it runs: local, this machine.")] = "local",
+    engine: Engine = "local",
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Make a release that satisfies the plan, audit it, measure it, and report."""
-    from sfumato.errors import PolicyError
     from sfumato.plan import Plan
 
-    if engine != "local":
-        raise PolicyError(f"The engine {engine!r} was asked for; this version has: local.\nLeave --engine away.")
-    _anonymize(Plan.load(plan), out, seed=seed, threads=threads, overwrite=overwrite, as_json=as_json)
+    _anonymize(Plan.load(plan), out, seed=seed, threads=threads, engine=engine, overwrite=overwrite, as_json=as_json)
 
 
 def _anonymize(
@@ -297,6 +295,7 @@ def _anonymize(
     *,
     seed: int | None = None,
     threads: int | None = None,
+    engine: str = "local",
     overwrite: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -306,7 +305,7 @@ def _anonymize(
     for warning in plan.warnings():
         _stderr().print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     with _watching() as progress:
-        run = api.run(plan, out, seed=seed, threads=threads, overwrite=overwrite, progress=progress)
+        run = api.run(plan, out, seed=seed, threads=threads, engine=engine, overwrite=overwrite, progress=progress)
     if as_json:
         _print_json({"out": str(out), **run.facts})
         return
@@ -330,15 +329,19 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Judge any table by the plan's requirements; exit 1 if one does not hold."""
-    from sfumato.pipeline import audit_path
+    from sfumato import api
     from sfumato.plan import Plan
 
     with _watching() as progress:
-        verdicts = audit_path(data, Plan.load(plan), progress, show_items=show_items)
+        verdicts = api.audit(data, Plan.load(plan), name_items=show_items, progress=progress)
     satisfied = all(verdict.satisfied for verdict in verdicts)
+    notes = list(dict.fromkeys(note for verdict in verdicts for note in verdict.notes))
     if as_json:
-        _print_json({"satisfied": satisfied, "verdicts": [verdict.as_dict() for verdict in verdicts]})
+        shown = {"satisfied": satisfied, "verdicts": [verdict.as_dict() for verdict in verdicts]}
+        _print_json({**shown, "notes": notes})
     else:
+        for note in notes:
+            _stderr().print(f"Note: {note}", style="yellow", markup=False, highlight=False)
         _show_verdicts(verdicts)
         for verdict in verdicts if show_items else ():
             worst = verdict.facts.get("worst_rule", {})
@@ -358,11 +361,11 @@ def measure(
     as_json: Json = False,
 ) -> None:
     """Measure what a release is still good for, against the plan's source."""
-    from sfumato.pipeline import measure_path
+    from sfumato import api
     from sfumato.plan import Plan
 
     with _watching() as progress:
-        measurements = measure_path(release, Plan.load(plan), target=target, progress=progress)
+        measurements = api.measure(release, Plan.load(plan), target=target, progress=progress)
     if as_json:
         _print_json({"measurements": [measurement.as_dict() for measurement in measurements]})
         return
@@ -384,11 +387,11 @@ def attack(
     as_json: Json = False,
 ) -> None:
     """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
-    from sfumato.pipeline import attack_path
+    from sfumato import api
     from sfumato.plan import Plan
 
     with _watching() as progress:
-        exposures = attack_path(data, Plan.load(plan), threshold=threshold, population=population, progress=progress)
+        exposures = api.attack(data, Plan.load(plan), threshold=threshold, population=population, progress=progress)
     if as_json:
         _print_json({"attacks": [exposure.as_dict() for exposure in exposures]})
         return
@@ -489,7 +492,7 @@ def sweep(
 ) -> None:
     """Try combinations of settings: what does each cost, and where does strictness get dear? Writes no release."""
     from sfumato import api
-    from sfumato.engines.local import available_threads
+    from sfumato.engines import available_threads
     from sfumato.plan import Plan
     from sfumato.sweeping import parse_vary
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
+from numba.core import event
 
 # A division by zero gives inf as in NumPy, so loops need no hidden checks. Without the interpreter lock, threads run
 # side by side.
@@ -49,3 +50,27 @@ def inline_kernel(function: Callable[..., Any]) -> Any:
 def parallel_kernel(function: Callable[..., Any]) -> Any:
     """Compile a loop nest whose `prange` loops run on all threads; each iteration writes its own cells only."""
     return _compile(function, parallel=True)
+
+
+class _FirstCompilation(event.Listener):  # type: ignore[misc]
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self.tell: Callable[[], None] | None = tell
+
+    def on_start(self, event: Any) -> None:
+        if self.tell is not None:
+            tell, self.tell = self.tell, None
+            tell()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@contextmanager
+def when_compiling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` once if loops must be compiled first, rather than loaded from disk."""
+    listener = _FirstCompilation(tell)
+    event.register("numba:compile", listener)
+    try:
+        yield
+    finally:
+        event.unregister("numba:compile", listener)

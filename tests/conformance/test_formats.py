@@ -110,12 +110,12 @@ def test_a_release_in_a_later_format_is_refused_with_words(family, kept, verb):
 
 @pytest.mark.parametrize("family", ["classes"])
 def test_a_run_in_a_later_format_is_refused_with_words(family, kept):
-    renumbered(kept / "run" / "private" / "run.json", 2)
+    renumbered(kept / "run" / "private" / "run.json", 3)
 
     with pytest.raises(DataError) as refused:
         told("report", kept / "run")
 
-    assert "run.json has format 2" in str(refused.value)
+    assert "run.json has format 3" in str(refused.value)
     assert "newer version" in str(refused.value)
 
 

@@ -8,8 +8,9 @@ import random
 
 import pytest
 
+from sfumato.api import audit
 from sfumato.errors import DataError, PlanError, Unsatisfiable
-from sfumato.pipeline import audit_path, run_to_folder
+from sfumato.pipeline import Case
 from sfumato.plan import Plan
 
 DISEASES = {
@@ -78,7 +79,7 @@ def changed(folder, old, new):
 def test_the_release_keeps_its_promises_and_only_loses_terms(folder):
     plan = Plan.load(folder / "plan.toml")
 
-    outcome = run_to_folder(plan, folder / "out", lambda facts: "")
+    outcome = Case(plan).make_folder(folder / "out", lambda facts: "")
 
     assert all(verdict.satisfied for verdict in outcome.verdicts)
     assert [step["anonymizer"] for step in outcome.facts["steps"]] == ["mondrian", "term-suppression"]
@@ -86,8 +87,8 @@ def test_the_release_keeps_its_promises_and_only_loses_terms(folder):
     assert facts["lower_bound"] <= facts["cost"]
     assert facts["groups_unreachable"] == 0
     assert "belief-change" in {measurement["name"] for measurement in outcome.facts["measurements"]}
-    assert all(verdict.satisfied for verdict in audit_path(folder / "out", plan))
-    assert not any(verdict.satisfied for verdict in audit_path(folder / "people.csv", plan))
+    assert all(verdict.satisfied for verdict in audit(folder / "out", plan))
+    assert not any(verdict.satisfied for verdict in audit(folder / "people.csv", plan))
     known = {term for terms in DISEASES.values() for term in terms}
     with (folder / "out" / "release" / "data.csv").open(newline="") as file:
         for row in csv.DictReader(file):
@@ -95,11 +96,11 @@ def test_the_release_keeps_its_promises_and_only_loses_terms(folder):
 
 
 def test_the_prior_is_published_only_when_the_plan_says_so(folder):
-    run_to_folder(Plan.load(folder / "plan.toml"), folder / "out", lambda facts: "")
+    Case(Plan.load(folder / "plan.toml")).make_folder(folder / "out", lambda facts: "")
     assert "prior" not in json.loads((folder / "out" / "release" / "release.json").read_text())
 
     plan = changed(folder, 'label = "disease"', 'label = "disease"\npublish_prior = true')
-    run_to_folder(plan, folder / "open", lambda facts: "")
+    Case(plan).make_folder(folder / "open", lambda facts: "")
     prior = json.loads((folder / "open" / "release" / "release.json").read_text())["prior"]
     assert set(prior) == set(DISEASES)
     assert sum(prior.values()) == pytest.approx(1)
@@ -108,7 +109,7 @@ def test_the_prior_is_published_only_when_the_plan_says_so(folder):
 def test_without_k_groups_are_equal_quasi_identifiers(folder):
     plan = changed(folder, '[[require]]\nmodel = "k-anonymity"\nk = 4\n', "")
 
-    outcome = run_to_folder(plan, folder / "out", lambda facts: "")
+    outcome = Case(plan).make_folder(folder / "out", lambda facts: "")
 
     assert [step["anonymizer"] for step in outcome.facts["steps"]] == ["term-suppression"]
     assert all(verdict.satisfied for verdict in outcome.verdicts)
@@ -126,7 +127,7 @@ def test_what_cannot_work_is_said_and_nothing_is_written(folder, old, new, error
     plan = changed(folder, old, new)
 
     with pytest.raises(error, match=expected):
-        run_to_folder(plan, folder / "out", lambda facts: "")
+        Case(plan).make_folder(folder / "out", lambda facts: "")
 
     assert not (folder / "out").exists()
 
@@ -203,7 +204,7 @@ def several(tmp_path):
 def test_several_columns_are_protected_together(several):
     plan = Plan.load(several / "plan.toml")
 
-    outcome = run_to_folder(plan, several / "out", lambda facts: "")
+    outcome = Case(plan).make_folder(several / "out", lambda facts: "")
 
     assert all(verdict.satisfied for verdict in outcome.verdicts)
     assert outcome.facts["steps"][1]["facts"]["symptoms + blood + smoker"]["terms_removed"] > 0
@@ -212,8 +213,8 @@ def test_several_columns_are_protected_together(several):
         outcome.facts["steps"][1]["facts"]["symptoms + blood + smoker"]["cost"]
     )
     assert measured["query-error"]["facts"]["terms"] == "symptoms + blood + smoker"
-    assert all(verdict.satisfied for verdict in audit_path(several / "out", plan))
-    assert not all(verdict.satisfied for verdict in audit_path(several / "several.csv", plan))
+    assert all(verdict.satisfied for verdict in audit(several / "out", plan))
+    assert not all(verdict.satisfied for verdict in audit(several / "several.csv", plan))
     with (several / "out" / "release" / "data.csv").open(newline="") as file:
         assert {row["smoker"] for row in csv.DictReader(file)} <= {"yes", ""}
 
@@ -245,7 +246,7 @@ def test_generalization_alone_removes_no_term(folder):
     (folder / "plan.toml").write_text(text.replace("t = 0.3\n", 't = 0.3\nanonymizer = "mondrian"\n'))
     plan = Plan.load(folder / "plan.toml")
 
-    outcome = run_to_folder(plan, folder / "out", lambda facts: "")
+    outcome = Case(plan).make_folder(folder / "out", lambda facts: "")
 
     assert [step["anonymizer"] for step in outcome.facts["steps"]] == ["mondrian"]
     assert all(verdict.satisfied for verdict in outcome.verdicts)
@@ -256,7 +257,7 @@ def test_generalization_alone_removes_no_term(folder):
 def test_cuts_and_removal_in_one_step(folder):
     plan = changed(folder, "[knowledge]", "[anonymizers.term-suppression]\njoint = true\nweight = 2\n[knowledge]")
 
-    outcome = run_to_folder(plan, folder / "out", lambda facts: "")
+    outcome = Case(plan).make_folder(folder / "out", lambda facts: "")
 
     assert all(verdict.satisfied for verdict in outcome.verdicts)
     assert outcome.facts["steps"][1]["options"]["joint"] is True

@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import sfumato
+from sfumato.compiling import when_compiling
 
 LOOP = """
 import resource, sys
@@ -101,3 +103,16 @@ def test_damaged_files_cost_nothing_but_time(place, ending, content):
         path.write_bytes(content)
 
     assert run(place, NUMBA_CACHE_DIR=str(store)) == 0
+
+
+def test_compiling_is_told_once():
+    told = []
+    double = numba.njit(lambda x: x * 2)
+
+    with when_compiling(lambda: told.append("compiling")):
+        double(1)
+        double(1.5)
+
+    assert told == ["compiling"]
+    numba.njit(lambda x: x * 3)(1)
+    assert told == ["compiling"]

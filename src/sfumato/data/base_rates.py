@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,20 @@ class BaseRates:
         """Return how common a value is (None: a missing one), from 0 to 1."""
         weight = self.missing if value is None else self.weight.get(value, 0)
         return Fraction(weight, self.total) if self.total else Fraction(0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rates as plain data, as release.json may show them."""
+        return {"values": dict(self.weight), "missing": self.missing, "counted": self.counted}
+
+    @classmethod
+    def from_dict(cls, shown: Mapping[str, Any]) -> BaseRates:
+        """Return rates that were written as plain data.
+
+        >>> BaseRates.from_dict(BaseRates(weight={"flu": 3}, missing=1).as_dict()).total
+        4
+        """
+        weight = {str(value): int(count) for value, count in shown["values"].items()}
+        return cls(weight=weight, missing=int(shown["missing"]), counted=shown.get("counted") is True)
 
     @classmethod
     def of(cls, column: CodedColumn) -> BaseRates:

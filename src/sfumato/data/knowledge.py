@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,26 @@ class Knowledge:
             weight=None if weight is None else _weight_of(labels, weight),
             unlinked=unlinked,
         )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the table as plain data."""
+        rows = [
+            [self.labels[label], [self.terms[term] for term in self.items[first:last].tolist()]]
+            for label, first, last in zip(self.label_of_row, self.start[:-1], self.start[1:], strict=True)
+        ]
+        weight = None if self.weight is None else dict(zip(self.labels, self.weight.tolist(), strict=True))
+        return {"rows": rows, "weight": weight, "unlinked": self.unlinked}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Knowledge:
+        """Return a table that was written as plain data.
+
+        >>> table = Knowledge.from_rows([("flu", ["fever"]), ("cold", ["cough"])], weight={"flu": 0.25, "cold": 0.75})
+        >>> Knowledge.from_dict(table.as_dict()).as_dict() == table.as_dict()
+        True
+        """
+        rows = ((str(label), map(str, terms)) for label, terms in content["rows"])
+        return cls.from_rows(rows, weight=content["weight"], unlinked=content["unlinked"])
 
 
 def _weight_of(labels: tuple[str, ...], weight: Mapping[str, float]) -> NDArray[np.float64]:

@@ -1,56 +1,110 @@
-"""This machine: how many threads compiled loops may use."""
+"""This machine: threads of one process."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import signal
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, ClassVar
 
-import numba
-from numba.core import event
+import numpy as np
+import pyarrow as pa
 
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.choosing import Step
+from sfumato.data.dataset import Dataset
+from sfumato.data.encoding import encode
+from sfumato.data.files import Source, digest, read_digested
+from sfumato.data.files.release import ReleaseFormat, read_release, write_release
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release, publish
+from sfumato.data.schema import Schema
 from sfumato.errors import PolicyError
+from sfumato.progress import Progress
+
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM") if hasattr(signal, name))
 
 
 def available_threads() -> int:
     """Return how many threads can run side by side here."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(usable, int(numba.config.NUMBA_NUM_THREADS)))
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-@contextmanager
-def use_threads(threads: int) -> Iterator[None]:
-    """Let compiled loops use so many threads inside, and as many as before afterwards."""
-    if threads < 1:
-        raise PolicyError(f"{threads} threads were asked for.\nUse at least one.")
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
+@dataclass(frozen=True)
+class LocalEngine:
+    """Everything in this process."""
 
+    name: ClassVar[str] = "local"
 
-class _FirstCompilation(event.Listener):  # type: ignore[misc]
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self.tell: Callable[[], None] | None = tell
+    def threads(self, wanted: int | None) -> int:
+        """Return how many threads a step may use."""
+        if wanted is not None and wanted < 1:
+            raise PolicyError(f"{wanted} threads were asked for.\nUse at least one.")
+        return wanted or available_threads()
 
-    def on_start(self, event: Any) -> None:
-        if self.tell is not None:
-            tell, self.tell = self.tell, None
-            tell()
+    @contextmanager
+    def stoppable(self) -> Iterator[Callable[[], bool]]:
+        """Give a function that says whether a signal asked this process to stop.
 
-    def on_end(self, event: Any) -> None:
-        pass
+        Whatever the signal did before, it does still, but threads know of it first: who waits for them does not wait
+        long. Outside of the main thread nothing can be heard, and work goes on until somebody else ends it.
+        """
+        asked = threading.Event()
+        if threading.current_thread() is not threading.main_thread():
+            yield asked.is_set
+            return
+        usual = {number: signal.getsignal(number) for number in STOPPING}
 
+        def tell(number: int, frame: FrameType | None) -> None:
+            asked.set()
+            before = usual[signal.Signals(number)]
+            if callable(before):
+                before(number, frame)
+            elif before is signal.SIG_DFL:
+                signal.default_int_handler(number, frame)
 
-@contextmanager
-def when_compiling(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` once if loops must be compiled first, rather than loaded from disk."""
-    listener = _FirstCompilation(tell)
-    event.register("numba:compile", listener)
-    try:
-        yield
-    finally:
-        event.unregister("numba:compile", listener)
+        for number in usual:
+            signal.signal(number, tell)
+        try:
+            yield asked.is_set
+        finally:
+            for number, handler in usual.items():
+                signal.signal(number, handler)
+
+    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[pa.Table, str]:
+        """Return a table without the columns in `drop`, and its digest."""
+        return read_digested(source, drop=drop, progress=progress)
+
+    def encode(self, table: pa.Table, schema: Schema) -> Dataset:
+        """Return the table in codes."""
+        return encode(table, schema)
+
+    def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return what a step decides."""
+        return step.carry_out(dataset, before, workplace)
+
+    def publish(
+        self,
+        dataset: Dataset,
+        recoding: Recoding,
+        models: Sequence[Mapping[str, Any]],
+        rng: np.random.Generator | None,
+    ) -> Release:
+        """Return what an outsider would get."""
+        return publish(dataset, recoding, models, rng)
+
+    def write(
+        self, release: Release, folder: Path, form: ReleaseFormat, *, missing: str, progress: Progress
+    ) -> Mapping[str, str]:
+        """Write a release into a folder, and return the digests of its files."""
+        write_release(release, folder, form, missing=missing, progress=progress)
+        return {path.name: digest(path) for path in sorted(folder.iterdir())}
+
+    def read_back(self, folder: Path, schema: Schema) -> Release:
+        """Return what was written."""
+        return read_release(folder, schema)

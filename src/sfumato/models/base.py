@@ -15,6 +15,8 @@ from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem
 from sfumato.parameters import Takes, parameters_of
 
+CLAIMED = "claimed by the release itself"  # where a public input comes from that nobody else vouches for
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -34,6 +36,8 @@ class Verdict:
     measure: str = "reached"  # what `reached` is, for people: "smallest class"
     bound: str = "at least"  # how it must stand to `required`: at least, at most, below
     group: str = "group"  # what a group is called: "class"
+    known_from: Mapping[str, str] = field(default_factory=dict)  # public input -> where the judge got it from
+    notes: tuple[str, ...] = ()  # what whoever reads the verdict should know about its inputs
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data that JSON can hold; what is infinite becomes None."""
@@ -49,6 +53,7 @@ class Verdict:
             "measure": self.measure,
             "bound": self.bound,
             "group": self.group,
+            **({"known_from": dict(self.known_from)} if self.known_from else {}),
             **({"facts": dict(self.facts)} if self.facts else {}),
         }
 
@@ -59,7 +64,9 @@ class Verdict:
         return f"{self.model.name} of {columns}" if columns else self.model.name
 
     def __str__(self) -> str:
-        return f"{self.title} {'holds' if self.satisfied else 'FAILS'}: {self._finding()}"
+        claims = [name for name, origin in self.known_from.items() if origin == CLAIMED]
+        believed = f"; {', '.join(claims)} {CLAIMED}" if claims else ""
+        return f"{self.title} {'holds' if self.satisfied else 'FAILS'}: {self._finding()}{believed}"
 
     def _repr_html_(self) -> str:
         colour, word = ("#1a7f37", "holds") if self.satisfied else ("#cf222e", "FAILS")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.data.bins import Bins
-from sfumato.data.builders import HierarchySource, hierarchy_source
+from sfumato.data.builders import HierarchyFile, HierarchySource, hierarchy_source
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import ColumnSpec, Kind, Role, SensitiveShare
 from sfumato.errors import InputError, PolicyError
@@ -30,7 +30,6 @@ def column_of(name: str, given: Mapping[str, Any], base: Path, notes: Notes) -> 
         )
     if column.kind is Kind.SET and column.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
         column.add("role", f"{column.where} holds sets, which cannot be a {column.role}. Use quasi-sensitive or items.")
-    base_rates = column.values["base_rates"]
     return ColumnSpec(
         name=name,
         role=column.role or Role.IDENTIFIER,
@@ -42,7 +41,7 @@ def column_of(name: str, given: Mapping[str, Any], base: Path, notes: Notes) -> 
         sensitive_items=column.sensitive_items(),
         present=column.present(),
         term=column.values["term"],
-        base_rates=None if base_rates == FROM_DATA else base / base_rates,
+        base_rates=column.base_rates(),
     )
 
 
@@ -67,10 +66,21 @@ class _Column:
         if "hierarchy" not in self.given:
             return None
         try:
-            return hierarchy_source(self.given["hierarchy"], self.base)
+            found = hierarchy_source(self.given["hierarchy"], self.base)
         except InputError as error:
             self.add("hierarchy", f"{self.where} {one_line(error)}")
             return None
+        if isinstance(found, HierarchyFile):
+            self.notes.files[f"{self.place}.hierarchy"] = found.path
+        return found
+
+    def base_rates(self) -> Path | None:
+        given = self.values["base_rates"]
+        if given == FROM_DATA:
+            return None
+        path = self.base / str(given)
+        self.notes.files[f"{self.place}.base_rates"] = path
+        return path
 
     def domain(self) -> tuple[str, ...] | None:
         given = self.values["domain"]
@@ -133,8 +143,9 @@ class _Column:
         """Return a list of texts, given as such or as a file with one a line."""
         what = f"{self.where} {key}"
         if isinstance(value, str):
+            self.notes.files[f"{self.place}.{key}"] = path = self.base / value
             try:
-                lines = (self.base / value).read_text(encoding="utf-8").splitlines()
+                lines = path.read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError):
                 self.add(key, f"{what} names the file {value!r}, which cannot be read as UTF-8 text.")
                 return None

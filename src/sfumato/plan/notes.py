@@ -1,9 +1,10 @@
-"""Problems on the way through a plan: each is noted, and the walk goes on with something usable."""
+"""Notes on the way through a plan: problems, after which the walk goes on with something usable, and files it names."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError, PolicyError, Problem, did_you_mean
@@ -12,10 +13,11 @@ from sfumato.plan.keys import Table
 
 
 class Notes:
-    """The problems found so far, and small tools that note one and return something usable."""
+    """What was found so far, and small tools that note a problem and return something usable."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self.files: dict[str, Path] = {}  # that the plan reads besides its source, by place
 
     def add(self, place: str, text: str) -> None:
         """Note a problem."""

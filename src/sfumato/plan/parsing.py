@@ -58,6 +58,7 @@ def parse(
         measure=_measure(notes.table(document, "measure"), schema, notes),
         path=path,
         text=text,
+        files=notes.files,
     )
     notes.problems += problems_of(plan)
     if notes.problems:
@@ -127,7 +128,8 @@ def _knowledge(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[Know
     publish_prior = values.pop("publish_prior")
     if any(values[key] is None for key in ("path", "label", "terms")):
         return None, publish_prior
-    return KnowledgeSource(**{**values, "path": base / values["path"]}), publish_prior
+    notes.files["knowledge.path"] = path = base / values["path"]
+    return KnowledgeSource(**{**values, "path": path}), publish_prior
 
 
 def _measure(given: Mapping[str, Any], schema: Schema, notes: Notes) -> MeasureOptions:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from sfumato.anonymizers import choosing
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.choosing import Step
-from sfumato.data.files import Source
+from sfumato.data.files import Source, digest
 from sfumato.data.files.release import ReleaseFormat
 from sfumato.data.knowledge_reading import KnowledgeSource
 from sfumato.data.schema import Schema
@@ -82,6 +82,7 @@ class Plan:
     measure: MeasureOptions = field(default_factory=MeasureOptions)
     path: Path | None = None
     text: str | None = None  # of the file, to the letter
+    files: Mapping[str, Path] = field(default_factory=dict)  # what it reads besides the source, by place in the plan
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:
@@ -128,6 +129,10 @@ class Plan:
     def sha256(self) -> str | None:
         """The digest of the plan's file."""
         return hashlib.sha256(self.text.encode("utf-8")).hexdigest() if self.text is not None else None
+
+    def digests(self) -> dict[str, str]:
+        """Return the digest of each file that the plan reads besides the source, by its place in the plan."""
+        return {place: digest(path) for place, path in self.files.items() if path.is_file()}
 
     def steps(self) -> tuple[Step, ...]:
         """Return what will be done, in order of the phases: what a later one builds on is decided before it."""

@@ -15,11 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.data.encoding import encode
-from sfumato.engines.local import available_threads
+from sfumato.data.dataset import Dataset
+from sfumato.engines import available_threads
 from sfumato.errors import DataError, InputError, PolicyError, SfumatoError, Unsatisfiable
 from sfumato.models.base import plain_number
-from sfumato.pipeline import Clock, read_source, run_in_memory
+from sfumato.pipeline import Case
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.sweeping.facts import Row, facts_of
@@ -50,13 +50,13 @@ def sweep(
         raise PolicyError(f"{jobs} jobs were asked for.\nUse at least one.")
     if out is not None:
         check_folder(out)
-    if table is None:
-        table, source = read_source(plan, progress, Clock())
-    else:
-        source = {"path": None, "sha256": digest_of(table), "rows": table.num_rows}
-    encode(table, plan.schema)  # what is wrong with the data is wrong for every combination
+    in_memory = {"path": None, "sha256": digest_of(table)} if table is not None else {}
+    original = Case(plan, table, progress=progress).original
+    del table
+    dataset = original.dataset  # what is wrong with the data is wrong for every combination
+    source = in_memory | original.facts()
     store = Store(out, about_sweep(plan, source), overwrite=overwrite) if out is not None else None
-    rows = _run_all(grid, table, store, jobs=jobs, seed=seed, progress=progress)
+    rows = _run_all(grid, dataset, store, jobs=jobs, seed=seed, progress=progress)
     _raise_if_all_are_errors(rows)
     facts = facts_of(plan, grid, rows, source, loss)
     if store is not None:
@@ -75,12 +75,12 @@ def _raise_if_all_are_errors(rows: Sequence[Row]) -> None:
 # One combination.
 
 
-def run_combination(table: pa.Table, combination: Combination, *, seed: int | None, threads: int) -> Row:
+def run_combination(dataset: Dataset, combination: Combination, *, seed: int | None, threads: int) -> Row:
     """Make, audit and measure one combination; nothing of the release is kept."""
     began = time.perf_counter()
     row: Row = {"values": {name: plain_number(value) for name, value in combination.values.items()}, "holds": False}
     try:
-        outcome = run_in_memory(table, combination.plan, seed=seed, threads=threads)
+        outcome = Case.of_coded(combination.plan, dataset).make(seed=seed, threads=threads)
     except SfumatoError as error:
         row |= {"reason": str(error), "exit_code": error.exit_code}
     except Exception as error:  # the other combinations may still tell something
@@ -115,13 +115,13 @@ def _attack(exposure: Mapping[str, Any]) -> Row:
 
 # All of them.
 
-_TABLE: pa.Table | None = None  # in a worker: the data, handed over once
+_DATASET: Dataset | None = None  # in a worker: the data, handed over once
 
 
-def _prepare(table: pa.Table) -> None:
-    global _TABLE
+def _prepare(dataset: Dataset) -> None:
+    global _DATASET
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process decides what to do about Ctrl-C
-    _TABLE = table
+    _DATASET = dataset
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 
@@ -134,12 +134,12 @@ def _leave_with_parent() -> None:
 
 
 def _work(combination: Combination, seed: int | None, threads: int) -> Row:
-    assert _TABLE is not None
-    return run_combination(_TABLE, combination, seed=seed, threads=threads)
+    assert _DATASET is not None
+    return run_combination(_DATASET, combination, seed=seed, threads=threads)
 
 
 def _run_all(
-    grid: Grid, table: pa.Table, store: Store | None, *, jobs: int, seed: int | None, progress: Progress
+    grid: Grid, dataset: Dataset, store: Store | None, *, jobs: int, seed: int | None, progress: Progress
 ) -> list[Row]:
     """Return a row for each combination, in their order."""
     rows: dict[int, Row] = {}
@@ -161,16 +161,16 @@ def _run_all(
     threads = max(1, available_threads() // max(jobs, 1))
     if jobs <= 1:
         for place in waiting:
-            keep(place, run_combination(table, grid.combinations[place], seed=seed, threads=threads))
+            keep(place, run_combination(dataset, grid.combinations[place], seed=seed, threads=threads))
     else:
-        _run_side_by_side(grid, table, waiting, keep, jobs=jobs, seed=seed, threads=threads)
+        _run_side_by_side(grid, dataset, waiting, keep, jobs=jobs, seed=seed, threads=threads)
     stage.done()
     return [rows[place] for place in range(len(keys))]
 
 
 def _run_side_by_side(
     grid: Grid,
-    table: pa.Table,
+    dataset: Dataset,
     waiting: Sequence[int],
     keep: Callable[[int, Row], None],
     *,
@@ -181,7 +181,7 @@ def _run_side_by_side(
     # A new interpreter for each worker: a fork of one with threads may hang.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(table,)) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(dataset,)) as pool:
         place_of = {pool.submit(_work, grid.combinations[place], seed, threads): place for place in waiting}
         try:
             for future in as_completed(place_of):

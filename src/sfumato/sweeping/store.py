@@ -20,8 +20,6 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.anonymizers.base import options_of
-from sfumato.data.builders import HierarchyFile
-from sfumato.data.files import digest
 from sfumato.disk import atomic_file
 from sfumato.errors import OutputError
 from sfumato.models.base import describe
@@ -129,14 +127,7 @@ def key_of(combination: Combination, seed: int | None) -> str:
 
 def about_sweep(plan: Plan, source: Mapping[str, Any]) -> dict[str, Any]:
     """Return what must be the same for results to be comparable: data, roles, hierarchies, knowledge."""
-    files = [
-        digest(spec.hierarchy.path)
-        for spec in plan.schema
-        if isinstance(spec.hierarchy, HierarchyFile) and spec.hierarchy.path.is_file()
-    ]
-    if plan.knowledge is not None and plan.knowledge.path.is_file():
-        files.append(digest(plan.knowledge.path))
-    text = repr((plan.schema, plan.knowledge, plan.measure, files))
+    text = repr((plan.schema, plan.knowledge, plan.measure, plan.digests()))
     return {
         "format": FORMAT,
         "source": source["sha256"],

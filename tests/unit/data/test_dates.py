@@ -11,6 +11,7 @@ import pyarrow.csv
 import pytest
 
 import sfumato as sf
+from sfumato.api import audit, measure
 from sfumato.data.dates import Dates, day_of
 from sfumato.data.encoding import encode_column
 from sfumato.data.kinds import infer_kind
@@ -18,7 +19,6 @@ from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.errors import DataError, HierarchyError
 from sfumato.metrics.cover import cover
-from sfumato.pipeline import audit_path, measure_path
 
 TEXT = pa.string()
 
@@ -181,5 +181,5 @@ def test_a_release_of_dates_reads_back_from_both_formats(tmp_path):
         (tmp_path / "plan.toml").write_text(text)
         asked = sf.Plan.load(tmp_path / "plan.toml")
         sf.run(asked, tmp_path / form)
-        assert all(verdict.satisfied for verdict in audit_path(tmp_path / form, asked))
-        assert measure_path(tmp_path / form, asked)
+        assert all(verdict.satisfied for verdict in audit(tmp_path / form, asked))
+        assert measure(tmp_path / form, asked)

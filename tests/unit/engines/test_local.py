@@ -1,42 +1,55 @@
-"""Threads of this machine, and word of compiling."""
+"""This machine as an engine: threads, and stops that reach them."""
 
 from __future__ import annotations
 
-import numba
+import os
+import signal
+import threading
+
 import pytest
 
-from sfumato.engines.local import available_threads, use_threads, when_compiling
+from sfumato.engines import ENGINES, engine_named
+from sfumato.engines.local import LocalEngine, available_threads
 from sfumato.errors import PolicyError
 
 
-def test_threads_are_set_inside_and_restored_afterwards():
-    before = numba.get_num_threads()
-
-    with use_threads(1):
-        assert numba.get_num_threads() == 1
-
-    assert numba.get_num_threads() == before
-    assert available_threads() >= 1
-
-
-def test_more_threads_than_there_are_is_as_many_as_there_are():
-    with use_threads(10_000):
-        assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
+def test_threads_are_those_wanted_else_all_there_are():
+    assert LocalEngine().threads(3) == 3
+    assert LocalEngine().threads(None) == available_threads() >= 1
 
 
 def test_no_thread_at_all_is_refused():
-    with pytest.raises(PolicyError, match="at least one"), use_threads(0):
-        pass
+    with pytest.raises(PolicyError, match="at least one"):
+        LocalEngine().threads(0)
 
 
-def test_compiling_is_told_once():
-    told = []
-    double = numba.njit(lambda x: x * 2)
+def test_an_unknown_engine_is_refused_with_those_that_there_are():
+    with pytest.raises(PolicyError, match="local"):
+        engine_named("cloud")
+    assert engine_named("local").name in ENGINES
 
-    with when_compiling(lambda: told.append("compiling")):
-        double(1)
-        double(1.5)
 
-    assert told == ["compiling"]
-    numba.njit(lambda x: x * 3)(1)
-    assert told == ["compiling"]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_tells_threads_first_and_then_interrupts_the_main_one(number):
+    usual = signal.getsignal(number)
+    with LocalEngine().stoppable() as stop:
+        assert not stop()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        assert stop()
+
+    assert signal.getsignal(number) is usual
+
+
+def test_beside_the_main_thread_signals_are_left_alone():
+    usual = signal.getsignal(signal.SIGINT)
+    heard = []
+
+    def work():
+        with LocalEngine().stoppable() as stop:
+            heard.append((stop(), signal.getsignal(signal.SIGINT) is usual))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert heard == [(False, True)]

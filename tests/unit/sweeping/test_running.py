@@ -12,7 +12,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import DataError, OutputError, PolicyError
-from sfumato.sweeping import running
+from sfumato.pipeline import Case
 from sfumato.sweeping.facts import FORMAT
 from sfumato.sweeping.store import ABOUT
 
@@ -108,7 +108,7 @@ class Stop(BaseException):
 
 def counted(monkeypatch, stop_after=None):
     done = []
-    original = running.run_in_memory
+    original = Case.make
 
     def run(*args, **options):
         if stop_after is not None and len(done) == stop_after:
@@ -116,7 +116,7 @@ def counted(monkeypatch, stop_after=None):
         done.append(1)
         return original(*args, **options)
 
-    monkeypatch.setattr(running, "run_in_memory", run)
+    monkeypatch.setattr(Case, "make", run)
     return done
 
 
@@ -192,22 +192,22 @@ def test_errors_in_every_combination_end_the_sweep(people, plan, monkeypatch):
     def broken(*args, **options):
         raise DataError("The data is wrong.")
 
-    monkeypatch.setattr(running, "run_in_memory", broken)
+    monkeypatch.setattr(Case, "make", broken)
 
     with pytest.raises(DataError, match=r"None of 2 combinations(.|\n)*The data is wrong"):
         sf.sweep(plan, {"k": "2,3"}, frame=people)
 
 
 def test_a_bug_in_one_combination_is_a_row_that_is_tried_again(people, plan, tmp_path, monkeypatch):
-    original = running.run_in_memory
+    original = Case.make
 
-    def sometimes(table, asked, **options):
-        if asked.policy.k() == 3:
+    def sometimes(case, **options):
+        if case.plan.policy.k() == 3:
             raise KeyError(SECRET)
-        return original(table, asked, **options)
+        return original(case, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "run_in_memory", sometimes)
+        patch.setattr(Case, "make", sometimes)
         found = sf.sweep(plan, {"k": "2,3"}, frame=people, out=tmp_path / "out")
     assert [cell["exit_code"] for cell in found.cells] == [0, 3]
     assert SECRET not in found.cells[1]["reason"]

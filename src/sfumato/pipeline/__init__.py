@@ -1,0 +1,19 @@
+"""From a plan to an audited release, and what can be asked about any table: the order of work.
+
+| file | holds |
+| --- | --- |
+| `case.py` | a plan and its original, read at most once: make, audit, measure, attack |
+| `clock.py` | where the time goes |
+| `original.py` | the table that a plan is about, read, digested and encoded at most once |
+| `known.py` | what everybody knows besides a release, gathered in this one place |
+| `making.py` | from coded data to a release |
+| `judging.py` | which table is judged, and by whom |
+| `facts.py` | the facts of a run as plain data: what run.json holds |
+"""
+
+from sfumato.pipeline.case import Case, Outcome
+from sfumato.pipeline.clock import Clock
+from sfumato.pipeline.facts import read_facts, versions
+from sfumato.pipeline.judging import Seen
+
+__all__ = ["Case", "Clock", "Outcome", "Seen", "read_facts", "versions"]

@@ -1,0 +1,287 @@
+"""A plan and its original, and everything that can be asked about them: make, audit, measure, attack.
+
+Command line, Python, sweeps and every engine go through here, so that each verb gives the same answer whatever it is
+asked about. Fail closed: audits judge what was written, read back from disk; unless all of them pass, nothing appears.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.attacks import THRESHOLD, Exposure, attack_all
+from sfumato.attacks.base import as_if_published
+from sfumato.data.dataset import Dataset
+from sfumato.data.encoding import encode
+from sfumato.data.files import Source, read_table
+from sfumato.data.files.release import is_run, schema_for
+from sfumato.data.release import Release
+from sfumato.data.schema import Role, Schema
+from sfumato.disk import atomic_folder
+from sfumato.engines import LocalEngine
+from sfumato.engines.base import Engine
+from sfumato.errors import DataError
+from sfumato.estimators import CrossTable, reconstruct
+from sfumato.metrics import measure_all
+from sfumato.metrics.base import Measurement
+from sfumato.models.base import Verdict
+from sfumato.pipeline.clock import Clock
+from sfumato.pipeline.facts import RUN_FORMAT, columns_of, public_facts, versions, warnings_of
+from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold
+from sfumato.pipeline.known import Gathering, Known, changes_since
+from sfumato.pipeline.making import Made, make, refuse_nothing_to_publish
+from sfumato.pipeline.original import Original
+from sfumato.plan import Plan
+from sfumato.progress import SILENT, Progress
+
+MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
+Page = Callable[[Mapping[str, Any]], str]  # turns the facts of a run into the holder's report
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A release with its second opinion and what it cost."""
+
+    plan: Plan
+    release: Release
+    verdicts: tuple[Verdict, ...]
+    measurements: tuple[Measurement, ...]
+    exposures: tuple[Exposure, ...]
+    facts: Mapping[str, Any]  # all of it as plain data: what run.json holds
+
+
+@dataclass(eq=False)
+class Case:
+    """A plan and its original: a table given here, or the source that the plan names, read when it is needed."""
+
+    plan: Plan
+    table: pa.Table | None = None
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress = SILENT
+    clock: Clock = field(default_factory=Clock)
+
+    @cached_property
+    def original(self) -> Original:
+        """The table that the plan is about."""
+        table, self.table = self.table, None
+        return Original(self.plan, self.engine, table, self.progress, self.clock)
+
+    @classmethod
+    def of_coded(cls, plan: Plan, dataset: Dataset) -> Case:
+        """Return a case whose original was encoded before: by a case of another plan about the same columns."""
+        case = cls(plan)
+        case.original = Original.coded(plan, case.engine, dataset)
+        return case
+
+    # Making.
+
+    def make(self, *, seed: int | None = None, threads: int | None = None) -> Outcome:
+        """Anonymize, audit what would be published, and measure what was lost, all in memory."""
+        known, made = self._made(seed, threads)
+        with self.clock.time("audit"):
+            schema = schema_for(made.release.description, self.plan.schema)
+            seen = Release.from_table(made.release.table(), schema, made.release.description)
+            verdicts = judge(seen, self.plan.policy, known, self.progress)
+        refuse_unless_all_hold(verdicts)
+        return self._measured(made, replace(seen, public=known.public), known, verdicts, made.release, {})
+
+    def make_folder(
+        self, out: Path, page: Page, *, seed: int | None = None, threads: int | None = None, overwrite: bool = False
+    ) -> Outcome:
+        """Do what the plan says and leave DIR/release and DIR/private, or nothing at all.
+
+        `page` renders the holder's report from the facts of the run.
+        """
+        with atomic_folder(out, overwrite=overwrite, is_run=is_run) as folder:  # first: refused before hours of work
+            known, made = self._made(seed, threads)
+            # Whoever finds this after a power cut shall not take it for a release: it gets that name last of all.
+            public, private = folder / "unaudited", folder / "private"
+            public.mkdir()
+            private.mkdir(mode=0o700)
+            with self.clock.time("write"):
+                files = self._write(made.release, public)
+                made = replace(made, release=replace(made.release, columns={}, carried=None))  # the written one counts
+                written = self.engine.read_back(public, self.plan.schema)
+            with self.clock.time("audit"):
+                verdicts = judge(written, self.plan.policy, known, self.progress)
+            refuse_unless_all_hold(verdicts)
+            written = replace(written, public=known.public)
+            outcome = self._measured(made, written, known, verdicts, written, files)
+            text = json.dumps(outcome.facts, indent=1, ensure_ascii=False)
+            (private / "run.json").write_text(text + "\n", encoding="utf-8")
+            stage = self.progress.stage("report")
+            (private / "report.html").write_text(page(outcome.facts), encoding="utf-8")
+            stage.done()
+            public.rename(folder / "release")
+        return outcome
+
+    def _made(self, seed: int | None, threads: int | None) -> tuple[Known, Made]:
+        dataset = self.original.dataset
+        refuse_nothing_to_publish(self.plan, dataset)
+        with self.clock.time("knowledge"):
+            known = Gathering(self.plan, lambda: dataset, progress=self.progress).known()
+        made = make(
+            self.plan, dataset, known, self.engine, seed=seed, threads=threads, progress=self.progress, clock=self.clock
+        )
+        return known, made
+
+    def _write(self, release: Release, folder: Path) -> Mapping[str, str]:
+        missing = self.plan.schema.missing[0] if self.plan.schema.missing else ""
+        return self.engine.write(release, folder, self.plan.release.format, missing=missing, progress=self.progress)
+
+    def _measured(
+        self,
+        made: Made,
+        seen: Release,
+        known: Known,
+        verdicts: tuple[Verdict, ...],
+        release: Release,
+        files: Mapping[str, str],
+    ) -> Outcome:
+        with self.clock.time("measure"):
+            measurements = self._measure(seen, None)
+        with self.clock.time("attack"):
+            exposures = self._attack(seen, THRESHOLD, None, on_demand=False)
+        facts = self._facts(made, known, verdicts, measurements, exposures, files)
+        return Outcome(
+            plan=self.plan,
+            release=release,
+            verdicts=verdicts,
+            measurements=measurements,
+            exposures=exposures,
+            facts=facts,
+        )
+
+    def _facts(
+        self,
+        made: Made,
+        known: Known,
+        verdicts: tuple[Verdict, ...],
+        measurements: tuple[Measurement, ...],
+        exposures: tuple[Exposure, ...],
+        files: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """Return everything that the report shows and that a later audit needs, as plain data."""
+        plan, dataset, source = self.plan, self.original.dataset, self.original.facts()
+        inputs = dict(plan.digests())
+        if "sha256" in source:
+            inputs["source.path"] = source["sha256"]
+        return {
+            "format": RUN_FORMAT,
+            "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "plan": {"path": plan.path.name if plan.path else None, "sha256": plan.sha256, "text": plan.text},
+            "source": source,
+            "inputs": inputs,
+            "public": public_facts(known),
+            "release": {
+                "format": plan.release.format,
+                "rows": made.release.n_rows,
+                "shuffled": plan.release.shuffle,
+                "files": dict(files),
+            },
+            "columns": columns_of(plan, dataset),
+            "steps": [dict(step) for step in made.steps],
+            "verdicts": [
+                {
+                    **verdict.as_dict(),
+                    "text": str(verdict),
+                    "promise": verdict.model.promise,
+                    "limit": verdict.model.limit,
+                }
+                for verdict in verdicts
+            ],
+            "measurements": [measurement.as_dict() for measurement in measurements],
+            "attacks": [exposure.as_dict() for exposure in exposures],
+            "timings": self.clock.steps,
+            "warnings": [*plan.warnings(), *warnings_of(dataset)],
+            "versions": versions(),
+        }
+
+    # Asking about a table: a run, a release, a file of any tool, a frame.
+
+    def audit(self, seen: Seen, *, name_items: bool = False) -> tuple[Verdict, ...]:
+        """Judge a table by the plan's requirements; the original is read only if nothing else says what is public."""
+        known = self._known(seen, judging=True)
+        return judge(seen.release, self.plan.policy, known, self.progress, name_items=name_items)
+
+    def measure(self, seen: Seen, *, target: str | None = None) -> tuple[Measurement, ...]:
+        """Measure a table against the original."""
+        if not self.original.at_hand and self.plan.source is None:
+            raise DataError(
+                "A release was to be measured, but there is no original to compare it with: the plan names no source.\n"
+                'Name one ([source] path = "..."), or give the original in Python: measure(..., original=frame).'
+            )
+        return self._measure(replace(seen.release, public=self._known(seen).public), target)
+
+    def attack(
+        self, seen: Seen, *, threshold: float = THRESHOLD, population: Path | None = None
+    ) -> tuple[Exposure, ...]:
+        """Return what an intruder gets out of a table, and out of the original where that is at hand.
+
+        `population` is a larger table with the same quasi-identifiers, which a journalist would search.
+        """
+        crowd = _read_population(population, self.plan) if population is not None else None
+        return self._attack(replace(seen.release, public=self._known(seen).public), threshold, crowd, on_demand=True)
+
+    def _known(self, seen: Seen, *, judging: bool = False) -> Known:
+        dataset = (lambda: self.original.dataset) if self.original.at_hand else None
+        gathering = Gathering(
+            self.plan, dataset, seen.record, seen.release.description, progress=self.progress, judging=judging
+        )
+        known, notes = gathering.known(), list(seen.notes)
+        if seen.record is not None:
+            notes += changes_since(seen.record, self.original)
+        elif self.plan.source is not None and not self.original.at_hand:
+            notes.append("The source that the plan names is not there: nothing could be counted in it.")
+        return replace(known, notes=(*notes, *known.notes))
+
+    def _measure(self, release: Release, target: str | None) -> tuple[Measurement, ...]:
+        """Measure as the plan asks; tables are computed back as an analyst would."""
+
+        def estimate(seen: Release, columns: Sequence[str]) -> CrossTable:
+            return reconstruct(seen, columns, budget=MEASURE_BUDGET)
+
+        asked = self.plan.measure
+        return measure_all(
+            self.original.dataset,
+            release,
+            target=target or asked.target,
+            estimate=estimate,
+            tables=asked.tables,
+            progress=self.progress,
+        )
+
+    def _attack(
+        self, release: Release, threshold: float, population: Dataset | None, *, on_demand: bool
+    ) -> tuple[Exposure, ...]:
+        original = None
+        if self.original.at_hand:
+            original = replace(as_if_published(self.original.dataset), public=release.public)
+        return attack_all(
+            release,
+            original,
+            threshold=threshold,
+            population=population,
+            on_demand=on_demand,
+            progress=self.progress,
+        )
+
+
+def _read_population(path: Path, plan: Plan) -> Dataset:
+    """Return the quasi-identifiers of a larger table; what else it holds is left out."""
+    table = read_table(Source(path, missing=plan.schema.missing))
+    wanted = {spec.name: spec for spec in plan.schema if spec.role is Role.QUASI_IDENTIFIER}
+    absent = [name for name in wanted if name not in table.column_names]
+    if absent:
+        raise DataError(
+            f"The population lacks {len(absent)} quasi-identifier(s): {', '.join(map(repr, absent))}.\n"
+            "Give a table with all quasi-identifiers of the plan, in the same spelling."
+        )
+    return encode(table.select(list(wanted)), Schema(columns=wanted, missing=plan.schema.missing))

@@ -1,0 +1,153 @@
+"""The facts of a run, complete and as plain data: what private/run.json holds, and what the report shows.
+
+| key | holds |
+| --- | --- |
+| `plan` | its name, digest and text |
+| `inputs` | the SHA-256 of every file that went in, by its place in the plan (`source.path`, `columns.zip.hierarchy`) |
+| `public` | what everybody knew when the run was made, and where each input came from |
+| `release` | how it was written, and the SHA-256 of each of its files |
+| `columns`, `steps`, `verdicts`, `measurements`, `attacks`, `timings`, `warnings`, `versions` | what the page shows |
+
+Runs of format 1 (sfumato 0.1) kept no text, no digests but the source's, and of public inputs only a prior and counts.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sfumato import __version__
+from sfumato.data.base_rates import BaseRates
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
+from sfumato.data.knowledge import Knowledge
+from sfumato.data.schema import Role
+from sfumato.disk import read_numbered
+from sfumato.errors import DataError
+from sfumato.pipeline.known import PRIOR, Known, Origin, Record, rates_of
+from sfumato.plan import Plan
+
+RUN_FORMAT = 2
+RUN_FILE = Path("private") / "run.json"
+Facts: TypeAlias = Mapping[str, Any]
+
+
+def read_facts(run: Path) -> dict[str, Any]:
+    """Return the facts of an earlier run from its folder."""
+    path = run / RUN_FILE
+    if not path.is_file():
+        raise DataError(f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out.")
+    return read_numbered(path, RUN_FORMAT, "is no run of sfumato.\nRun `sfumato anonymize` again.")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a run can be repeated with."""
+    packages = ("numpy", "numba", "pyarrow")
+    return {
+        "sfumato": __version__,
+        "python": platform.python_version(),
+        **{package: importlib.metadata.version(package) for package in packages},
+    }
+
+
+# What was public, to JSON and back.
+
+
+def public_facts(known: Known) -> dict[str, Any]:
+    """Return public inputs as plain data."""
+    knowledge, prior = known.public.knowledge, known.public.prior
+    return {
+        "knowledge": knowledge.as_dict() if knowledge is not None else None,
+        "prior": prior.tolist() if prior is not None else None,
+        "base_rates": {name: rates.as_dict() for name, rates in known.public.base_rates.items()},
+        "from": {name: origin.value for name, origin in known.origins.items()},
+    }
+
+
+def record_of(facts: Facts) -> Record | None:
+    """Return what a run keeps for whoever judges it later; None when it kept nothing (a run of 0.1 with no counts)."""
+    try:
+        return _record_1(facts) if facts["format"] == 1 else _record(facts)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise DataError(
+            "The record of public inputs in private/run.json cannot be read.\n"
+            "Judge the release folder moved elsewhere, or run `sfumato anonymize` again."
+        ) from None
+
+
+def _record(facts: Facts) -> Record:
+    public = facts["public"]
+    knowledge = Knowledge.from_dict(public["knowledge"]) if public["knowledge"] is not None else None
+    prior = np.array(public["prior"], dtype=np.float64) if public["prior"] is not None else None
+    rates = {name: BaseRates.from_dict(shown) for name, shown in public["base_rates"].items()}
+    return Record(
+        knowledge=knowledge,
+        prior=prior,
+        base_rates=rates,
+        origins={name: Origin(origin) for name, origin in public["from"].items()},
+        inputs=dict(facts["inputs"]),
+        plan=facts["plan"]["sha256"],
+    )
+
+
+def _record_1(facts: Facts) -> Record:
+    prior, counts = facts.get("prior"), facts.get("base_rates") or {}
+    rates = {name: BaseRates(weight=dict(values), counted=True) for name, values in counts.items()}
+    sha256 = facts["source"].get("sha256")
+    origins = {rates_of(name): Origin.COUNTED for name in rates}
+    return Record(
+        knowledge=None,
+        prior=np.array(prior, dtype=np.float64) if prior is not None else None,
+        base_rates=rates,
+        origins=origins | {PRIOR: Origin.COUNTED} if prior is not None else origins,
+        inputs={"source.path": sha256} if sha256 else {},
+        plan=facts["plan"].get("sha256"),
+    )
+
+
+# What the report shows.
+
+
+def columns_of(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:
+    """Return what each column is, in order; identifiers first."""
+    described: list[dict[str, Any]] = [
+        {"name": name, "role": Role.IDENTIFIER.value, "dropped": True} for name in plan.schema.named(Role.IDENTIFIER)
+    ]
+    for name in dataset.order:
+        column = dataset.columns.get(name)
+        if column is None:
+            described.append({"name": name, "role": Role.OTHER.value})
+            continue
+        entry: dict[str, Any] = {
+            "name": name,
+            "role": column.role.value,
+            "kind": column.kind.value,
+            "values": len(column.labels),
+        }
+        if isinstance(column, CodedColumn):
+            entry["kind"] = column.shown_kind.value
+            entry["kind_inferred"] = column.kind_inferred
+            entry["missing"] = int((column.codes == column.missing).sum()) if column.missing >= 0 else 0
+            entry["levels"] = column.hierarchy.height if column.hierarchy is not None else None
+        described.append(entry)
+    return described
+
+
+def warnings_of(dataset: Dataset) -> list[str]:
+    """Return what the data do not bear out of what the plan says."""
+    found = []
+    for column in dataset.with_role(Role.ITEMS):
+        spec = dataset.schema.spec(column.name)
+        named = spec.sensitive_items if spec is not None else None
+        if isinstance(column, CodedSets) and column.sensitive is not None and isinstance(named, tuple):
+            absent = len(set(named)) - int(column.sensitive.sum())
+            if absent:
+                found.append(
+                    f"{absent:,} of {len(set(named)):,} sensitive items never occur in column {column.name!r}. "
+                    "Check that they are written as in the data."
+                )
+    return found

@@ -1,0 +1,101 @@
+"""Which table is judged, and the judges: every model of a policy, on what an outsider sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.data.files import digest
+from sfumato.data.files.release import read_release, schema_for
+from sfumato.data.release import Release
+from sfumato.errors import SfumatoError, Unsatisfiable
+from sfumato.models.base import Policy, Verdict
+from sfumato.pipeline.facts import RUN_FILE, read_facts, record_of
+from sfumato.pipeline.known import Known, Record
+from sfumato.plan import Plan
+from sfumato.progress import SILENT, Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A table as an outsider sees it, and the record of the run that made it, if that is at hand and matches."""
+
+    release: Release
+    record: Record | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def at(cls, path: Path, plan: Plan, progress: Progress = SILENT) -> Seen:
+        """Look at a run's folder, at the release folder in it, or at a file of any tool."""
+        separator = plan.source.separator if plan.source else None
+        release = read_release(path, plan.schema, separator=separator, progress=progress)
+        for folder in (path, path.parent, path.parent.parent):
+            if release.description and (folder / RUN_FILE).is_file():
+                facts = read_facts(folder)
+                if _is_about(facts, folder / "release"):
+                    return cls(release, record_of(facts))
+                note = "The run's record beside the release is of another release (digests differ): it was not used."
+                return cls(release, None, (note,))
+        return cls(release)
+
+    @classmethod
+    def in_memory(
+        cls,
+        table: pa.Table,
+        plan: Plan,
+        description: Mapping[str, Any] | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> Seen:
+        """Look at a table, with the public description and the facts of the run that made it where they are known."""
+        schema = schema_for(description, plan.schema) if description else plan.schema
+        release = Release.from_table(table, schema, description)
+        return cls(release, record_of(facts) if facts is not None else None)
+
+
+def _is_about(facts: Mapping[str, Any], folder: Path) -> bool:
+    """Whether the facts of a run are about the release in a folder; those of version 0.1 do not say."""
+    files = facts["release"].get("files")
+    if files is None:
+        return True
+    return all((folder / name).is_file() and digest(folder / name) == sha256 for name, sha256 in files.items())
+
+
+def judge(
+    release: Release, policy: Policy, known: Known, progress: Progress = SILENT, *, name_items: bool = False
+) -> tuple[Verdict, ...]:
+    """Let every model of the policy judge the release; an audit that breaks counts as failed and is a bug.
+
+    With `name_items`, verdicts that can do so name the items that break them: for the holder only.
+    """
+    stage = progress.stage("audit", total=len(policy.requirements))
+    release = replace(release, public=known.public)
+    verdicts = []
+    for model in policy:
+        try:
+            verdict = model.audit(release, name_items=name_items)
+        except SfumatoError:
+            raise
+        except Exception as error:
+            raise SfumatoError(
+                f"The audit of {model.name} broke ({type(error).__name__}), so nothing can be said about the release.\n"
+                "No release was written. This is a bug in sfumato: please report it."
+            ) from error
+        verdicts.append(replace(verdict, known_from=known.used_by(model), notes=known.notes))
+        stage.advance()
+    stage.done()
+    return tuple(verdicts)
+
+
+def refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:
+    """Raise when a requirement does not hold: nothing unsafe is written."""
+    failed = [verdict for verdict in verdicts if not verdict.satisfied]
+    if failed:
+        lines = "\n".join(f"- {verdict}" for verdict in failed)
+        raise Unsatisfiable(
+            f"The audit rejected the release: {len(failed)} of {len(verdicts)} requirements do not hold.\n{lines}\n"
+            "Nothing was written. Relax the requirement, or choose another anonymizer."
+        )

@@ -1,0 +1,199 @@
+"""What everybody knows besides a release: gathered in this one place, for makers, judges, measures and attacks.
+
+An input is taken from the first of these that has it, and a verdict says which:
+
+1. given in the plan (a knowledge table, a table of base rates);
+2. kept in the run that made the release, if the run's digests match what is judged;
+3. counted in the original;
+4. claimed by the release itself: better than nothing, but nobody else has vouched for it.
+
+A run is judged by what was public when it was made: where a file that the plan gives has changed since, the run's own
+record of it goes before the file of today, and that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.base_rates import BaseRates, read_base_rates
+from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.knowledge import Knowledge, PublicInputs
+from sfumato.data.schema import Role
+from sfumato.data.terms import TermColumns
+from sfumato.models.base import CLAIMED, Need, PrivacyModel
+from sfumato.models.judging.beliefs import estimated_prior
+from sfumato.pipeline.original import Original
+from sfumato.plan import Plan
+from sfumato.progress import SILENT, Progress
+
+KNOWLEDGE, PRIOR = "knowledge", "prior"
+
+
+class Origin(StrEnum):
+    """Where a public input comes from."""
+
+    GIVEN = "given in the plan"
+    KEPT = "kept in the run"
+    COUNTED = "counted in the original"
+    CLAIMED = CLAIMED
+
+
+def rates_of(column: str) -> str:
+    """Return the name of a column's base rates among public inputs."""
+    return f"base rates of {column!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Public inputs, and where each comes from."""
+
+    public: PublicInputs
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # what whoever reads a verdict should know about them
+
+    def used_by(self, model: PrivacyModel) -> dict[str, str]:
+        """Return where that comes from which a model needs, by name."""
+        names = {
+            Need.KNOWLEDGE: [KNOWLEDGE],
+            Need.PRIOR: [PRIOR],
+            Need.BASE_RATES: [rates_of(column) for column in model.judged_columns],
+        }
+        wanted = (name for need in sorted(model.needs) for name in names[need])
+        return {name: self.origins[name].value for name in wanted if name in self.origins}
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What a run kept: what was public when it was made, and the digests of its inputs, by their place in the plan."""
+
+    knowledge: Knowledge | None
+    prior: NDArray[np.float64] | None  # in the order of the knowledge table's labels
+    base_rates: Mapping[str, BaseRates]
+    origins: Mapping[str, Origin]
+    inputs: Mapping[str, str]
+    plan: str | None = None  # digest of the plan's text
+
+
+@dataclass(eq=False)
+class Gathering:
+    """Collects what the requirements of a plan need."""
+
+    plan: Plan
+    dataset: Callable[[], Dataset] | None  # the original, read when it is first asked for; None: not at hand
+    record: Record | None = None
+    description: Mapping[str, Any] = field(default_factory=dict)  # what the judged release says of itself
+    progress: Progress = SILENT
+    judging: bool = False  # gather only what audits cannot do without, not what measures and attacks like to know
+    origins: dict[str, Origin] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def known(self) -> Known:
+        """Return all that can be had of what the requirements need; models say what they cannot do without."""
+        knowledge = self._knowledge()
+        prior = self._prior(knowledge) if knowledge is not None and knowledge.weight is None else None
+        rates = {name: found for name in self._columns() if (found := self._rates(name)) is not None}
+        return Known(PublicInputs(knowledge, prior, rates), dict(self.origins), tuple(self.notes))
+
+    def _columns(self) -> Iterator[str]:
+        """Yield the columns of which base rates are taken as known."""
+        asked = (model.judged_columns for model in self.plan.policy if Need.BASE_RATES in model.needs)
+        yield from dict.fromkeys(name for columns in asked for name in columns)
+
+    def _kept(self, name: str, place: str, *, given: bool) -> bool:
+        """Whether an input is taken from the run's record: where the plan gives none, or gave another one then."""
+        if self.record is None or name not in self.record.origins:
+            return False
+        if not given:
+            return True
+        if self.record.origins[name] is not Origin.GIVEN:
+            return False  # the plan has learned something since
+        return self.record.inputs.get(place) != self.plan.digests().get(place)
+
+    def _knowledge(self) -> Knowledge | None:
+        given = self.plan.knowledge
+        if given is None and (self.record is None or KNOWLEDGE not in self.record.origins):
+            return None
+        if self._kept(KNOWLEDGE, "knowledge.path", given=given is not None):
+            assert self.record is not None
+            if given is not None:
+                self.notes.append(
+                    "The knowledge table has changed since the run was made: judged by the one of then, which the run "
+                    "keeps."
+                )
+            self.origins[KNOWLEDGE] = Origin.KEPT
+            return self.record.knowledge
+        if given is None:
+            return None
+        self.origins[KNOWLEDGE] = Origin.GIVEN
+        return given.read(self.progress)
+
+    def _prior(self, knowledge: Knowledge) -> NDArray[np.float64] | None:
+        if self._kept(PRIOR, "", given=False):
+            assert self.record is not None
+            kept = self.record.prior
+            if kept is not None and kept.size == knowledge.n_labels:
+                self.origins[PRIOR] = Origin.KEPT
+                return kept
+        need = Need.PRIOR if self.judging else Need.KNOWLEDGE
+        columns = next((model.judged_columns for model in self.plan.policy if need in model.needs), None)
+        if columns is None:
+            return None
+        if self.dataset is not None:
+            # All such requirements are about the same columns: the plan sees to that.
+            terms = TermColumns.of_dataset(self.dataset(), columns)
+            self.origins[PRIOR] = Origin.COUNTED
+            return None if terms.not_sets else estimated_prior(terms.sets, knowledge)
+        claimed = self.description.get("prior")
+        if isinstance(claimed, Mapping) and set(claimed) == set(knowledge.labels):
+            self.origins[PRIOR] = Origin.CLAIMED
+            return np.array([float(claimed[label]) for label in knowledge.labels])
+        return None
+
+    def _rates(self, name: str) -> BaseRates | None:
+        spec = self.plan.schema.spec(name)
+        given = spec.base_rates if spec is not None else None
+        if self._kept(rates_of(name), f"columns.{name}.base_rates", given=given is not None):
+            assert self.record is not None
+            if given is not None:
+                self.notes.append(
+                    f"The base rates of column {name!r} have changed since the run was made: judged by those of then, "
+                    "which the run keeps."
+                )
+            self.origins[rates_of(name)] = Origin.KEPT
+            return self.record.base_rates[name]
+        if given is not None:
+            self.origins[rates_of(name)] = Origin.GIVEN
+            return read_base_rates(given, self.plan.schema.missing)
+        if self.dataset is not None:
+            column = self.dataset().columns.get(name)
+            if not isinstance(column, CodedColumn):
+                return None
+            self.origins[rates_of(name)] = Origin.COUNTED
+            if column.role is Role.SENSITIVE_QUASI_IDENTIFIER:
+                return BaseRates.as_shown(column, self.plan.schema.missing)
+            return BaseRates.of(column)
+        return self._claimed_rates(name)
+
+    def _claimed_rates(self, name: str) -> BaseRates | None:
+        columns = self.description.get("columns", {})
+        shown = columns.get(name, {}).get("base_rates") if isinstance(columns, Mapping) else None
+        if not isinstance(shown, Mapping):
+            return None
+        self.origins[rates_of(name)] = Origin.CLAIMED
+        return BaseRates.from_dict(shown)
+
+
+def changes_since(record: Record, original: Original) -> Iterator[str]:
+    """Say what has changed since a run was made: its plan, or its source."""
+    plan = original.plan
+    if record.plan is not None and plan.sha256 is not None and record.plan != plan.sha256:
+        yield "The plan has changed since the run was made."
+    was = record.inputs.get("source.path")
+    if was is not None and original.at_hand and original.sha256 not in (None, was):
+        yield "The source has changed since the run was made: what was public then is taken from the run's own record."

@@ -1,0 +1,94 @@
+"""From coded data to a release, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.anonymizers.base import Phase, Workplace, options_of
+from sfumato.data.dataset import Dataset
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release
+from sfumato.engines.base import Engine
+from sfumato.errors import DataError
+from sfumato.models.base import describe
+from sfumato.pipeline.clock import Clock
+from sfumato.pipeline.known import Known
+from sfumato.plan import Plan
+from sfumato.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A release that nobody has judged yet, and what the steps have to say about it."""
+
+    release: Release
+    steps: tuple[Mapping[str, Any], ...]
+
+
+def make(
+    plan: Plan,
+    dataset: Dataset,
+    known: Known,
+    engine: Engine,
+    *,
+    seed: int | None,
+    threads: int | None,
+    progress: Progress,
+    clock: Clock,
+) -> Made:
+    """Carry out the steps of a plan and publish what they decide."""
+    with engine.stoppable():
+        # Entropy from the system unless a seed is given; the seed itself is kept nowhere.
+        workplace = Workplace(
+            rng=np.random.default_rng(seed),
+            seeded=seed is not None,
+            threads=engine.threads(threads),
+            progress=progress,
+            public=known.public,
+        )
+        recoding = Recoding()
+        steps = []
+        for step in plan.steps():
+            with clock.time(step.anonymizer.name):
+                recoding = engine.carry_out(step, dataset, recoding, workplace)
+            steps.append(
+                {
+                    "anonymizer": step.anonymizer.name,
+                    "options": options_of(step.anonymizer),
+                    "requirements": [describe(model) for model in step.policy],
+                    "why": step.why,
+                    "facts": dict(recoding.facts),
+                }
+            )
+    with clock.time("publish"):
+        models = [describe(model) for model in plan.policy]
+        release = engine.publish(dataset, recoding, models, workplace.rng if plan.release.shuffle else None)
+    description = _described(plan, release.description, known, seeded=seed is not None)
+    return Made(replace(release, public=known.public, description=description), tuple(steps))
+
+
+def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:
+    """Raise where a table gives no step anything to work on."""
+    if dataset.n_rows == 0:
+        raise DataError("The table has columns but no rows.\nThere is nothing to publish.")
+    if not dataset.quasi_identifiers and any(step.anonymizer.phase <= Phase.TERMS for step in plan.steps()):
+        raise DataError("No column of the table is a quasi-identifier.\nGive at least one that role in the plan.")
+
+
+def _described(plan: Plan, description: Mapping[str, Any], known: Known, *, seeded: bool) -> dict[str, Any]:
+    """Return the public description, with what the plan lets everybody know."""
+    public, described = known.public, dict(description)
+    if seeded:
+        described["test_only"] = True  # whoever guesses the seed repeats every draw
+    if plan.publish_prior and public.knowledge is not None and public.belief is not None:
+        described["prior"] = dict(zip(public.knowledge.labels, public.belief.tolist(), strict=True))
+    if plan.release.publish_base_rates:
+        columns = {name: dict(column) for name, column in described["columns"].items()}
+        for name in plan.masked_columns:
+            columns[name]["base_rates"] = public.base_rates[name].as_dict()
+        described["columns"] = columns
+    return described

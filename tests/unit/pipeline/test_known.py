@@ -1,0 +1,249 @@
+"""What everybody knows comes from one place, in one order, and verdicts say from where."""
+
+from __future__ import annotations
+
+import json
+import random
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.data.files import read_table
+from sfumato.errors import DataError
+
+PLAN = """
+[source]
+path = "people.csv"
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+hierarchy = { widths = [10, 20, 40] }
+[columns.illness]
+role = "sensitive"
+hierarchy = { lungs = ["asthma", "flu"], heart = ["stroke", "angina"] }
+[columns.job]
+role = "sensitive-quasi-identifier"
+domain = "jobs.txt"
+[columns.signs]
+role = "quasi-sensitive"
+kind = "set"
+[knowledge]
+path = "knowledge.csv"
+label = "disease"
+terms = "signs"
+separator = "|"
+[[require]]
+model = "k-anonymity"
+k = 3
+[[require]]
+model = "alpha-diversity"
+sensitive = "illness"
+alpha = 0.6
+[[require]]
+model = "sensitive-qid-closeness"
+t = { job = 0.3 }
+[[require]]
+model = "qs-closeness"
+column = "signs"
+t = 0.6
+"""
+# The same columns, with nothing public asked for but the base rates of one.
+MASKS_ONLY = """
+[source]
+path = "people.csv"
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+hierarchy = { widths = [10, 20, 40] }
+[columns.illness]
+role = "sensitive"
+hierarchy = { lungs = ["asthma", "flu"], heart = ["stroke", "angina"] }
+[columns."*"]
+role = "other"
+[[require]]
+model = "k-anonymity"
+k = 3
+[[require]]
+model = "alpha-diversity"
+sensitive = "illness"
+alpha = 0.6
+"""
+MASKS, CELLS, TERMS = 1, 2, 3  # places of the requirements that need something public
+RATES = "base rates of 'illness'"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a plan, its inputs and a run."""
+    folder = tmp_path_factory.mktemp("made")
+    chance = random.Random(5)
+    rows = ["name,age,illness,job,signs"]
+    for i in range(300):
+        illness = chance.choice(["asthma", "flu", "flu", "stroke", "angina"])
+        signs = "|".join(sorted(chance.sample(["cough", "fever", "pain"], chance.randint(1, 2))))
+        rows.append(f"p{i},{chance.randint(20, 60)},{illness},{chance.choice(['cook', 'nurse', 'clerk'])},{signs}")
+    (folder / "people.csv").write_text("\n".join(rows) + "\n")
+    (folder / "jobs.txt").write_text("clerk\ncook\nnurse\n")
+    (folder / "knowledge.csv").write_text("disease,signs\nflu,cough|fever\ncold,cough\nsprain,pain\nboth,fever|pain\n")
+    (folder / "plan.toml").write_text(PLAN)
+    sf.run(sf.Plan.load(folder / "plan.toml"), folder / "run", seed=3)
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    for path in made.rglob("*"):
+        if path.is_file():
+            copy = tmp_path / path.relative_to(made)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def judged(data, folder, **options):
+    return sf.audit(data, sf.Plan.load(folder / "plan.toml"), **options)
+
+
+def origins(verdicts):
+    return {name: origin for verdict in verdicts for name, origin in verdict.known_from.items()}
+
+
+def notes(verdicts):
+    return {note for verdict in verdicts for note in verdict.notes}
+
+
+def test_a_run_keeps_the_text_of_its_plan_digests_of_all_inputs_and_what_was_public(folder):
+    facts = json.loads((folder / "run/private/run.json").read_text())
+
+    assert facts["plan"]["text"] == PLAN
+    assert set(facts["inputs"]) == {"source.path", "columns.job.domain", "knowledge.path"}
+    assert set(facts["release"]["files"]) == {"data.csv", "release.json"}
+    assert set(facts["public"]["base_rates"]) == {"illness", "job"}
+    assert facts["public"]["knowledge"]["rows"][0] == ["both", ["fever", "pain"]]
+    assert len(facts["public"]["prior"]) == 4
+    assert facts["public"]["from"] == {
+        "knowledge": "given in the plan",
+        "prior": "counted in the original",
+        "base rates of 'illness'": "counted in the original",
+        "base rates of 'job'": "counted in the original",
+    }
+
+
+def test_a_run_is_judged_by_its_own_record(folder):
+    for path in (folder / "run", folder / "run/release", folder / "run/release/data.csv"):
+        verdicts = judged(path, folder)
+
+        assert all(verdict.satisfied for verdict in verdicts)
+        assert verdicts[TERMS].known_from == {"knowledge": "given in the plan", "prior": "kept in the run"}
+        assert verdicts[MASKS].known_from == {RATES: "kept in the run"}
+        assert verdicts[0].known_from == {}
+        assert notes(verdicts) == set()
+
+
+def test_auditing_ones_own_run_needs_no_source_and_no_other_input(folder):
+    expected = [str(verdict) for verdict in judged(folder / "run", folder)]
+    (folder / "people.csv").unlink()
+    assert [str(verdict) for verdict in judged(folder / "run", folder)] == expected
+
+    (folder / "knowledge.csv").write_text("disease,signs\nflu,cough\n")
+    verdicts = judged(folder / "run", folder)
+    assert [str(verdict) for verdict in verdicts] == expected
+    assert origins(verdicts)["knowledge"] == "kept in the run"
+    assert any("knowledge table has changed" in note for note in notes(verdicts))
+
+
+def test_a_source_that_was_edited_since_changes_no_verdict_and_is_said(folder):
+    expected = [str(verdict) for verdict in judged(folder / "run", folder)]
+    lines = (folder / "people.csv").read_text().replace("asthma", "angina")
+    (folder / "people.csv").write_text(lines)
+
+    verdicts = judged(folder / "run", folder)
+
+    assert [str(verdict) for verdict in verdicts] == expected
+    assert any("source has changed since the run" in note for note in notes(verdicts))
+
+
+def test_a_record_of_another_release_is_not_used(folder):
+    data = (folder / "run/release/data.csv").read_text().splitlines()
+    (folder / "run/release/data.csv").write_text("\n".join([data[0], *reversed(data[1:])]) + "\n")
+
+    verdicts = judged(folder / "run", folder)
+
+    assert origins(verdicts)[RATES] == "counted in the original"
+    assert any("of another release" in note for note in notes(verdicts))
+
+
+def test_a_release_elsewhere_is_judged_by_what_the_original_says(folder):
+    (folder / "run/release").rename(folder / "elsewhere")
+
+    verdicts = judged(folder / "elsewhere", folder)
+
+    assert all(verdict.satisfied for verdict in verdicts)
+    assert set(origins(verdicts).values()) == {"given in the plan", "counted in the original"}
+
+
+def forged(folder, **rates):
+    """Let the description claim other base rates than those that were counted."""
+    path = folder / "elsewhere/release.json"
+    description = json.loads(path.read_text())
+    description["columns"]["illness"]["base_rates"] = {"values": rates, "missing": 0, "counted": True}
+    path.write_text(json.dumps(description))
+
+
+def test_what_a_folder_claims_of_itself_is_believed_only_where_nothing_else_is_at_hand(folder):
+    (folder / "run/release").rename(folder / "elsewhere")
+    expected = str(judged(folder / "elsewhere", folder)[MASKS])
+    forged(folder, asthma=1000, flu=1, stroke=1, angina=1)
+
+    assert str(judged(folder / "elsewhere", folder)[MASKS]) == expected
+
+    (folder / "people.csv").unlink()
+    (folder / "plan.toml").write_text(MASKS_ONLY)
+    verdict = judged(folder / "elsewhere", folder)[MASKS]
+    assert verdict.known_from == {RATES: "claimed by the release itself"}
+    assert "claimed by the release itself" in str(verdict)
+    assert any("not there" in note for note in verdict.notes)
+
+
+def test_base_rates_that_the_plan_gives_go_before_all_else(folder):
+    (folder / "rates.csv").write_text("illness,share\nasthma,0.25\nflu,0.25\nstroke,0.25\nangina,0.25\n")
+    plan = (folder / "plan.toml").read_text()
+    more = plan.replace("[columns.illness]\n", '[columns.illness]\nbase_rates = "rates.csv"\n')
+    (folder / "plan.toml").write_text(more)
+
+    verdicts = judged(folder / "run", folder)
+
+    assert origins(verdicts)[RATES] == "given in the plan"
+    assert any("plan has changed" in note for note in notes(verdicts))
+
+
+def test_a_frame_and_the_release_of_a_run_are_judged_like_the_folder(folder):
+    plan = sf.Plan.load(folder / "plan.toml")
+    run = sf.anonymize(read_table(plan.source), plan, seed=3)
+    expected = [str(verdict) for verdict in run.verdicts]
+
+    assert [str(verdict) for verdict in sf.audit(run.release, plan)] == expected
+    assert [str(verdict) for verdict in sf.audit(run, plan)] == expected
+    assert origins(sf.audit(run, plan))["prior"] == "kept in the run"
+
+
+def test_measuring_without_an_original_is_refused_with_words(folder):
+    text = (folder / "plan.toml").read_text().replace('[source]\npath = "people.csv"\n', "")
+    plan = sf.Plan.from_dict(tomllib.loads(text), base=folder)
+
+    with pytest.raises(DataError, match="no original to compare"):
+        sf.measure(folder / "run/release", plan)
+
+
+def test_a_record_that_cannot_be_read_is_said(folder):
+    path = Path(folder / "run/private/run.json")
+    facts = json.loads(path.read_text())
+    facts["public"]["base_rates"] = {"illness": 3}
+    path.write_text(json.dumps(facts))
+
+    with pytest.raises(DataError, match="record of public inputs"):
+        judged(folder / "run", folder)
