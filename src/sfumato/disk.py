@@ -1,19 +1,23 @@
-"""Files and folders on disk: written as a whole or not at all."""
+"""Files and folders on disk: written as a whole or not at all.
+
+Work goes on beside its target, in `.out.tmp-1a2b`, and takes the target's name at the end. Whoever works holds the lock
+of `.out.lock-1a2b`. The system takes a lock back when its holder ends, however that comes: what a killed process left
+is known by a lock that nobody holds, also where other containers or machines work in the same folder.
+"""
 
 from __future__ import annotations
 
 import errno
 import glob
-import hashlib
 import json
 import os
-import platform
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sfumato.errors import DataError, OutputError
 
@@ -51,22 +55,10 @@ def atomic_folder(target: Path, overwrite: bool = False, *, is_run: Callable[[Pa
     """
     target = _resolved(target)
     _refuse_what_must_stay(target, is_run, overwrite=overwrite)
-    _sweep_up(target)
-    temporary = _beside(target, "tmp")
-    try:
+    with _workplace(target) as temporary:
         temporary.mkdir(mode=0o700)
-    except OSError as error:
-        raise unwritable(target, error) from None
-    try:
         yield temporary
         _put_in_place(temporary, target, is_run, overwrite=overwrite)
-    except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if isinstance(error, OSError) and _is_about_writing(error):
-            raise unwritable(target, error) from None
-        if isinstance(error, OutputError):  # nobody asked for the hidden folder
-            raise OutputError(str(error).replace(str(temporary), str(target))) from None
-        raise
 
 
 @contextmanager
@@ -78,21 +70,13 @@ def atomic_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
         raise OutputError(f"The output file {target} is a folder.\nName a file.")
     if exists and not overwrite:
         raise OutputError(f"The output file {target} exists already.\nChoose another, or allow to overwrite it.")
-    _sweep_up(target)
-    temporary = _beside(target, "tmp")
-    try:
+    with _workplace(target) as temporary:
         temporary.touch(mode=0o600)
         temporary.chmod(target.stat().st_mode & 0o777 if exists else 0o666 & ~_umask())
-    except OSError as error:
-        raise unwritable(target, error) from None
-    try:
         yield temporary
+        _flush(temporary)
         temporary.replace(target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and _is_about_writing(error):
-            raise unwritable(target, error) from None
-        raise
+        _flush(target.parent)
 
 
 def _umask() -> int:
@@ -115,36 +99,105 @@ def _resolved(target: Path) -> Path:
     return target
 
 
-def _beside(target: Path, what: str) -> Path:
-    return target.with_name(f".{target.name}.{what}-{_HOST}-{os.getpid()}-{secrets.token_hex(4)}")
+# Whoever works.
 
 
-# Work of other machines may lie in a shared folder: nobody here knows whether it still goes on.
-_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+@contextmanager
+def _workplace(target: Path) -> Iterator[Path]:
+    """Yield a free name beside the target; whatever has this name when work ends is deleted."""
+    _sweep_up(target)
+    try:
+        lock, path = _claimed(target)
+    except OSError as error:
+        raise unwritable(target, error) from None
+    temporary = _work_of(path)
+    try:
+        yield temporary
+    except OSError as error:
+        if _is_about_writing(error):
+            raise unwritable(target, error) from None
+        raise
+    except OutputError as error:  # nobody asked for the hidden name
+        raise OutputError(str(error).replace(str(temporary), str(target))) from None
+    finally:
+        _remove(temporary)
+        lock.close()
+        path.unlink(missing_ok=True)
+
+
+def _claimed(target: Path) -> tuple[IO[bytes], Path]:
+    """Return a lock that we hold, and its path."""
+    while True:
+        path = target.with_name(f".{target.name}.lock-{secrets.token_hex(4)}")
+        lock = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "r+b")
+        # Somebody who sweeps up may have come between the two: then its name is gone, or soon will be.
+        if _lock(lock) is not False and path.exists():
+            return lock, path
+        lock.close()
+
+
+def _work_of(lock: Path) -> Path:
+    """Return where the holder of a lock works."""
+    name, _, token = lock.name.rpartition(".lock-")
+    return lock.with_name(f"{name}.tmp-{token}")
 
 
 def _sweep_up(target: Path) -> None:
-    """Delete what processes of this machine left beside the target when they were killed in the middle of work."""
-    for left in target.parent.glob(f".{glob.escape(target.name)}.tmp-{_HOST}-*"):
-        owner = left.name.rpartition(f".tmp-{_HOST}-")[2].partition("-")[0]
-        if owner.isdecimal() and not _runs(int(owner)):
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+    """Delete what was left beside the target by who was killed in the middle of work."""
+    for path in target.parent.glob(f".{glob.escape(target.name)}.lock-*"):
+        with suppress(OSError):
+            with path.open("r+b") as lock:
+                if _lock(lock) is not True:
+                    continue
+                _remove(_work_of(path))
+            path.unlink(missing_ok=True)
 
 
-def _runs(process: int) -> bool:
-    """Whether a process of this machine still runs; in doubt it does."""
-    if os.name != "posix":
-        return True  # asking there would end it
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _lock(file: IO[bytes]) -> bool | None:
+    """Take the lock of an open file and say whether that went well; None where the system knows no locks."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return False if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK) else None
     return True
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file, or the list of names of a folder, is on the disk itself: power may go at any time."""
+    if path.is_dir() and os.name == "nt":
+        return  # folders cannot be opened there, and names are kept by the system's own journal
+    file = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network folders cannot
+            raise
+    finally:
+        os.close(file)
+
+
+def _flush_all(folder: Path) -> None:
+    for inside, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            _flush(Path(inside) / name)
+        _flush(Path(inside))
+
+
+# Folders that are there already.
 
 
 def _refuse_what_must_stay(target: Path, is_run: Callable[[Path], bool], *, overwrite: bool) -> None:
@@ -166,18 +219,21 @@ def _refuse_what_must_stay(target: Path, is_run: Callable[[Path], bool], *, over
 
 
 def _put_in_place(temporary: Path, target: Path, is_run: Callable[[Path], bool], *, overwrite: bool) -> None:
-    """Rename the new folder; an old one makes room first and is deleted last."""
+    """Rename the new folder; an old one makes room first and is deleted last, when the new one is there to stay."""
+    _flush_all(temporary)
     _refuse_what_must_stay(target, is_run, overwrite=overwrite)  # things may have changed since we began
     if not target.exists():
         temporary.rename(target)
+        _flush(target.parent)
         return
-    old = _beside(target, "old")
+    old = target.with_name(f".{target.name}.old-{secrets.token_hex(4)}")
     target.rename(old)
     try:
         temporary.rename(target)
     except BaseException:
         old.rename(target)
         raise
+    _flush(target.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -2,11 +2,16 @@
 
 import errno
 import os
+import shutil
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from sfumato import disk
 from sfumato.disk import atomic_file, atomic_folder
 from sfumato.errors import OutputError
 
@@ -132,7 +137,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path):
         pass
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
 def test_a_folder_without_permission_is_refused(tmp_path):
     tmp_path.chmod(0o500)
     for output in (atomic_folder, atomic_file):
@@ -181,3 +186,128 @@ def test_a_link_leads_to_the_folder_itself(tmp_path):
         (folder / "x").touch()
     assert (tmp_path / "link").is_symlink()
     assert names(tmp_path / "real") == ["x"]
+
+
+# Who was killed, and who still works.
+
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from sfumato import disk
+from sfumato.disk import atomic_file, atomic_folder
+
+with (atomic_folder if sys.argv[1] == "folder" else atomic_file)(Path("out")) as work:
+    (work / "x" if work.is_dir() else work).write_text("half")
+    if sys.argv[2] == "wait":
+        print("ready", flush=True)
+        sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def worker(folder, kind, then="die", **options):
+    return subprocess.Popen([sys.executable, "-c", DIES, kind, then], cwd=folder, **options)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills itself by a signal")
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_a_killed_process_left_is_swept_up(tmp_path, kind):
+    assert worker(tmp_path, kind).wait() == -signal.SIGKILL
+    assert len(names(tmp_path)) == 2
+    assert all(name.startswith(".out.") for name in names(tmp_path))
+    with atomic_folder(tmp_path / "out") as folder:
+        assert len(names(tmp_path)) == 2  # ours
+        assert names(folder) == []
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills itself by a signal")
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_another_process_works_on_is_left_alone(tmp_path, kind):
+    other = worker(tmp_path, kind, "wait", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout.readline() == b"ready\n"
+    before = names(tmp_path)
+    with atomic_folder(tmp_path / "out") as folder:
+        assert set(before) < set(names(tmp_path))
+        (folder / "x").touch()
+    assert names(tmp_path) == [*before, "out"]
+    other.communicate()
+    with atomic_file(tmp_path / "out2") as file:  # another target: not its mess
+        file.write_text("")
+    assert names(tmp_path) == [*before, "out", "out2"]
+
+
+def test_a_lock_that_is_swept_away_at_birth_is_made_again(tmp_path, monkeypatch):
+    real, seen = disk._lock, []
+
+    def late(file):
+        if not seen:
+            (left,) = tmp_path.glob(".out.lock-*")
+            left.unlink()  # somebody took it for a dead one before it was locked
+        seen.append(real(file))
+        return seen[-1]
+
+    monkeypatch.setattr(disk, "_lock", late)
+    with atomic_folder(tmp_path / "out") as folder:
+        assert len(list(tmp_path.glob(".out.lock-*"))) == 1
+        assert folder.exists()
+    assert seen == [True, True]
+    assert names(tmp_path) == ["out"]
+
+
+def test_without_locks_work_goes_on_and_nothing_is_swept_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "_lock", lambda file: None)
+    (tmp_path / ".out.lock-1").touch()
+    (tmp_path / ".out.tmp-1").touch()
+    with atomic_folder(tmp_path / "out"):
+        pass
+    assert names(tmp_path) == [".out.lock-1", ".out.tmp-1", "out"]
+
+
+# Power may go at any time.
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_folder_is_on_the_disk_before_it_has_its_name_and_before_the_old_one_goes(tmp_path, monkeypatch, old):
+    if old:
+        (tmp_path / "out").mkdir()
+        a_run(tmp_path / "out")
+    happened = []
+    flush, rename, remove = disk._flush, Path.rename, shutil.rmtree
+    monkeypatch.setattr(disk, "_flush", lambda path: (happened.append(("flush", path.name)), flush(path))[1])
+    monkeypatch.setattr(Path, "rename", lambda self, to: (happened.append(("rename", to.name)), rename(self, to))[1])
+    monkeypatch.setattr(shutil, "rmtree", lambda path, **how: (happened.append(("remove", "")), remove(path, **how))[1])
+    with atomic_folder(tmp_path / "out", overwrite=old, is_run=is_run) as folder:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "data.csv").write_text("1")
+        (folder / "run.json").write_text("{}")
+    placed = happened.index(("rename", "out"))
+    assert {("flush", "data.csv"), ("flush", "inner"), ("flush", "run.json"), ("flush", folder.name)} <= set(
+        happened[:placed]
+    )
+    assert happened[placed + 1 :] == [("flush", tmp_path.name), *([("remove", "")] if old else [])]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    happened = []
+    flush = disk._flush
+    monkeypatch.setattr(disk, "_flush", lambda path: (happened.append((path, (tmp_path / "a").exists())), flush(path)))
+    with atomic_file(tmp_path / "a") as temporary:
+        temporary.write_text("1")
+    assert happened == [(temporary, False), (tmp_path, True)]
+
+
+def test_a_folder_that_cannot_be_flushed_is_fine_and_a_broken_disk_is_not(tmp_path, monkeypatch):
+    def fails(number):
+        def fsync(file):
+            raise OSError(number, os.strerror(number))
+
+        return fsync
+
+    monkeypatch.setattr(os, "fsync", fails(errno.EINVAL))
+    with atomic_file(tmp_path / "a") as temporary:
+        temporary.write_text("1")
+    monkeypatch.setattr(os, "fsync", fails(errno.EIO))
+    with pytest.raises(OutputError, match="Input/output error"), atomic_file(tmp_path / "b") as temporary:
+        temporary.write_text("1")
+    assert names(tmp_path) == ["a"]
