@@ -1,8 +1,13 @@
-"""Pages that are made from the code when the documentation is built: commands, Python, architecture."""
+"""Pages that are made from the code when the documentation is built: commands, Python, architecture.
+
+The tables of docs/plan.md are made from the code, too, and kept there; running this file makes them anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +75,57 @@ def python() -> str:
     return "\n".join(lines)
 
 
+def with_tables(page: str) -> str:
+    """Return a page of the documentation with its tables of the plan made anew, from what the parser goes by."""
+
+    def table(found: re.Match[str]) -> str:
+        return "\n".join([f"<!-- table: {found[1]} -->", *_TABLES[found[1]](), "<!-- end -->"])
+
+    return re.sub(r"<!-- table: ([a-z]+) -->\n.*?<!-- end -->", table, page, flags=re.DOTALL)
+
+
+def _words_of(which: str) -> Iterator[str]:
+    from sfumato.data.schema import Kind, Role
+
+    yield from (f"| {which} | means |", "| --- | --- |")
+    yield from (f"| `{word.value}` | {_cell(word.means)} |" for word in (Role if which == "role" else Kind))
+
+
+def _keys_of(which: str) -> Iterator[str]:
+    from sfumato.plan.keys import COLUMN, TABLES
+
+    table = COLUMN if which == "columns" else TABLES[which]
+    yield from ("| key | takes | default | meaning |", "| --- | --- | --- | --- |")
+    yield from (f"| `{key.name}` {_about(key)}" for key in table.keys)
+
+
+def _members_of(which: str) -> Iterator[str]:
+    from sfumato.anonymizers import ANONYMIZERS
+    from sfumato.models import PRIVACY_MODELS
+    from sfumato.parameters import parameters_of
+
+    members: dict[str, Any] = PRIVACY_MODELS if which == "models" else ANONYMIZERS
+    yield from (f"| {which[:-1]} | key | takes | default | meaning |", "| --- | --- | --- | --- | --- |")
+    for name, member in members.items():
+        for place, key in enumerate(parameters_of(member)):
+            yield f"| {'' if place else f'`{name}`'} | `{key.name}` {_about(key)}"
+
+
+def _about(key: Any) -> str:
+    from sfumato.parameters import as_toml
+
+    default = "needed" if key.required else f"`{_cell(as_toml(key.default))}`" if key.default is not None else ""
+    return f"| {_cell(key.written)} | {default} | {_cell(key.help)} |"
+
+
+_TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "roles": partial(_words_of, "role"),
+    "kinds": partial(_words_of, "kind"),
+    **{which: partial(_keys_of, which) for which in ("source", "columns", "knowledge", "release", "measure")},
+    **{which: partial(_members_of, which) for which in ("models", "anonymizers")},
+}
+
+
 def _page(group: Any, name: str) -> Iterator[str]:
     command = group.commands[name]
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
@@ -90,3 +146,8 @@ def _page(group: Any, name: str) -> Iterator[str]:
 
 def _cell(text: str | None) -> str:
     return (text or "").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    plan = ROOT / "docs" / "plan.md"
+    plan.write_text(with_tables(plan.read_text(encoding="utf-8")), encoding="utf-8")

@@ -212,16 +212,21 @@ def init(
     from sfumato.data.files import Source
     from sfumato.disk import atomic_file
     from sfumato.drafting import draft
+    from sfumato.plan.json_schema import FILE, schema_text
 
+    schema_file = out.parent / FILE
     with atomic_file(out, overwrite=overwrite) as temporary, _watching() as progress:
         drafted = draft(Source(path=data, separator=separator), out.parent, progress)
         temporary.write_text(drafted.text, encoding="utf-8")
+    with atomic_file(schema_file, overwrite=True) as temporary:
+        temporary.write_text(schema_text(), encoding="utf-8")
     if as_json:
         shown = [
             {"name": g.name, "role": g.role.value, "kind": g.kind.value, "reason": g.reason, "warning": g.warning}
             for g in drafted.guesses
         ]
-        _print_json({"plan": str(out), "guesses": shown, "warnings": list(drafted.warnings)})
+        written = {"plan": str(out), "schema": str(schema_file)}
+        _print_json({**written, "guesses": shown, "warnings": list(drafted.warnings)})
         return
     console = _stdout()
     rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
@@ -230,10 +235,18 @@ def init(
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
     console.print(
         f"\nWrote {out}. Every role is a guess: read each line and what it costs if it is wrong, then "
-        f"`sfumato explain {out}`.",
+        f"`sfumato explain {out}`. Editors complete and check it by {schema_file}.",
         highlight=False,
         markup=False,
     )
+
+
+@app.command()
+def schema() -> None:
+    """Print a JSON Schema of the plan, for editors that complete and check it."""
+    from sfumato.plan.json_schema import schema_text
+
+    print(schema_text(), end="")  # noqa: T201
 
 
 @app.command()
@@ -255,9 +268,10 @@ def explain(plan: PlanFile, as_json: Json = False) -> None:
         rows.append((column["name"], column["role"], kind, column["fate"]))
     _show_columns(console, ("column", "role", "kind", "what happens"), rows)
     for number, step in enumerate(facts["steps"], start=1):
-        options = ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in step["options"].items())
         console.print(f"\nStep {number}: {step['anonymizer']}, because {step['why']}.", highlight=False, markup=False)
-        console.print(f"  Options: {options or 'none'}", highlight=False, markup=False)
+        for name, value in step["options"].items():
+            about = f": {step['about'][name]}" if name in step["about"] else ""
+            console.print(Padding(Text(f"{name} = {json.dumps(value, default=str)}{about}"), (0, 0, 0, 4)))
     console.print("\nThen an independent audit of the written release, requirement by requirement:", highlight=False)
     for requirement in facts["requirements"]:
         parameters = {key: value for key, value in requirement.items() if key not in ("model", "promise", "limit")}

@@ -20,6 +20,7 @@ Write it without quotes and decimals, such as 6.
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -39,14 +40,14 @@ class Takes(StrEnum):
 
     WHOLE = "whole number"
     NUMBER = "number"
-    FRACTION = "exact number"  # a number or a text such as "1/3", kept as the fraction that was written
+    FRACTION = "number or fraction"  # 0.2 or "1/3", kept as the fraction that was written
     FLAG = "true or false"
     CHOICE = "one of some words"
     COLUMN = "column"
     COLUMNS = "column or list of columns"
     TEXT = "text"
     TEXTS = "text or list of texts"
-    OTHER = "something of its own"  # which `shape` describes, and whoever reads it checks
+    OTHER = "a form of its own"  # which `shape` describes, and whoever reads it checks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,16 @@ class Parameter:
             return f"from {self.least:,} to {self.most:,}"
         words = {"more than": self.above, "at least": self.least, "less than": self.below, "at most": self.most}
         return " and ".join(f"{word} {bound:,}" for word, bound in words.items() if bound is not None)
+
+    @property
+    def written(self) -> str:
+        """What is written for it, in words."""
+        words = " | ".join(self.choices) or str(self.takes)
+        if self.takes is Takes.OTHER:
+            words = f"such as {as_toml(self.example)}"
+        if self.range:
+            words += f", {self.range}"
+        return f"for each column: {words}" if self.per_column else words
 
     def checked(self, value: Any, owner: str) -> Any:
         """Return a value as it is kept, or raise; `owner` is the member that has the parameter."""
@@ -264,6 +275,17 @@ def column_name(value: object, what: str) -> str:
     if isinstance(value, str) and value:
         return value
     raise PolicyError(f"{what} must be the name of one column, but was given as {value!r}.\nWrite its name in quotes.")
+
+
+def as_toml(value: Any) -> str:
+    """Return a value as a plan has it.
+
+    >>> as_toml({"widths": [5, 10], "flat": True})
+    '{ widths = [5, 10], flat = true }'
+    """
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {as_toml(each)}' for key, each in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _index(value: object) -> int | None:

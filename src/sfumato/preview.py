@@ -13,6 +13,7 @@ from sfumato.data.kinds import infer_kind, is_list
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import InputError, PlanError, Problem
 from sfumato.models.base import describe
+from sfumato.parameters import parameters_of
 from sfumato.plan import Plan
 
 SAMPLE_ROWS = 1_000
@@ -62,6 +63,7 @@ class Preview:
                     "anonymizer": step.anonymizer.name,
                     "why": step.why,
                     "options": options_of(step.anonymizer),
+                    "about": {each.name: each.help for each in parameters_of(type(step.anonymizer))},
                 }
                 for step in self.plan.steps()
             ],

@@ -96,6 +96,13 @@ def test_the_reference_names_every_member_of_every_family():
             assert f"::: {member.__module__}.{member.__qualname__}" in page
 
 
+def test_tables_of_the_plan_are_those_that_the_parser_goes_by():
+    page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+
+    assert part_of_the_docs("generated").with_tables(page) == page, "run python docs/reference/generated.py"
+    assert page.count("<!-- table: ") == page.count("<!-- end -->") == 9
+
+
 def test_examples_of_docstrings_get_a_fence():
     pytest.importorskip("griffe", reason="mkdocstrings is not installed: `make docs` installs it")
     fenced = part_of_the_docs("fenced").fenced
@@ -108,7 +115,18 @@ def test_examples_of_docstrings_get_a_fence():
 def test_the_reference_names_every_command_and_option():
     page = part_of_the_docs("generated").commands()
 
-    for command in ("demo", "init", "explain", "anonymize", "audit", "measure", "attack", "reconstruct", "report"):
+    for command in (
+        "demo",
+        "init",
+        "schema",
+        "explain",
+        "anonymize",
+        "audit",
+        "measure",
+        "attack",
+        "reconstruct",
+        "report",
+    ):
         assert f"## sfumato {command}" in page
     assert "`--out` (required)" in page
 

@@ -10,9 +10,11 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections import Counter
 
 import pytest
+from jsonschema import Draft202012Validator
 
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
 
@@ -187,6 +189,16 @@ def test_init_drafts_a_plan_that_runs(example):
     again = sfumato("init", example / "patients.csv", "--out", draft)
     assert again.returncode == 2
     assert "overwrite" in again.stderr
+
+
+def test_a_draft_says_where_its_schema_is_and_the_schema_lets_it_pass(example):
+    sfumato("init", example / "patients.csv", "--out", example / "draft.toml")
+    first, _, _ = (draft := (example / "draft.toml").read_text(encoding="utf-8")).partition("\n")
+    schema = (example / first.removeprefix("#:schema ")).read_text(encoding="utf-8")
+
+    assert first.startswith("#:schema ./")
+    assert sfumato("schema").stdout == schema
+    assert Draft202012Validator(json.loads(schema)).is_valid(tomllib.loads(draft))
 
 
 def test_json_is_the_only_thing_on_standard_output(example):

@@ -23,6 +23,7 @@ from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.drafting.columns import Look, look_at, mentions, missing_markers
 from sfumato.drafting.hierarchies import hierarchy_lines
 from sfumato.errors import DataError
+from sfumato.plan.json_schema import FILE
 from sfumato.progress import SILENT, Progress
 
 PAIR_ROWS = 20_000  # rows that dependence between columns is looked for in
@@ -228,6 +229,7 @@ class _Writer:
 
     def text(self, path: str, separator: str | None, missing: tuple[str, ...]) -> str:
         lines = [
+            f"#:schema ./{FILE}",
             f"# A first draft, made by `sfumato init` from {self.rows:,} rows. Every role is a guess:",
             "# read each line, then",
             "#   sfumato explain PLAN                what will be done",

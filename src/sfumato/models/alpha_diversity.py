@@ -58,7 +58,7 @@ class AlphaDiversity(PrivacyModel):
         metadata=about(
             Takes.WHOLE,
             "Smallest class",
-            "How many rows each class has; ceil(1 / alpha) when left out.",
+            "How many rows each class has at least; ceil(1 / alpha) when left out.",
             least=1,
             example=3,
         ),

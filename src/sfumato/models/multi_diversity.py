@@ -86,7 +86,7 @@ class MultiDiversity(PrivacyModel):
         metadata=about(
             Takes.WHOLE,
             "Smallest class",
-            "How many rows each class has; ceil(1 / alpha_qi) when left out.",
+            "How many rows each class has at least; ceil(1 / alpha_qi) when left out.",
             least=1,
             example=3,
         ),

@@ -86,7 +86,12 @@ SOURCE = Table(
             "File",
             ".csv .tsv (plain, .gz, .zst), .parquet (file or folder), .arrow; transactions: .txt .dat",
         ),
-        _key("separator", Takes.TEXT, "Separator", "Between cells, or between items of a transaction; found out."),
+        _key(
+            "separator",
+            Takes.TEXT,
+            "Separator",
+            "Between cells, or between items of a transaction; found out when left out.",
+        ),
         _key(
             "missing",
             Takes.TEXTS,
@@ -218,8 +223,7 @@ KNOWLEDGE = Table(
             "unlinked",
             Takes.CHOICE,
             "Unlinked records",
-            "What records count whose terms no label explains: only linked ones count, they believe nothing, or none "
-            "may be.",
+            "Records whose terms no label explains: left out of the mean, counted as believing nothing, or refused.",
             default="linked",
             choices=tuple(UNLINKED),
         ),
