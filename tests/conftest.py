@@ -1,7 +1,23 @@
 """What holds for all tests."""
 
+import os
+
+import pytest
 from hypothesis import settings
 
 # Seconds are for benchmarks: a busy machine must not fail a test.
 settings.register_profile("sfumato", deadline=None)
 settings.load_profile("sfumato")
+
+POSIX = os.name == "posix"
+UNDER = {  # mark -> where such a test says something, and why not elsewhere
+    "posix": (POSIX, "signals, limits, links and shells as POSIX has them"),
+    "no_root": (POSIX and os.geteuid() != 0, "permissions do not bind root, and Windows has others"),
+}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for mark, (can_run, reason) in UNDER.items():
+            if not can_run and item.get_closest_marker(mark):
+                item.add_marker(pytest.mark.skip(reason=reason))

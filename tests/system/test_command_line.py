@@ -322,6 +322,7 @@ def test_an_output_folder_that_cannot_be_written_is_refused(example):
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.posix
 def test_an_interrupted_run_leaves_nothing(tmp_path):
     command = [sys.executable, "-m", "sfumato", "demo", "--out", str(tmp_path / "big"), "--rows", "300000"]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
 
 import pytest
+
+pytestmark = pytest.mark.posix
 
 PLAN = """
 [source]
@@ -101,13 +102,19 @@ def test_what_a_living_process_works_on_is_left_alone(folder):
         os.rename(folder / "out", folder / "first")  # noqa: PTH104 - make room for the other one
 
 
+def limited(most):
+    import resource  # there on POSIX only
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
 @pytest.mark.parametrize("most", [0, 1000, 30_000])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_full_disk_leaves_nothing_and_says_so(folder, most, form):
     (folder / "plan.toml").write_text(f'{PLAN}[release]\nformat = "{form}"\n')
 
     # No file may grow beyond this: what a full disk is to whoever writes.
-    done = anonymize(folder, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+    done = anonymize(folder, preexec_fn=lambda: limited(most))
 
     assert done.returncode == 2, (done.returncode, done.stderr)
     assert "cannot be written" in done.stderr

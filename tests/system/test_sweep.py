@@ -175,6 +175,7 @@ def gone(group):
     return False
 
 
+@pytest.mark.posix
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path):
     folder = write(tmp_path, 3000)
     process = started(folder)
@@ -193,6 +194,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path):
     assert len(json.loads(done.stdout)["cells"]) > before - 1
 
 
+@pytest.mark.posix
 def test_a_killed_sweep_leaves_no_process_and_goes_on(tmp_path):
     folder = write(tmp_path, 3000)
     process = started(folder)

@@ -14,7 +14,7 @@ import sfumato
 from sfumato.compiling import when_compiling
 
 LOOP = """
-import resource, sys
+import sys
 from sfumato.compiling import kernel
 
 @kernel
@@ -26,6 +26,7 @@ def add_up(numbers):
 
 import numpy as np
 if "--full" in sys.argv:
+    import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no byte can be written, as on a full disk
 print(add_up(np.arange(5)), sum(add_up.stats.cache_hits.values()))
 """
@@ -87,6 +88,7 @@ def test_they_are_kept_beside_the_source_where_that_can_be_written(place):
     assert list((place / "code" / "__pycache__").glob("*.nbc"))
 
 
+@pytest.mark.posix
 def test_a_full_disk_costs_nothing_but_time(place):
     store = place / "store"
 

@@ -38,12 +38,13 @@ def test_a_folder_needs_parquet_parts(tmp_path):
         read_table(Source(tmp_path, format="csv"))
 
 
+@pytest.mark.posix
 def test_what_is_no_ordinary_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     assert "no ordinary file" in refusal(Source(tmp_path / "pipe.csv"))
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.no_root
 @pytest.mark.parametrize("name", ["a.csv", "a.txt", "a.parquet", "a.arrow"])
 def test_a_file_without_permission_is_refused(tmp_path, name):
     source = write(tmp_path, name, "a,b\n1,2\n")

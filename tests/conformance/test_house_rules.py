@@ -1,0 +1,167 @@
+"""Rules of the house that can be counted: layers, places of tests, words that nothing in the project says."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "sfumato"
+FILES = sorted(SOURCE.rglob("*.py"))
+POSIX_ONLY = {  # what Windows has not, or takes for something else
+    "os": {"fork", "kill", "killpg", "geteuid", "getuid", "getpgid", "setsid", "sched_getaffinity", "mkfifo", "chown"},
+    "signal": {"SIGALRM", "SIGKILL", "SIGHUP", "SIGUSR1", "alarm", "setitimer", "pthread_kill"},
+}
+
+
+def modules_of(paths):
+    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+
+
+def functions(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+# The decorators of loops take one function each.
+COMPILED = {
+    node.name
+    for node in functions(ast.parse((SOURCE / "compiling.py").read_text(encoding="utf-8")))
+    if [argument.arg for argument in node.args.args] == ["function"]
+}
+
+
+def is_compiled(function):
+    named = {node.id for each in function.decorator_list for node in ast.walk(each) if isinstance(node, ast.Name)}
+    return bool(named & COMPILED)
+
+
+def test_compiled_functions_are_known_by_their_decorators():
+    assert "kernel" in COMPILED
+    for path, tree in modules_of(FILES):
+        if "/kernels/" in path:
+            assert any(map(is_compiled, functions(tree))) or path.endswith("__init__.py"), path
+
+
+def layers():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = (each for each in settings["tool"]["importlinter"]["contracts"] if each["type"] == "layers")
+    return contract["layers"]
+
+
+def test_every_room_has_its_layer():
+    named = [name.strip(" ()") for layer in layers() for name in re.split(r"[|:]", layer)]
+    rooms = {f"sfumato.{path.stem}" for path in SOURCE.iterdir() if is_room(path)}
+
+    assert sorted(named) == sorted(rooms)
+
+
+def is_room(path):
+    """A module or package of sfumato that others may import."""
+    if path.is_dir():
+        return (path / "__init__.py").is_file()
+    return path.suffix == ".py" and not path.stem.startswith("__")
+
+
+def test_every_package_is_a_package():
+    assert [path for path in FILES if not (path.parent / "__init__.py").is_file()] == []
+
+
+def test_nothing_lives_in_a_room_without_a_name():
+    nameless = re.compile(r"(^|_)(utils?|helpers?|common|misc)(_|$)")
+
+    assert [path for path in FILES if nameless.search(path.stem)] == []
+
+
+def test_what_one_system_lacks_is_asked_for_first():
+    """A call that only POSIX has stands in a function that looks which system it is on."""
+    bare = []
+    for path, tree in modules_of(FILES):
+        for function in functions(tree):
+            text = ast.unparse(function)
+            used = [
+                f"{node.value.id}.{node.attr}"
+                for node in ast.walk(function)
+                if isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.attr in POSIX_ONLY.get(node.value.id, ())
+            ]
+            if used and not re.search(r"hasattr\(|os\.name|sys\.platform", text):
+                bare.append((path, function.name, used))
+    assert bare == []
+    for path, tree in modules_of([*FILES, *(ROOT / "tests").rglob("*.py")]):
+        imported = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
+        assert not imported & {"fcntl", "pwd", "grp", "resource", "termios", "pty"}, path
+
+
+def tracked():
+    found = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in found.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_nothing_is_left_to_be_done_and_no_machine_is_named():
+    said = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b|/ho" r"me/\w|/wo" r"rk/\w|/ro" r"ot/\w")
+    found = []
+    for path in tracked():
+        if path.suffix in (".py", ".md", ".toml", ".yml", ".yaml", ".cff", ".html", ".css", ".json", ".csv", ".txt"):
+            text = path.read_text(encoding="utf-8")
+            found += [(path.name, match[0]) for match in said.finditer(text)]
+
+    assert found == []
+
+
+def test_every_test_can_fail():
+    """Each test asserts, expects an error, or hands the work to a function of its module that does."""
+    idle = []
+    for path, tree in modules_of(sorted((ROOT / "tests").rglob("test_*.py"))):
+        named = {function.name: function for function in functions(tree) if not is_fixture(function)}
+        asserting = {name for name, function in named.items() if asserts(function)}
+        while more := {
+            name for name, function in named.items() if name not in asserting and called(function) & asserting
+        }:
+            asserting |= more
+        idle += [(path, name) for name in named if name.startswith("test_") and name not in asserting]
+
+    assert idle == []
+
+
+def is_fixture(function):
+    return any("fixture" in ast.unparse(decorator) for decorator in function.decorator_list)
+
+
+def asserts(function):
+    return any(
+        isinstance(node, ast.Assert)
+        or (isinstance(node, ast.Attribute) and node.attr in ("raises", "fail", "warns"))
+        or (isinstance(node, ast.Attribute) and node.attr.startswith("assert_"))
+        for node in ast.walk(function)
+    )
+
+
+def called(function):
+    calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+    return {function.id for function in calls if isinstance(function, ast.Name)}
+
+
+def test_no_assertion_compares_a_thing_with_itself():
+    empty = [
+        (path, ast.unparse(node))
+        for path, tree in modules_of(sorted((ROOT / "tests").rglob("test_*.py")))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assert) and says_nothing(node.test)
+    ]
+
+    assert empty == []
+
+
+def says_nothing(test):
+    if isinstance(test, ast.Compare) and len(test.comparators) == 1:
+        made_twice = any(isinstance(node, ast.Call) for node in ast.walk(test.left))
+        return ast.dump(test.left) == ast.dump(test.comparators[0]) and not made_twice
+    return isinstance(test, ast.Constant) and bool(test.value)
