@@ -1,0 +1,118 @@
+"""Every metric and every attack is reached by a run of some family, and says no more than it may.
+
+A member that is listed but suited to none of these runs fails here: give it a run that it suits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+from itertools import chain
+
+import pytest
+
+import sfumato as sf
+from families import ALONE, KEPT
+from sfumato.attacks import ATTACKS
+from sfumato.data.encoding import encode
+from sfumato.data.files import read_table
+from sfumato.data.schema import SECRET_ROLES
+from sfumato.metrics import METRICS, About
+from sfumato.report.page import PARTS, render
+
+alone = pytest.mark.parametrize("family", ALONE)
+
+
+@cache
+def plan_of(family):
+    return sf.Plan.load(KEPT / family / "plan.toml")
+
+
+@cache
+def measured(family):
+    return sf.measure(KEPT / family / "run", plan_of(family))
+
+
+@cache
+def attacked(family):
+    return sf.attack(KEPT / family / "run", plan_of(family))
+
+
+def leaves(data):
+    """Yield everything in plain data that is no container; keys too, and what JSON does not have raises."""
+    if isinstance(data, dict):
+        yield from chain.from_iterable(leaves(part) for pair in data.items() for part in pair)
+    elif isinstance(data, list):
+        yield from chain.from_iterable(map(leaves, data))
+    else:
+        assert data is None or type(data) in (str, int, float, bool), type(data)
+        yield data
+
+
+def finite(data):
+    return all(math.isfinite(leaf) for leaf in leaves(data) if isinstance(leaf, int | float))
+
+
+def secrets_of(family):
+    """Return every value of every column that must not show."""
+    plan = plan_of(family)
+    columns = encode(read_table(plan.source), plan.schema).columns.values()
+    return {label for column in columns if column.role in SECRET_ROLES for label in column.labels if label}
+
+
+def test_every_metric_is_reached():
+    assert {found.name for family in ALONE for found in measured(family)} == set(METRICS)
+
+
+def test_every_attack_is_reached():
+    assert {found.attack for family in ALONE for found in attacked(family)} == set(ATTACKS)
+
+
+@alone
+def test_measurements_are_finite_plain_and_say_what_they_are_about(family):
+    for found in measured(family):
+        facts = found.as_dict()
+        assert finite(facts)
+        assert json.loads(json.dumps(facts)) == facts
+        assert (facts["about"], facts["main"]) == (METRICS[found.name].about, METRICS[found.name].main)
+        assert found.title
+        assert found.explanation.endswith(".")
+        if About(facts["about"]) is About.LOSS:  # whoever weighs losses needs to know which way is better
+            assert found.better in ("lower", "higher")
+
+
+@alone
+def test_findings_of_attacks_are_finite_plain_and_within_bounds(family):
+    for exposure in attacked(family):
+        facts = exposure.as_dict()
+        assert finite(facts)
+        assert json.loads(json.dumps(facts)) == facts
+        assert exposure.title
+        assert exposure.intruder.endswith(".")
+        assert exposure.control is not None  # without a guess beside it, a figure says nothing
+        for finding in (exposure.before, exposure.after, exposure.control):
+            assert 0 <= finding.exposed <= finding.people
+            assert 0 <= finding.worst <= 1
+            assert finding.mean is None or finding.mean <= finding.worst + 1e-12
+
+
+@alone
+def test_attacks_show_no_value_of_a_secret_column(family):
+    secrets = secrets_of(family)
+    said = [leaf for exposure in attacked(family) for leaf in leaves(exposure.as_dict()) if isinstance(leaf, str)]
+
+    assert secrets
+    assert not secrets & set(said)
+    assert not [secret for secret in secrets if len(secret) > 4 and any(secret in words for words in said)]
+
+
+@alone
+def test_the_report_lists_or_draws_whatever_was_measured(family):
+    facts = {"measurements": [found.as_dict() for found in measured(family)]}
+    lost = PARTS["losses"].content(facts)
+    named = [row["title"] for row in lost["measures"]] if lost else []
+    page = render(facts)
+
+    assert named == [found.title for found in measured(family) if found.about is About.LOSS]
+    assert all(found.explanation.replace(" %", "%").split("'")[0] in page for found in measured(family))
