@@ -49,9 +49,9 @@ def share(value: object) -> str:
     ('3.05%', '100%', '0%', '19%', '45.6%', '<0.01%', '>99.9%')
     """
     found = number(value)
-    if found is None:
+    percent = number(100 * found) if found is not None else None
+    if percent is None:
         return UNKNOWN
-    percent = 100 * found
     if abs(percent - round(percent)) < 1e-9:
         return f"{percent:,.0f}%"
     if 0 < percent < 0.01:

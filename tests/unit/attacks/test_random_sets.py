@@ -16,8 +16,7 @@ from sfumato.data.base_rates import BaseRates
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.errors import DataError, PlanError
-from sfumato.plan import Plan
+from sfumato.errors import DataError
 
 DOMAIN = ("a", "b", "c", "d")
 
@@ -65,23 +64,6 @@ def test_a_second_release_of_pairs_pins_as_many_as_chance_says():
     assert finding.facts["made_up"] is True
 
 
-@pytest.fixture(scope="module")
-def dependent():
-    rng = np.random.default_rng(1)
-    x = rng.integers(0, 6, 8000)
-    table = pa.table(
-        {"one": [f"o{v}" for v in x], "two": [f"t{v}" for v in (x + 1) % 6], "z": rng.choice(list("uvw"), 8000)}
-    )
-    plan = Plan.from_dict(
-        {
-            "columns": {name: {"role": "sensitive-quasi-identifier"} for name in table.column_names},
-            "require": [{"model": "sensitive-qid-diversity", "l": {"one": 2, "two": 2, "z": 2}}],
-            "anonymizers": {"randomization": {"dependence": "allow"}},
-        }
-    )
-    return table, plan, sf.anonymize(table, plan)
-
-
 def test_columns_that_depend_on_one_another_are_intersected(dependent):
     table, plan, run = dependent
     found = sf.attack(run.release, plan, original=table)
@@ -104,32 +86,6 @@ def test_columns_that_depend_on_one_another_are_intersected(dependent):
 
 def test_one_column_alone_is_not_read_together():
     assert list(Intersection.suited_to(release(["a|b"], [1, 1, 1, 1]), Asked())) == []
-
-
-def test_tables_are_measured_as_an_analyst_would_compute_them(dependent):
-    _, _, run = dependent
-    found = next(m for m in run.measurements if m.name == "cross-tables")
-    tables = found.facts["tables"]
-    assert {len(table["columns"]) for table in tables} == {1, 2, 3}
-    single = [table for table in tables if len(table["columns"]) == 1]
-    assert all(0 <= table["l1"] < 0.15 for table in single)
-    assert all(table["l2"] <= table["l1"] and table["hellinger"] <= 1 for table in tables)
-
-
-def test_chosen_tables_are_measured_and_unknown_ones_refused(dependent):
-    table, _, _ = dependent
-    document = {
-        "columns": {name: {"role": "sensitive-quasi-identifier"} for name in table.column_names},
-        "require": [{"model": "sensitive-qid-diversity", "l": {"one": 2, "two": 2, "z": 2}}],
-        "anonymizers": {"randomization": {"dependence": "allow"}},
-        "measure": {"tables": [["z", "one"]]},
-    }
-    run = sf.anonymize(table, Plan.from_dict(document))
-    found = next(m for m in run.measurements if m.name == "cross-tables")
-    assert [each["columns"] for each in found.facts["tables"]] == [["z", "one"]]
-    for bad in (["z"], [["nothing"]], "z", [[]]):
-        with pytest.raises(PlanError, match="tables"):
-            Plan.from_dict(document | {"measure": {"tables": bad}})
 
 
 def test_the_report_shows_what_cells_show(dependent, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
@@ -156,3 +157,8 @@ def make_pair(before, after, roles=None, specs=None, missing=("",)):
 @pytest.fixture(scope="session")
 def pair_of():
     return make_pair
+
+
+@pytest.fixture
+def baskets():
+    return [set(random.Random(row).choices("abcde", k=3)) for row in range(50)]

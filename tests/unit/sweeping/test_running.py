@@ -2,51 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import random
-import stat
-
-import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.errors import DataError, OutputError, PolicyError
+from sfumato.errors import DataError
 from sfumato.pipeline import Case
-from sfumato.sweeping.facts import FORMAT
-from sfumato.sweeping.store import ABOUT
-
-SECRET = "leprosy"
-
-
-@pytest.fixture
-def people():
-    chance = random.Random(6)
-    n = 60
-    return pa.table(
-        {
-            "name": [f"Somebody {row}" for row in range(n)],
-            "age": [chance.randint(20, 70) for _ in range(n)],
-            "disease": [chance.choice(["flu", "cold", SECRET]) for _ in range(n)],
-        }
-    )
-
-
-@pytest.fixture
-def plan():
-    return sf.Plan.from_dict(
-        {
-            "columns": {
-                "name": {"role": "identifier"},
-                "age": {"role": "quasi-identifier"},
-                "disease": {"role": "sensitive"},
-            },
-            "require": [
-                {"model": "k-anonymity", "k": 2},
-                {"model": "l-diversity", "sensitive": "disease", "l": 2},
-            ],
-        }
-    )
+from sweeps import SECRET, Stop, counted
 
 
 def test_what_cannot_be_met_is_a_row_with_its_reason(people, plan):
@@ -82,44 +43,6 @@ def test_rows_are_what_a_run_of_the_same_plan_finds(people, plan):
     assert [verdict["reached"] for verdict in found.cells[1]["verdicts"]] == [v.reached for v in run.verdicts]
 
 
-def test_it_leaves_measurements_for_its_owner_and_no_data(people, plan, tmp_path):
-    out = tmp_path / "out"
-
-    sf.sweep(plan, {"k": "2,4,61"}, frame=people, out=out)
-
-    assert {path.name for path in out.iterdir()} == {"cells", "sweep.csv", "sweep.json", "sweep.html"}
-    assert stat.S_IMODE(out.stat().st_mode) == 0o700
-    for path in out.rglob("*"):
-        if path.is_file():
-            text = path.read_text(encoding="utf-8")
-            assert SECRET not in text
-            assert "Somebody" not in text
-    with (out / "sweep.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["k"], row["holds"]) for row in rows] == [("2", "true"), ("4", "true"), ("61", "false")]
-    assert float(rows[0]["ncp"]) < float(rows[1]["ncp"])
-    assert rows[2]["reason"]
-    assert json.loads((out / "sweep.json").read_text())["format"] == FORMAT
-
-
-class Stop(BaseException):
-    pass
-
-
-def counted(monkeypatch, stop_after=None):
-    done = []
-    original = Case.make
-
-    def run(*args, **options):
-        if stop_after is not None and len(done) == stop_after:
-            raise Stop
-        done.append(1)
-        return original(*args, **options)
-
-    monkeypatch.setattr(Case, "make", run)
-    return done
-
-
 def test_a_stopped_sweep_goes_on_where_it_was(people, plan, tmp_path, monkeypatch):
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
@@ -138,54 +61,10 @@ def test_a_stopped_sweep_goes_on_where_it_was(people, plan, tmp_path, monkeypatc
     assert len(done) == 3  # a finer grid takes what is there
 
 
-def test_a_damaged_file_is_done_again(people, plan, tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    sf.sweep(plan, {"k": "2,3"}, frame=people, out=out)
-    damaged = next(path for path in (out / "cells").glob("*.json") if path.name != ABOUT)
-    damaged.write_text('{"holds": tr')
-
-    done = counted(monkeypatch)
-    sf.sweep(plan, {"k": "2,3"}, frame=people, out=out)
-
-    assert len(done) == 1
-
-
-def test_other_data_or_roles_are_not_mixed_in(people, plan, tmp_path):
-    out = tmp_path / "out"
-    sf.sweep(plan, {"k": "2"}, frame=people, out=out)
-
-    with pytest.raises(OutputError, match="another plan, other data"):
-        sf.sweep(plan, {"k": "2"}, frame=people.slice(1), out=out)
-    sf.sweep(plan, {"k": "2"}, frame=people.slice(1), out=out, overwrite=True)
-
-
-def test_a_sweep_that_could_not_write_anything_can_be_tried_again(people, plan, tmp_path):
-    (tmp_path / "out" / "cells").mkdir(parents=True)
-    (tmp_path / "out" / "cells" / ".about.json.tmp-0").write_text("")
-
-    assert sf.sweep(plan, {"k": "2"}, frame=people, out=tmp_path / "out").facts["holding"] == 1
-
-
-def test_a_folder_that_is_no_sweep_is_never_touched(people, plan, tmp_path):
-    (tmp_path / "letters").write_text("dear")
-
-    with pytest.raises(OutputError, match="no sweep"):
-        sf.sweep(plan, {"k": "2"}, frame=people, out=tmp_path, overwrite=True)
-    with pytest.raises(OutputError, match="is a file"):
-        sf.sweep(plan, {"k": "2"}, frame=people, out=tmp_path / "letters")
-    assert (tmp_path / "letters").read_text() == "dear"
-
-
 def test_wrong_data_ends_the_sweep_before_it_starts(people, plan, tmp_path):
     with pytest.raises(DataError, match="does not have"):
         sf.sweep(plan, {"k": "2"}, frame=people.drop_columns(["age"]), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_an_unknown_loss_is_refused_with_what_is_measured(people, plan):
-    with pytest.raises(PolicyError, match=r"Measured: (.*)ncp"):
-        sf.sweep(plan, {"k": "2,3"}, frame=people, loss="nothing")
-    assert sf.sweep(plan, {"k": "2,3"}, frame=people, loss="query-error").facts["loss"]["name"] == "query-error"
 
 
 def test_errors_in_every_combination_end_the_sweep(people, plan, monkeypatch):

@@ -1,0 +1,58 @@
+"""Loss of items, counted by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from baskets import SCHEMA, measured, table_of
+from sfumato.data.encoding import encode
+from sfumato.data.release import Release
+from sfumato.errors import DataError
+from sfumato.metrics.comparison import Comparison
+from sfumato.metrics.item_loss import ItemLoss, columns_of_items
+
+
+def test_loss_is_counted_by_hand():
+    before = ["ab", "ab", "bd", "acd"]
+    after = ["a", "ab", "d", "acd"]
+    facts = measured(ItemLoss(column="basket"), before, after).facts
+
+    assert (facts["occurrences_before"], facts["occurrences"], facts["withheld"]) == (9, 7, 2)
+    assert (facts["sensitive_before"], facts["sensitive_withheld"]) == (5, 2)
+    assert facts["relative_to_dropping_all_sensitive"] == 2 / 5
+    p = {"a": 3 / 9, "b": 3 / 9, "c": 1 / 9, "d": 2 / 9}
+    q = {"a": 3 / 7, "b": 1 / 7, "c": 1 / 7, "d": 2 / 7}
+    assert facts["kl_divergence"] == pytest.approx(sum(q[i] * math.log(q[i] / p[i]) for i in p))
+    middle = {i: (p[i] + q[i]) / 2 for i in p}
+    halves = (sum(side[i] * math.log(side[i] / middle[i]) for i in p) for side in (p, q))
+    assert facts["symmetric_divergence"] == pytest.approx(sum(halves) / 2)
+    assert facts["frequencies"][0] == {"item": "a", "sensitive": False, "before": 3, "after": 3}
+
+
+def test_labels_that_the_original_does_not_have_count_as_lost():
+    facts = measured(ItemLoss(column="basket"), ["ab", "cd"], [["a..c"], ["a..c", "d"]]).facts
+
+    assert (facts["withheld"], facts["new_labels"]) == (3, 1)
+
+
+def test_another_column_is_an_error():
+    with pytest.raises(DataError, match="no column of items"):
+        measured(ItemLoss(column="other"), ["ab"], ["ab"])
+
+
+def test_an_unchanged_table_loses_nothing(baskets):
+    loss = measured(ItemLoss(column="basket"), baskets, baskets)
+
+    assert loss.value == loss.facts["kl_divergence"] == loss.facts["symmetric_divergence"] == 0
+
+
+def test_only_columns_that_are_published_as_items_are_measured():
+    dataset = encode(table_of(["ab", "cd"]), SCHEMA)
+
+    release = Release.from_table(table_of(["a", "cd"]), SCHEMA)
+
+    assert list(columns_of_items(Comparison(dataset, release))) == ["basket"]
+    assert list(columns_of_items(Comparison(dataset, replace(release, columns={})))) == []

@@ -1,0 +1,31 @@
+"""Attacks beside the original and a guess."""
+
+from __future__ import annotations
+
+from sfumato.report import attacks
+from sfumato.report.wording import UNKNOWN
+
+
+def test_every_attack_stands_beside_the_original_and_a_guess(real):
+    shown = attacks.content(real)
+
+    assert [card["title"] for card in shown["cards"]] == [entry["title"] for entry in real["attacks"]]
+    for card in shown["cards"]:
+        assert [line["side"] for line in card["lines"]] == ["Original", "Release", "A guess"]
+    (linking,) = [card for card in shown["cards"] if "quasi-identifiers" in card["title"]]
+    assert linking["lines"][0]["worst"] == "100%"
+
+
+def test_without_the_original_two_bars_are_left():
+    finding = {"people": 4, "exposed": 1, "worst": 0.5, "mean": None}
+    entry = {"attack": "x", "title": "Look", "intruder": "Looks.", "threshold": 0.5, "before": None}
+
+    shown = attacks.content({"attacks": [entry | {"after": finding, "control": finding | {"exposed": 0}}]})
+
+    assert [word for _, word in shown["pictures"][0].legend] == ["release", "a guess"]
+    assert shown["pictures"][0].table.rows == [["Look", "25%", "0%"]]
+    assert [line["mean"] for line in shown["cards"][0]["lines"]] == [UNKNOWN, UNKNOWN]
+
+
+def test_no_attack_is_no_part():
+    assert attacks.content({"attacks": []}) is None

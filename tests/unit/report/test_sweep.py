@@ -1,0 +1,87 @@
+"""A sweep on a page and in a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.report.sweep import headline, name_of, render_sweep, sweep_text
+
+LOSS = {"name": "ncp", "title": "Detail lost", "unit": "share", "better": "lower"}
+
+
+def combination(k, loss, **facts):
+    measured = [
+        LOSS | {"value": loss, "about": "loss", "main": True},
+        {"name": "risk", "title": "Risk", "unit": "share", "value": 1 / k, "about": "risk", "main": True},
+        {"name": "minor", "title": "Minor", "unit": "", "value": 1, "about": "loss", "main": False},
+    ]
+    return {
+        "values": {"k": k, "strict": True},
+        "holds": True,
+        "verdicts": [{"model": "k-anonymity", "reached": k}],
+        "measurements": measured,
+        "attacks": [{"attack": "linking", "exposed": 3}],
+        "loss": loss,
+        "strictness": k / 8,
+        "seconds": 0.5,
+        "frontier": False,
+        "knee": False,
+    } | facts
+
+
+@pytest.fixture
+def swept():
+    failed = {"values": {"k": 99, "strict": True}, "holds": False, "reason": "Too few <rows>.", "seconds": 0.1}
+    return {
+        "plan": {"path": "plan.toml"},
+        "settings": [{"name": "k", "values": [2, 4, 8, 99]}, {"name": "strict", "values": [True]}],
+        "requirements": [{"model": "k-anonymity", "varied": True}],
+        "loss": LOSS,
+        "cells": [
+            combination(2, 0.1, frontier=True),
+            combination(4, 0.15, frontier=True, knee=True),
+            combination(8, 0.6, frontier=True),
+            failed,
+        ],
+    }
+
+
+def test_main_measurements_are_columns_and_the_loss_comes_first(swept):
+    page = render_sweep(swept)
+
+    head = page.split("<thead><tr>")[-1].split("</tr>")[0]
+    assert [head.index(title) for title in ("Detail lost", "Risk", "Exposed by linking")] == sorted(
+        head.index(title) for title in ("Detail lost", "Risk", "Exposed by linking")
+    )
+    assert "Minor" not in head
+    assert head.count("Detail lost") == 1
+
+
+def test_what_cannot_be_met_says_why_in_harmless_words(swept):
+    page = render_sweep(swept)
+
+    assert "Too few &lt;rows&gt;." in page
+    assert "cannot be met" in page
+    assert "knee: k=4, strict=true" in page
+
+
+def test_the_command_repeats_what_was_varied(swept):
+    assert "sfumato sweep plan.toml --vary k=2,4,8,99 --vary strict=true --out DIR" in render_sweep(swept)
+
+
+def test_the_terminal_shows_every_combination(swept):
+    lines = sweep_text(swept).splitlines()
+
+    assert max(map(len, lines)) <= 60
+    assert [line.split()[-1] for line in lines[-4:]] == ["frontier", "knee", "frontier", "met"]
+
+
+def test_a_sweep_in_which_nothing_holds_says_so(swept):
+    nothing = swept | {"cells": swept["cells"][-1:], "loss": None}
+
+    assert "Nothing holds" in render_sweep(nothing)
+    assert headline(nothing) in sweep_text(nothing).replace("\n", " ")
+
+
+def test_combinations_are_named_as_they_are_asked_for():
+    assert name_of({"values": {"k": 5, "strict": False, "rho": "1/3"}}) == "k=5, strict=false, rho=1/3"

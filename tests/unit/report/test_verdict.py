@@ -1,0 +1,43 @@
+"""The first thing on the page: whether the release may leave."""
+
+from __future__ import annotations
+
+from sfumato.report import verdict
+from sfumato.report.page import render
+
+
+def test_a_failed_requirement_keeps_the_rows_in_the_house(facts):
+    facts["verdicts"][1] |= {"satisfied": False, "reached": 1, "failing": 3, "failing_rows": 40}
+
+    html = render(facts)
+
+    assert "1 of 3 requirements does not hold: the 392 rows must stay in the house." in html
+    assert "3 fail with 40 rows." in html
+    assert "does not hold</span>" in html
+
+
+def test_a_verdict_that_says_nothing_clear_counts_as_failed(facts):
+    facts["verdicts"][0]["satisfied"] = None
+
+    assert "Safe by the plan" not in render(facts)
+
+
+def test_nothing_required_is_nothing_promised(facts):
+    assert "Nothing was required, so nothing is promised" in render(facts | {"verdicts": []})
+
+
+def test_key_figures_whose_facts_are_missing_are_left_out(facts):
+    assert [figure["name"] for figure in verdict.content({"source": {"rows": 3}})["figures"]] == ["rows in"]
+    figures = {figure["name"]: figure for figure in verdict.content(facts)["figures"]}
+    assert figures["rows out"]["note"] == "8 dropped"
+
+
+def test_warnings_are_shown_as_found():
+    assert verdict.warnings({"warnings": ["Rows keep their order.", "", None]}) == ["Rows keep their order."]
+    assert verdict.warnings({"warnings": "none"}) == []
+
+
+def test_where_it_comes_from_is_said():
+    said = verdict.content({"plan": {"path": "p.toml"}, "source": {}, "made": "2025-11-16T08:05:00+00:00"})["origin"]
+
+    assert said == "Plan p.toml, data from memory; 16 November 2025, 08:05 UTC."
