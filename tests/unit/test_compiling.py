@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import pickle
 import subprocess
 import sys
+from importlib import import_module, invalidate_caches
+from itertools import product
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import sfumato
-from sfumato.compiling import when_compiling
+from sfumato import compiling
 
 LOOP = """
 import sys
@@ -24,6 +30,8 @@ def add_up(numbers):
         total += number
     return total
 
+"""
+PROCESS = """
 import numpy as np
 if "--full" in sys.argv:
     import resource
@@ -37,7 +45,7 @@ def place(tmp_path):
     """A folder with a loop in it, where numba finds no folder to keep compiled code in."""
     code = tmp_path / "code"
     code.mkdir()
-    (code / "loop.py").write_text(LOOP)
+    (code / "loop.py").write_text(LOOP + PROCESS)
     (code / "__pycache__").write_text("a file, so nothing can be put into it")
     return tmp_path
 
@@ -53,8 +61,8 @@ def run(place, *arguments, **environment):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    total, hits = done.stdout.split()
-    assert total == "10"
+    found, hits = done.stdout.split()
+    assert found == "10"
     return int(hits)
 
 
@@ -96,25 +104,120 @@ def test_a_full_disk_costs_nothing_but_time(place):
     assert files(store) == []
 
 
-@pytest.mark.parametrize("ending", ["*.nbi", "*.nbc"])
-@pytest.mark.parametrize("content", [b"", b"damaged"])
-def test_damaged_files_cost_nothing_but_time(place, ending, content):
-    store = place / "store"
-    run(place, NUMBA_CACHE_DIR=str(store))
-    for path in store.rglob(ending):
-        path.write_bytes(content)
+def cut_short(content):
+    return content[: len(content) // 2]
 
-    assert run(place, NUMBA_CACHE_DIR=str(store)) == 0
+
+def one_bit_off(content):
+    return content[:-200] + bytes([content[-200] ^ 1]) + content[-199:]
+
+
+def of_another_kind(content):
+    return pickle.dumps(numba.__version__) + pickle.dumps(["not", "an", "index"])
+
+
+def of_another_version(content):
+    return content.replace(numba.__version__.encode(), b"9" * len(numba.__version__))
+
+
+def nothing(content):
+    return b""
+
+
+def garbage(content):
+    return b"damaged"
+
+
+DAMAGES = [nothing, garbage, cut_short, one_bit_off, of_another_kind]
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Return a function that loads the loop as a process would that starts now; says how often the store was of use."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "store"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def load(source=LOOP, **others):
+        for name, content in {"a_loop": source, **others}.items():
+            (tmp_path / f"{name}.py").write_text(content)
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        compiling._source_of.cache_clear()
+        invalidate_caches()
+        linecache.clearcache()
+        module = import_module("a_loop")
+        return int(module.add_up(np.arange(5))), sum(module.add_up.stats.cache_hits.values())
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return load
+
+
+@pytest.mark.parametrize(("ending", "damage"), [*product(["*.nbi", "*.nbc"], DAMAGES), ("*.nbi", of_another_version)])
+def test_damaged_and_foreign_files_cost_nothing_but_time(load, tmp_path, ending, damage):
+    assert load() == (10, 0)
+    assert load() == (10, 1)
+    for path in (tmp_path / "store").rglob(ending):
+        path.write_bytes(damage(path.read_bytes()))
+
+    assert load() == (10, 0)
+    assert load() == (10, 1)  # they were replaced
+
+
+def test_a_folder_in_place_of_a_file_costs_nothing_but_time(load, tmp_path):
+    load()
+    for path in files(tmp_path / "store"):
+        path.unlink()
+        path.mkdir()
+
+    assert load() == (10, 0)
+
+
+def test_loops_are_compiled_anew_when_a_module_that_they_import_changes(load):
+    loop = f"from sfumato_constants import START\n{LOOP.replace('total = 0', 'total = START')}"
+    assert load(loop, sfumato_constants="START = 0\n") == (10, 0)
+    assert load(loop, sfumato_constants="START = 7\n") == (17, 0)
+    assert load(loop, sfumato_constants="START = 7\n") == (17, 1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"NUMBA_NUM_THREADS": "abc"}, {"NUMBA_OPT": "abc"}, {"NUMBA_THREADING_LAYER": "abc"}, {"NUMBA_BOUNDSCHECK": "1"}],
+)
+def test_odd_settings_of_the_compiler_do_no_harm(place, settings):
+    run(place, **settings)
+
+
+@pytest.mark.parametrize("side", ["sfumato.kernels.classes.units", "sfumato.models.judging.closed_sets"])
+def test_both_sides_of_the_wall_are_compiled_this_way(side):
+    loops = [loop for loop in vars(import_module(side)).values() if isinstance(loop, Dispatcher)]
+    assert loops
+    assert {type(loop._cache).__module__ for loop in loops} == {"sfumato.compiling"}
 
 
 def test_compiling_is_told_once():
     told = []
     double = numba.njit(lambda x: x * 2)
 
-    with when_compiling(lambda: told.append("compiling")):
+    with compiling.when_compiling(lambda: told.append("compiling")):
         double(1)
         double(1.5)
 
     assert told == ["compiling"]
     numba.njit(lambda x: x * 3)(1)
     assert told == ["compiling"]
+
+
+def test_settings_that_the_compiler_refuses_are_named(tmp_path):
+    (tmp_path / "people.csv").write_text("age\n30\n30\n")
+    (tmp_path / "plan.toml").write_text(
+        '[columns.age]\nrole = "quasi-identifier"\n[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "sfumato", "audit", "people.csv", "--plan", "plan.toml"],
+        cwd=tmp_path,
+        env=os.environ | {"NUMBA_NUM_THREADS": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "NUMBA_NUM_THREADS" in done.stderr
+    assert "unset" in done.stderr

@@ -22,8 +22,6 @@ from sfumato.kernels.classes.conditions import (
     RECURSIVE,
     Condition,
     cells_of,
-    failing_groups,
-    groups_hold,
     holds,
     make_conditions,
 )
@@ -198,34 +196,10 @@ def test_no_condition_asks_for_k_rows_only():
     assert not holds(conditions, np.zeros(0, dtype=np.int64), 2)
 
 
-@pytest.mark.parametrize("kernel", [groups_hold, groups_hold.py_func])
-@given(rows=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2), st.integers(0, 1)), max_size=30))
-@settings(max_examples=60, deadline=None)
-def test_groups_are_tested_like_one_group_at_a_time(kernel, rows):
-    class_of, *codes = (np.array([row[i] for row in rows], dtype=np.int32) for i in range(3))
-    counts = [np.bincount(codes[0], minlength=3), np.bincount(codes[1], minlength=2)]
-    conditions = make_conditions(
-        2, len(rows), counts, [Condition(DISTINCT, 0, 2), Condition(EQUAL, 1, bound=Fraction(1, 2))]
-    )
-    cell_of = cells_of(codes, [3, 2], len(rows))
-    order = np.argsort(class_of, kind="stable").astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(np.bincount(class_of, minlength=7))]).astype(np.int64)
-    passes = np.zeros(7, dtype=np.bool_)
-
-    kernel(conditions, cell_of, order, start, passes)
-
-    for group in range(7):
-        members = cell_of[:, class_of == group]
-        histogram = np.bincount(members.ravel(), minlength=5).astype(np.int64)
-        assert passes[group] == holds(conditions, histogram, members.shape[1])
-
-
-def test_failing_groups_are_named():
-    class_of = np.array([0, 0, 1, 1, 1, 2], dtype=np.int32)
-    codes = np.array([0, 1, 0, 0, 0, 1], dtype=np.int32)
-    conditions = make_conditions(1, 6, [np.bincount(codes)], [Condition(DISTINCT, 0, 2)])
-    assert failing_groups(conditions, cells_of([codes], [2], 6), class_of).tolist() == [1, 2]
-    assert failing_groups(conditions, cells_of([codes[:0]], [2], 0), class_of[:0]).tolist() == []
+def test_each_row_has_a_cell_for_each_sensitive_column():
+    codes = [np.array(column, dtype=np.int32) for column in ([0, 2, 1], [1, 0, 1])]
+    assert cells_of(codes, [3, 2], 3).tolist() == [[0, 2, 1], [4, 3, 4]]
+    assert cells_of([], [], 3).shape == (0, 3)
 
 
 @settings(deadline=None)

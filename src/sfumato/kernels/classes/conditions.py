@@ -30,11 +30,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiling import kernel, parallel_kernel
+from sfumato.compiling import kernel
 
 DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EQUAL, ORDERED, HIERARCHICAL = range(7)
 
@@ -229,33 +228,6 @@ def first_failing(conditions, low, high, histogram, size):
     return -1
 
 
-@kernel
-def count_group(cell_of, order, low, high, histogram):
-    """Add the rows order[low:high] to a histogram.  (s, n), (n,) -> (v,) in place."""
-    for position in range(low, high):
-        row = order[position]
-        for column in range(cell_of.shape[0]):
-            histogram[cell_of[column, row]] += 1
-
-
-@parallel_kernel
-def groups_hold(conditions, cell_of, order, start, passes):
-    """Test many groups: group g is the rows order[start[g]:start[g + 1]].  (s, n), (n,), (g + 1,) -> (g,) in place.
-
-    cell_of[column, row] is the row's cell in the histogram: its code plus the cells of the columns before.
-    """
-    groups = start.size - 1
-    chunks = min(groups, 64)
-    for chunk in numba.prange(chunks):
-        histogram = np.zeros(conditions.reference.size, dtype=np.int64)
-        for group in range(chunk * groups // chunks, (chunk + 1) * groups // chunks):
-            count_group(cell_of, order, start[group], start[group + 1], histogram)
-            passes[group] = holds(conditions, histogram, start[group + 1] - start[group])
-            for position in range(start[group], start[group + 1]):
-                for column in range(cell_of.shape[0]):
-                    histogram[cell_of[column, order[position]]] = 0
-
-
 def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:
     """Return each row's cell in the histogram for each sensitive column, shape (columns, rows)."""
     offset = np.concatenate([[0], np.cumsum(sizes)]) if len(sizes) else np.zeros(1, dtype=np.int64)
@@ -263,15 +235,3 @@ def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int
     for column, values in enumerate(codes):
         cell_of[column] = values + offset[column]
     return cell_of
-
-
-def failing_groups(
-    conditions: Conditions, cell_of: NDArray[np.int32], class_of: NDArray[np.int32]
-) -> NDArray[np.int64]:
-    """Return the classes that fail, given each row's class."""
-    groups = int(class_of.max()) + 1 if class_of.size else 0
-    order = np.argsort(class_of, kind="stable").astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(np.bincount(class_of, minlength=groups))]).astype(np.int64)
-    passes = np.zeros(groups, dtype=np.bool_)
-    groups_hold(conditions, cell_of, order, start, passes)
-    return np.flatnonzero(~passes)
