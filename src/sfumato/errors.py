@@ -64,6 +64,10 @@ class PlanError(InputError):
         count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         super().__init__("\n".join([f"{where} has {count}:", *(f"- {problem}" for problem in self.problems)]))
 
+    def __reduce__(self) -> tuple[type[PlanError], tuple[tuple[Problem, ...], str]]:
+        """Return how it is made again in another process."""
+        return type(self), (self.problems, self.where)
+
 
 class PolicyError(InputError):
     """A parameter is out of range; `at` names it where that is not plain to see."""

@@ -84,7 +84,7 @@ SOURCE = Table(
             "path",
             Takes.TEXT,
             "File",
-            ".csv .tsv (plain, .gz, .zst), .parquet (file or folder), .arrow; transactions: .txt .dat",
+            "Table (.csv .tsv, plain, .gz or .zst; .parquet, file or folder; .arrow), or transactions (.txt .dat).",
         ),
         _key(
             "separator",

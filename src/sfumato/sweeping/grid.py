@@ -6,14 +6,15 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from sfumato.anonymizers.base import options_of
 from sfumato.anonymizers.choosing import aiming_at
 from sfumato.errors import InputError, PlanError, PolicyError, Problem, did_you_mean
 from sfumato.models.base import Policy, PrivacyModel, plain_number
-from sfumato.parameters import one_of
+from sfumato.parameters import Takes, one_of, parameters_of
 from sfumato.plan import Plan
 
 MOST_COMBINATIONS = 1_000
@@ -121,26 +122,25 @@ def settings_of(plan: Plan) -> Iterator[Setting]:
     """Yield everything that can be varied: parameters of requirements, their anonymizers, and options of these."""
     for position, model in enumerate(plan.policy):
         prefixes = (*(f"{model.name}.{column}." for column in model.judged_columns), f"{model.name}.", "")
-        for item in fields(model):  # type: ignore[arg-type]
-            value = getattr(model, item.name)
-            if item.name in ("sensitive", "column"):
+        for parameter in parameters_of(type(model)):
+            if parameter.takes in (Takes.COLUMN, Takes.COLUMNS):
                 continue
-            parts: list[str | None] = list(value) if isinstance(value, Mapping) else [None]
+            value = getattr(model, parameter.name)
+            parts: list[str | None] = list(value) if parameter.per_column else [None]
             for part in parts:
-                name = item.name if part is None else f"{item.name}.{part}"
+                name = parameter.name if part is None else f"{parameter.name}.{part}"
                 yield Setting(
                     tuple(prefix + name for prefix in prefixes),
                     value if part is None else value[part],
-                    _change_of_parameter(position, item.name, part),
+                    _change_of_parameter(position, parameter.name, part),
                     position,
                 )
         named = tuple(f"{prefix}anonymizer" for prefix in prefixes)
         yield Setting(named, plan.chosen.get(position), _change_of_anonymizer(position))
     for step in plan.steps():
-        for item in fields(step.anonymizer):  # type: ignore[arg-type]
-            names = (f"{step.anonymizer.name}.{item.name}", item.name)
-            change = _change_of_option(step.anonymizer.name, item.name)
-            yield Setting(names, getattr(step.anonymizer, item.name), change)
+        for option, value in options_of(step.anonymizer).items():
+            names = (f"{step.anonymizer.name}.{option}", option)
+            yield Setting(names, value, _change_of_option(step.anonymizer.name, option))
 
 
 def _change_of_parameter(position: int, parameter: str, part: str | None) -> Callable[[Plan, Any], Plan]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import pytest
 
 from sfumato.data.schema import Kind, Role
@@ -51,34 +49,6 @@ def test_a_good_plan_becomes_objects():
     assert not plan.release.shuffle
     assert plan.source is not None
     assert plan.source.path.name == "people.csv"
-
-
-def test_a_toml_plan_means_the_same_as_the_structure_in_python(tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(
-        textwrap.dedent(
-            """
-            [source]
-            path = "people.csv"
-            [columns.age]
-            role = "quasi-identifier"
-            hierarchy = { widths = [5, 10] }
-            [columns."*"]
-            role = "other"
-            [[require]]
-            model = "k-anonymity"
-            k = 3
-            """
-        )
-    )
-
-    plan = Plan.load(path)
-
-    assert plan.source is not None
-    assert plan.source.path == tmp_path / "people.csv"
-    assert plan.schema.spec("anything").role is Role.OTHER
-    assert plan.policy.requirements == (KAnonymity(k=3),)
-    assert plan.sha256 is not None
 
 
 def test_every_problem_is_listed_not_only_the_first():
@@ -149,22 +119,6 @@ def test_a_wrong_plan_is_refused_with_what_to_do(document, expected):
     assert any(expected in problem.text for problem in problems_of(document)), problems_of(document)
 
 
-def test_a_missing_file_names_the_plans_beside_it(tmp_path):
-    (tmp_path / "plan.toml").write_text("")
-
-    with pytest.raises(PlanError, match=r"Did you mean 'plan.toml'\?"):
-        Plan.load(tmp_path / "plam.toml")
-
-
-@pytest.mark.parametrize(("content", "expected"), [(b"[source", "not valid TOML"), (b"x = '\xff'", "not UTF-8")])
-def test_a_broken_file_says_how(tmp_path, content, expected):
-    path = tmp_path / "plan.toml"
-    path.write_bytes(content)
-
-    with pytest.raises(PlanError, match=expected):
-        Plan.load(path)
-
-
 def test_labels_are_the_default_where_every_quasi_identifier_has_a_hierarchy():
     columns = {"job": GOOD["columns"]["job"]}
     require = [{"model": "k-anonymity", "k": 2}]
@@ -200,12 +154,3 @@ def test_two_anonymizers_for_one_stage_are_refused():
 
     with pytest.raises(PlanError, match="different anonymizers"):
         Plan.from_dict({"columns": {"job": GOOD["columns"]["job"]}, "require": require})
-
-
-def test_warnings_name_what_deserves_a_second_look():
-    plan = Plan.from_dict(changed(require=[{"model": "k-anonymity", "k": 2}], anonymizers={"local-recoding": {}}))
-    text = "\n".join(plan.warnings())
-
-    assert "'disease'" in text
-    assert "order" in text
-    assert "[anonymizers.local-recoding]" in text
