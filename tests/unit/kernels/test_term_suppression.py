@@ -17,7 +17,7 @@ from sfumato.kernels.terms.options import (
     SMALL,
     closed_by_counting,
     closed_by_intersection,
-    make_desk,
+    make_subsets,
     touch_rows,
 )
 
@@ -155,12 +155,12 @@ def test_closed_sets_are_the_intersections_of_rows(rows, terms):
     ordered = np.array(sorted(terms), dtype=np.int32)
     wanted = plain_closed_sets(terms, [*rows, set(range(8))])
     for function in (closed_by_counting, closed_by_intersection):
-        desk = make_desk(len(rows) + 1, 1)
-        touched = touch_rows(ordered, table.links, desk)
-        n = function(len(terms), touched, desk)
+        subsets = make_subsets(len(rows) + 1, 1)
+        touched = touch_rows(ordered, table.links, subsets)
+        n = function(len(terms), touched, subsets)
         n = n if function is closed_by_counting else n[0]
         found = {
-            frozenset(int(ordered[bit]) for bit in range(len(terms)) if desk.mask[i, 0] >> bit & 1) for i in range(n)
+            frozenset(int(ordered[bit]) for bit in range(len(terms)) if subsets.mask[i, 0] >> bit & 1) for i in range(n)
         }
         assert found == wanted
         assert len(found) == n

@@ -145,12 +145,12 @@ def _masked(
     in_class, tuples = np.divmod(key[order][first], len(cells.leaf_of))
     rows = np.add.reduceat(cells.rows[order], first)
     start = np.searchsorted(in_class, np.arange(len(nodes) + 1))
-    desk = Desk.sized(secrets, int(np.diff(start).max()))
+    work = ClassInWork.sized(secrets, int(np.diff(start).max()))
     advance = watch(len(nodes))
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
     for number in range(len(nodes)):
         here = slice(start[number], start[number + 1])
-        done, desk = _mask_class(secrets, cells.leaf_of, tuples[here], rows[here], desk, effort)
+        done, work = _mask_class(secrets, cells.leaf_of, tuples[here], rows[here], work, effort)
         if done is None:
             return None
         parts.append(done)
@@ -165,8 +165,8 @@ def _masked(
     )
 
 
-class Desk(NamedTuple):
-    """Room to work on one class."""
+class ClassInWork(NamedTuple):
+    """Room to work on one class: its groups, the moves made so far, and which flow carries what."""
 
     state: State
     log: NDArray[np.int64]
@@ -174,7 +174,7 @@ class Desk(NamedTuple):
     head: NDArray[np.int64]
 
     @classmethod
-    def sized(cls, secrets: Secrets, entries: int) -> Desk:
+    def sized(cls, secrets: Secrets, entries: int) -> ClassInWork:
         """Return room for a class that starts with so many entries."""
         room = 8 * entries + 256
         m, labels = secrets.loss.shape
@@ -194,11 +194,11 @@ def _mask_class(
     leaf_of: NDArray[np.int64],
     tuples: NDArray[np.int64],
     rows: NDArray[np.int64],
-    desk: Desk,
+    work: ClassInWork,
     effort: Effort,
-) -> tuple[Flows | None, Desk]:
+) -> tuple[Flows | None, ClassInWork]:
     """Return the flows of a class with these tuples, the cheaper of what raising and a linear program give."""
-    best, desk = _finished(secrets, leaf_of, (tuples, leaf_of[tuples], rows), desk, effort)
+    best, work = _finished(secrets, leaf_of, (tuples, leaf_of[tuples], rows), work, effort)
     masked = best is None or bool((secrets.loss[np.arange(leaf_of.shape[1]), best[1]].sum(axis=1) > 0).any())
     if effort.program and masked and linear_program.size_of(secrets, leaf_of[tuples]) <= LARGEST_PROGRAM:
         program = linear_program.program_of(secrets, leaf_of[tuples])
@@ -206,12 +206,12 @@ def _mask_class(
         if chosen is not None:
             used = np.flatnonzero(chosen)
             rounded = (tuples[program.origin[used]], program.labels[used], chosen[used])
-            other, desk = _finished(secrets, leaf_of, rounded, desk, effort)
+            other, work = _finished(secrets, leaf_of, rounded, work, effort)
             if other is not None and (best is None or _loss(secrets, other) < _loss(secrets, best) - 1e-12):
                 best = other
     if best is not None and effort.varied:
-        best, desk = _finished(secrets, leaf_of, best, desk, effort, varied=True)
-    return best, desk
+        best, work = _finished(secrets, leaf_of, best, work, effort, varied=True)
+    return best, work
 
 
 def _loss(secrets: Secrets, flows: Flows) -> float:
@@ -223,30 +223,30 @@ def _finished(
     secrets: Secrets,
     leaf_of: NDArray[np.int64],
     given: Flows,
-    desk: Desk,
+    work: ClassInWork,
     effort: Effort,
     *,
     varied: bool = False,
-) -> tuple[Flows | None, Desk]:
+) -> tuple[Flows | None, ClassInWork]:
     """Return flows that keep all bounds, from flows that may not; more room is made when it takes more."""
     while True:
-        found = begin(desk.state, leaf_of, *given, desk.flows)
+        found = begin(work.state, leaf_of, *given, work.flows)
         if found >= 0 and varied:
-            found = spoil_vacuous(desk.state, secrets, leaf_of, desk.flows, found)
+            found = spoil_vacuous(work.state, secrets, leaf_of, work.flows, found)
         elif found >= 0:
-            cost = settle(desk.state, secrets, desk.log, np.inf)
-            if not np.isfinite(cost) and not desk.state.number[OVERFLOW]:
-                return None, desk
-            found = replay(desk.flows, found, desk.log, desk.state.number[MOVES], desk.head)
+            cost = settle(work.state, secrets, work.log, np.inf)
+            if not np.isfinite(cost) and not work.state.number[OVERFLOW]:
+                return None, work
+            found = replay(work.flows, found, work.log, work.state.number[MOVES], work.head)
             if found >= 0 and effort.rounds:
-                found = improve(desk.state, secrets, desk.flows, found, leaf_of, effort.rounds, effort.reach)
-        if found >= 0 and not desk.state.number[OVERFLOW]:
+                found = improve(work.state, secrets, work.flows, found, leaf_of, effort.rounds, effort.reach)
+        if found >= 0 and not work.state.number[OVERFLOW]:
             break
-        desk = Desk.sized(secrets, desk.head.size // 2)
-    state, flows = desk.state, desk.flows
+        work = ClassInWork.sized(secrets, work.head.size // 2)
+    state, flows = work.state, work.flows
     kept = flows[:found][flows[:found, HELD] > 0]
     m = leaf_of.shape[1]
-    return (kept[:, ORIGIN].copy(), state.entry[kept[:, ENTRY], LABEL : LABEL + m].copy(), kept[:, HELD].copy()), desk
+    return (kept[:, ORIGIN].copy(), state.entry[kept[:, ENTRY], LABEL].copy(), kept[:, HELD].copy()), work
 
 
 def labels_of_rows(cell_of: NDArray[np.int32], cells: Cells, masked: Masked) -> NDArray[np.int32]:

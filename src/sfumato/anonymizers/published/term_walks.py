@@ -54,13 +54,13 @@ def solve_published(
             while room.list_options(distinct, links) < distinct.size:
                 room.grow()
             slot = room.pool.slot[room.pool.slot_of_set[numbers]]
-            option_of = _options_of_masks(records, numbers, slot, room)
+            option_of = _options_of_kept_sets(records, numbers, slot, room)
             walk = start_walk(widths[numbers].astype(np.int64))
             stop = time.monotonic() + seconds
-            low, unit = slot[:, 1].copy(), np.int64(records.unit)
+            unit = np.int64(records.unit)
             finished = False
             while not finished and time.monotonic() < stop:
-                finished = walk_on(walk, _STEPS, adaptive, low, option_of, unit, links.prior, requirement, room.menu)
+                finished = walk_on(walk, _STEPS, adaptive, option_of, unit, links.prior, requirement, room.menu)
             _write(
                 group,
                 rows,
@@ -78,19 +78,19 @@ def solve_published(
     return found
 
 
-def _options_of_masks(records: Records, numbers: Ints, slot: Ints, room: Room) -> Ints:
-    """Return for every record and every mask of its terms, known ones first, the option that has the same labels."""
+def _options_of_kept_sets(records: Records, numbers: Ints, slot: Ints, room: Room) -> Ints:
+    """Return for every record and every choice of its terms, known ones first, the option that has the same labels."""
     widths = np.diff(records.sets.start)[numbers]
     unknown = records.sets.unknown[numbers]
     result = np.full((numbers.size, 1 << min(int((widths + unknown).max(initial=0)), SMALL)), -1, dtype=np.int64)
     for i in range(numbers.size):
         first, last = slot[i, 1], slot[i, 2]
-        result[i] = first  # linked to nothing, unless a closed set contains the mask
-        masks = np.arange(1 << widths[i])
+        result[i] = first  # linked to nothing, unless a closed set contains it
+        choices = np.arange(1 << widths[i])
         for option in range(last - 1, first - 1, -1):
             if room.menu.table[option, SIZE]:
-                inside = masks & ~room.pool.mask[option, 0] == 0
-                chosen = masks[inside]
+                inside = choices & ~room.pool.kept_bits[option, 0] == 0
+                chosen = choices[inside]
                 larger = room.menu.table[result[i, chosen], SIZE] < room.menu.table[option, SIZE]
                 result[i, chosen[larger]] = option
         if room.menu.table[first, SIZE]:  # every subset of a linked set is linked: nothing of the first value is left
@@ -122,4 +122,4 @@ def _write(
     judge(some, where, table[pick, SIZE], table[pick, AT], room.menu.labels, prior, requirement, safe, distance, tie)
     if safe[0]:
         found.status[group], found.cost[group], found.distance[group] = SOLVED, best, distance[0]
-        found.mask[rows, 0] = np.where(table[pick, SIZE] > 0, kept, -1)
+        found.kept_bits[rows, 0] = np.where(table[pick, SIZE] > 0, kept, -1)

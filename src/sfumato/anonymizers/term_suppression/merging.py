@@ -104,8 +104,8 @@ class Grove:
             column[renewed] = getattr(fresh, name)[taken]
         self.group_at = position[self.group_at]
         changed = self.rows[renewed[self.group_at]]
-        self.found.mask[changed] = fresh.mask[changed]
-        self.home, self.found = home, found._replace(mask=self.found.mask)
+        self.found.kept_bits[changed] = fresh.kept_bits[changed]
+        self.home, self.found = home, found._replace(kept_bits=self.found.kept_bits)
 
 
 def _topmost(home: Ints, parent: Ints, marked: Ints) -> Ints:

@@ -32,9 +32,9 @@ from sfumato.kernels.terms.options import (
     Sets,
     add_options,
     forget_options,
-    make_desk,
     make_links,
     make_pool,
+    make_subsets,
 )
 from sfumato.kernels.terms.repair import repair_groups
 from sfumato.kernels.terms.sets import add_up_prior, link_sets, mark_kept, number_sets, sort_groups
@@ -60,7 +60,7 @@ class Records(NamedTuple):
     links: Links  # without a prior yet
     harmonic: Ints  # 1 + 1/2 + ... + 1/i in whole units
     unit: int  # how many of them make one
-    words: int  # of a mask
+    words: int  # that say which terms stay
 
     @property
     def linked(self) -> NDArray[np.bool_]:
@@ -164,7 +164,7 @@ def groups_as_ranges(group_of: NDArray[Any], n_groups: int) -> tuple[Ints, Ints]
 class Found(NamedTuple):
     """What came out."""
 
-    mask: Ints  # (n, words): which known terms of a record stay, in ascending order; -1: everything stays
+    kept_bits: Ints  # (n, words): which known terms of a record stay, in ascending order; -1: everything stays
     status: NDArray[np.int8]  # (g,) UNCHANGED, SOLVED or UNREACHABLE
     cost: Ints  # (g,) in units of Records.harmonic
     bound: Ints  # (g,) no safe choice costs less
@@ -178,7 +178,7 @@ class Found(NamedTuple):
 def nothing_found(n_rows: int, n_groups: int, words: int) -> Found:
     """Return results before any work: everything stays."""
     return Found(
-        mask=np.full((n_rows, words), -1, dtype=np.int64),
+        kept_bits=np.full((n_rows, words), -1, dtype=np.int64),
         status=np.full(n_groups, UNCHANGED, dtype=np.int8),
         cost=np.zeros(n_groups, dtype=np.int64),
         bound=np.zeros(n_groups, dtype=np.int64),
@@ -200,7 +200,7 @@ class Room:
 
     def __init__(self, records: Records) -> None:
         self.records = records
-        self.desk = make_desk(records.links.label_of_row.size, records.words)
+        self.subsets = make_subsets(records.links.label_of_row.size, records.words)
         self.make(1 << 17, 1 << 22)
 
     def make(self, options: int, labels: int) -> None:
@@ -212,7 +212,7 @@ class Room:
         records = self.records
         while True:
             forget_options(self.pool)
-            arguments = (numbers, records.sets, links, records.harmonic, self.pool, self.menu, self.desk)
+            arguments = (numbers, records.sets, links, records.harmonic, self.pool, self.menu, self.subsets)
             done = int(add_options(*arguments))
             if done > 0:
                 return done
@@ -288,7 +288,7 @@ def _solve_piece(
     rows = order[start[first] : start[last]]
     begin = start[first : last + 1] - start[first]
     set_at = records.set_of[rows].astype(np.int64)
-    part = Found(found.mask, *_columns(found, slice(first, last)))
+    part = Found(found.kept_bits, *_columns(found, slice(first, last)))
     safe = judge_as_is(records, links, rows, begin, requirement, part)
     wanted = np.flatnonzero(~safe)
     while wanted.size:
@@ -380,11 +380,11 @@ def _solve_listed(
         found.proven[result] = proven[group] and not some_missing
         found.nodes[result], found.distance[result], found.tie[result] = used[group], distance[group], tie[group]
         if good:
-            found.mask[rows[begins:ends]] = room.pool.mask[pick[begins:ends]]
+            found.kept_bits[rows[begins:ends]] = room.pool.kept_bits[pick[begins:ends]]
 
 
 def kept_items(records: Records, found: Found) -> NDArray[np.bool_]:
     """Return for every item of every record whether it stays."""
     keep = np.empty(records.term_of_item.size, dtype=np.bool_)
-    mark_kept(records.start, records.term_of_item, found.mask, keep)
+    mark_kept(records.start, records.term_of_item, found.kept_bits, keep)
     return keep

@@ -10,22 +10,31 @@ from __future__ import annotations
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from sfumato.compiling import kernel
 
 BLOCK = 1024  # words of a bit plane that are combined while they are in the cache
 
 
-@intrinsic
-def ones_in(typing_context, word):
-    """Return how many bits of a 64-bit word are set, by one instruction."""
+def ones_in(word):
+    """Return how many bits of a 64-bit word are set."""
+    return int(word).bit_count()
 
+
+@intrinsic
+def _ones_in(typing_context, word):
     def generate(context, builder, signature, arguments):
         function = builder.module.declare_intrinsic("llvm.ctpop", [ir.IntType(64)])
         return builder.call(function, arguments)
 
     return types.int64(types.uint64), generate
+
+
+@overload(ones_in)
+def _compiled_ones_in(word):
+    """One instruction, once it is compiled."""
+    return lambda word: _ones_in(word)
 
 
 @kernel

@@ -14,12 +14,12 @@ from sfumato.kernels.masks.raising import row_excess
 from sfumato.kernels.masks.state import (
     COLUMN,
     FIRST,
+    FOLLOWING,
+    GROUP,
     HEAD,
     LABEL,
     LAST,
     OVERFLOW,
-    RISKY_FROM,
-    RISKY_TO,
     ROWS,
     SIZE,
     SUB,
@@ -29,6 +29,7 @@ from sfumato.kernels.masks.state import (
     collect,
     entry_of,
     find_group,
+    risky_leaves,
     total_of,
     visible_rows,
     worst_leaf,
@@ -85,8 +86,8 @@ def _room(state, secrets, g, lose, gain, most):
         if g < m:
             leaf, visible, at = at, state.tally[i, at], at - 1
         else:
-            leaf, visible = state.entry[at, LABEL + i], state.entry[at, ROWS]
-            at = state.entry[at, LABEL + 2 * m + i]
+            leaf, visible = state.entry[at, LABEL, i], state.entry[at, ROWS, 0]
+            at = state.entry[at, FOLLOWING, i]
         if leaf < leaves and visible > 0:
             step = -row_excess(secrets, level, i, leaf, lose) if lose >= 0 else 0.0
             if gain >= 0:
@@ -98,7 +99,8 @@ def _room(state, secrets, g, lose, gain, most):
         v = gain if inner == found else state.inner[inner, 0]
         if v < 0 or most == 0:
             break
-        for place in range(secrets.label[i, v, RISKY_FROM + 2 * level], secrets.label[i, v, RISKY_TO + 2 * level]):
+        first, last = risky_leaves(secrets, level, i, v)
+        for place in range(first, last):
             leaf = secrets.risky[place]
             step = -row_excess(secrets, level, i, leaf, lose) if lose >= 0 else 0.0
             if gain >= 0:
@@ -115,7 +117,7 @@ def _differing(entry, e, labels):
     """Return in how many columns an entry has other labels."""
     changed = 0
     for j in range(labels.size):
-        changed += entry[e, LABEL + j] != labels[j]
+        changed += entry[e, LABEL, j] != labels[j]
     return changed
 
 
@@ -125,14 +127,14 @@ def movable(state, secrets, e, labels, most):
     m = labels.size
     changed = _differing(state.entry, e, labels)
     for i in range(m):
-        before, after = state.entry[e, LABEL + i], labels[i]
+        before, after = state.entry[e, LABEL, i], labels[i]
         alone = changed == 1 and before != after  # rows stay in their group
         for part in range(3):  # the class as a whole, the group that rows leave, the group that they join
             g, lose, gain = np.int64(i), before, after
             if part == 0 and before == after:
                 continue
             if part == 1:
-                g = state.entry[e, LABEL + m + i]
+                g = state.entry[e, GROUP, i]
                 gain = after if alone else np.int64(-1)
             elif part == 2:
                 if alone:
@@ -141,8 +143,8 @@ def movable(state, secrets, e, labels, most):
                 g = find_group(state, labels, i)
                 if g < 0:
                     # The rows would be a group of their own.
-                    risky = secrets.label[i, after, RISKY_FROM] < secrets.label[i, after, RISKY_TO]
-                    if secrets.asked[SUB] and risky:
+                    first, last = risky_leaves(secrets, np.int64(SUB), i, after)
+                    if secrets.asked[SUB] and first < last:
                         return np.int64(0)
                     continue
             most = _room(state, secrets, g, lose, gain, most)
@@ -162,7 +164,7 @@ def carry(state, secrets, e, labels, x):
     add_rows(state, to, x)
     fine = True
     for i in range(m):
-        for g in (i, state.entry[e, LABEL + m + i], state.entry[to, LABEL + m + i]):
+        for g in (i, state.entry[e, GROUP, i], state.entry[to, GROUP, i]):
             if fine and worst_leaf(state, secrets, g)[0] >= 0:
                 fine = False
     if not fine:
@@ -188,7 +190,7 @@ def improve(state, secrets, flows, n_flows, leaf_of, rounds, reach):
             e, held, o = flows[f, ENTRY], flows[f, HELD], flows[f, ORIGIN]
             now = 0.0
             for j in range(m):
-                now += secrets.loss[j, state.entry[e, LABEL + j]]
+                now += secrets.loss[j, state.entry[e, LABEL, j]]
             best, best_rows = 1e-12, 0
             if now > 1e-12 and held > 0:
                 for j in range(m):
@@ -262,7 +264,7 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
         for u in range(secrets.leaves[i], secrets.loss.shape[1]):
             only, several = -1, False
             for f in range(n_flows):
-                if flows[f, HELD] > 0 and state.entry[flows[f, ENTRY], LABEL + i] == u:
+                if flows[f, HELD] > 0 and state.entry[flows[f, ENTRY], LABEL, i] == u:
                     leaf = leaf_of[flows[f, ORIGIN], i]
                     several = several or (only >= 0 and only != leaf)
                     only = leaf
@@ -274,10 +276,10 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
                 e = flows[f, ENTRY]
                 leaf = leaf_of[flows[f, ORIGIN], i]
                 inside = secrets.label[i, u, FIRST] <= leaf <= secrets.label[i, u, LAST]
-                price = secrets.loss[i, u] - secrets.loss[i, state.entry[e, LABEL + i]]
+                price = secrets.loss[i, u] - secrets.loss[i, state.entry[e, LABEL, i]]
                 if flows[f, HELD] > 0 and leaf != only and inside and 0 < price < best:
                     for j in range(m):
-                        wanted[j] = state.entry[e, LABEL + j]
+                        wanted[j] = state.entry[e, LABEL, j]
                     wanted[i] = u
                     if movable(state, secrets, e, wanted, 1) == 1:
                         best, best_flow = price, f
@@ -290,9 +292,9 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
             if higher >= 0 and state.tally[i, u] * (secrets.loss[i, higher] - secrets.loss[i, u]) < best:
                 for f in range(n_flows):
                     e, x = flows[f, ENTRY], flows[f, HELD]
-                    if x > 0 and state.entry[e, LABEL + i] == u:
+                    if x > 0 and state.entry[e, LABEL, i] == u:
                         for j in range(m):
-                            wanted[j] = state.entry[e, LABEL + j]
+                            wanted[j] = state.entry[e, LABEL, j]
                         wanted[i] = higher
                         if movable(state, secrets, e, wanted, x) == x:
                             to = carry(state, secrets, e, wanted, x)

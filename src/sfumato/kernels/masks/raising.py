@@ -14,6 +14,7 @@ from sfumato.kernels.masks.state import (
     COLUMN,
     ENTRIES,
     FIRST,
+    FOLLOWING,
     HEAD,
     LABEL,
     LAST,
@@ -26,8 +27,6 @@ from sfumato.kernels.masks.state import (
     QUEUE_HEAD,
     QUEUE_LENGTH,
     QUEUED,
-    RISKY_FROM,
-    RISKY_TO,
     ROWS,
     SIZE,
     SUB,
@@ -37,6 +36,7 @@ from sfumato.kernels.masks.state import (
     collect,
     entry_of,
     find_group,
+    risky_leaves,
     total_of,
     visible_rows,
     worst_leaf,
@@ -56,7 +56,7 @@ def row_excess(secrets, level, i, leaf, v):
 def raise_rows(state, secrets, log, e, i, u, x):
     """Move rows of an entry to the label u of column i; return what it costs."""
     for j in range(state.wanted.size):
-        state.wanted[j] = state.entry[e, LABEL + j]
+        state.wanted[j] = state.entry[e, LABEL, j]
     state.wanted[i] = u
     to = entry_of(state, state.wanted)
     at = state.number[MOVES]
@@ -69,7 +69,7 @@ def raise_rows(state, secrets, log, e, i, u, x):
     if log.shape[0]:
         log[at, 0], log[at, 1], log[at, 2] = e, to, x
     state.number[MOVES] += 1
-    return x * (secrets.loss[i, u] - secrets.loss[i, state.entry[e, LABEL + i]])
+    return x * (secrets.loss[i, u] - secrets.loss[i, state.entry[e, LABEL, i]])
 
 
 @kernel
@@ -86,7 +86,8 @@ def _rows_to_raise(state, secrets, g, leaf, excess, v, u, most, found):
         return 0
     x = min(max(np.int64(np.ceil((excess + 2 * MARGIN * size) / gain - 1e-9)), 1), most)
     if secrets.label[i, u, UP] >= 0:
-        for at in range(secrets.label[i, u, RISKY_FROM + 2 * level], secrets.label[i, u, RISKY_TO + 2 * level]):
+        first, last = risky_leaves(secrets, level, i, u)
+        for at in range(first, last):
             other = secrets.risky[at]
             total = total_of(secrets, level, i, other, visible_rows(state, g, other), size, state.inner, found)
             step = row_excess(secrets, level, i, other, u) - row_excess(secrets, level, i, other, v)
@@ -110,12 +111,12 @@ def _repair_group(state, secrets, log, g, leaf, excess):
     found = collect(state, secrets, g)
     e = state.group[g, HEAD]
     while e >= 0:
-        v = entry[e, LABEL + i]
+        v = entry[e, LABEL, i]
         own = row_excess(secrets, sub, i, leaf, v)
-        if entry[e, ROWS] > 0 and own > 0:
+        if entry[e, ROWS, 0] > 0 and own > 0:
             u = label[i, v, UP]
             while u >= 0:
-                x = _rows_to_raise(state, secrets, g, leaf, excess, v, u, entry[e, ROWS], found)
+                x = _rows_to_raise(state, secrets, g, leaf, excess, v, u, entry[e, ROWS, 0], found)
                 if x > 0:
                     gain = own - row_excess(secrets, sub, i, leaf, u)
                     cost = x * (loss[i, u] - loss[i, v]) / min(x * gain / excess, 1.0)
@@ -123,19 +124,19 @@ def _repair_group(state, secrets, log, g, leaf, excess):
                         best = cost
                         best_entry, best_column, best_label, best_rows = e, i, u, x
                 u = label[i, u, UP]
-        e = entry[e, LABEL + 2 * m + i]
+        e = entry[e, FOLLOWING, i]
     head = state.group[g, HEAD]
     for j in range(m):
         if j == i:
             continue
-        t = entry[head, LABEL + j]
+        t = entry[head, LABEL, j]
         u = label[j, t, UP]
         while u >= 0:
             cost = state.group[g, SIZE] * (loss[j, u] - loss[j, t])
             if cost >= best:
                 break
             for l in range(m):
-                state.wanted[l] = entry[head, LABEL + l]
+                state.wanted[l] = entry[head, LABEL, l]
             state.wanted[j] = u
             other = find_group(state, state.wanted, i)
             if other >= 0 and state.group[other, SIZE] > 0:
@@ -153,9 +154,9 @@ def _repair_group(state, secrets, log, g, leaf, excess):
     spent = 0.0
     e = state.group[g, HEAD]
     while e >= 0:
-        following = entry[e, LABEL + 2 * m + i]
-        if entry[e, ROWS] > 0:
-            spent += raise_rows(state, secrets, log, e, best_column, best_label, entry[e, ROWS])
+        following = entry[e, FOLLOWING, i]
+        if entry[e, ROWS, 0] > 0:
+            spent += raise_rows(state, secrets, log, e, best_column, best_label, entry[e, ROWS, 0])
         e = following
     return spent
 
@@ -184,8 +185,8 @@ def _repair_class(state, secrets, log, i, leaf, excess):
         return -1.0
     spent = 0.0
     for e in range(state.number[ENTRIES]):
-        x = min(left, state.entry[e, ROWS])
-        if state.entry[e, LABEL + i] == best_from and x > 0:
+        x = min(left, state.entry[e, ROWS, 0])
+        if state.entry[e, LABEL, i] == best_from and x > 0:
             spent += raise_rows(state, secrets, log, e, i, best_label, x)
             left -= x
     return spent

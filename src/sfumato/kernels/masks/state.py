@@ -29,7 +29,7 @@ UP, FIRST, LAST, OF, RISKY_FROM, RISKY_TO = 0, 1, 2, 3, 4, 5
 PART, NUM, DEN = 0, 1, 2
 # Places in State.number, columns of State.entry, State.group and State.slot.
 ENTRIES, GROUPS, EPOCH, QUEUE_HEAD, QUEUE_LENGTH, MOVES, OVERFLOW = 0, 1, 2, 3, 4, 5, 6
-ROWS, LABEL = 0, 1  # then m labels, m groups, m next entries of the same group
+LABEL, GROUP, FOLLOWING, ROWS = 0, 1, 2, 3  # of each column: label, group, next entry of the group; rows stand at 0
 COLUMN, HEAD, SIZE, QUEUED, QUEUE = 0, 1, 2, 3, 4
 ENTRY_AT, ENTRY_EPOCH, GROUP_AT, GROUP_EPOCH = 0, 1, 2, 3
 
@@ -51,7 +51,7 @@ class State(NamedTuple):
     """The entries and groups of one class; what is beyond the counts is left over from classes before."""
 
     number: NDArray[np.int64]  # (7,)
-    entry: NDArray[np.int64]  # (e, 1 + 3 m)
+    entry: NDArray[np.int64]  # (e, 4, m)
     group: NDArray[np.int64]  # (g, 5): the last column is the list of groups to look at
     slot: NDArray[np.int64]  # (slots, 4): where entries and groups are found by their labels
     tally: NDArray[np.int64]  # (m, v): rows of the class by label
@@ -64,7 +64,7 @@ def make_state(m: int, labels: int, entries: int) -> State:
     groups = entries * m + m
     return State(
         number=np.zeros(7, dtype=np.int64),
-        entry=np.empty((entries, 1 + 3 * m), dtype=np.int64),
+        entry=np.empty((entries, 4, m), dtype=np.int64),
         group=np.empty((groups, 5), dtype=np.int64),
         slot=np.zeros((1 << int(2 * groups).bit_length(), 4), dtype=np.int64),
         tally=np.zeros((m, labels), dtype=np.int64),
@@ -80,7 +80,7 @@ def clear(state):
     m = tally.shape[0]
     for e in range(count[ENTRIES]):
         for i in range(m):
-            tally[i, state.entry[e, LABEL + i]] = 0
+            tally[i, state.entry[e, LABEL, i]] = 0
     epoch = count[EPOCH] + 1
     for place in range(count.size):
         count[place] = 0
@@ -97,13 +97,13 @@ def clear(state):
 def _slot_of(state, labels, skip):
     """Return where the entry (skip = -1) or the group of column `skip` is, or where it would be."""
     m = labels.size
-    mask = state.slot.shape[0] - 1
+    last = state.slot.shape[0] - 1
     value = np.uint64(1469598103934665603) + np.uint64(skip + 1)
     for j in range(m):
         if j != skip:
             value = (value ^ np.uint64(labels[j] + 1)) * np.uint64(1099511628211)
             value ^= value >> np.uint64(29)
-    at = np.int64(value & np.uint64(mask))
+    at = np.int64(value & np.uint64(last))
     epoch = state.number[EPOCH]
     column = ENTRY_AT if skip < 0 else GROUP_AT
     while state.slot[at, column + 1] == epoch:
@@ -115,12 +115,12 @@ def _slot_of(state, labels, skip):
             e = state.group[found, HEAD]
         if same:
             for j in range(m):
-                if j != skip and state.entry[e, LABEL + j] != labels[j]:
+                if j != skip and state.entry[e, LABEL, j] != labels[j]:
                     same = False
                     break
         if same:
             return at
-        at = (at + 1) & mask
+        at = (at + 1) & last
     return at
 
 
@@ -147,9 +147,9 @@ def entry_of(state, labels):
     slot[at, ENTRY_AT] = e
     slot[at, ENTRY_EPOCH] = epoch
     m = labels.size
-    entry[e, ROWS] = 0
+    entry[e, ROWS, 0] = 0
     for j in range(m):
-        entry[e, LABEL + j] = labels[j]
+        entry[e, LABEL, j] = labels[j]
     for i in range(m):
         at = _slot_of(state, labels, i)
         if slot[at, GROUP_EPOCH] == epoch:
@@ -163,8 +163,8 @@ def entry_of(state, labels):
             group[g, HEAD] = -1
             group[g, SIZE] = 0
             group[g, QUEUED] = 0
-        entry[e, LABEL + 2 * m + i] = group[g, HEAD]
-        entry[e, LABEL + m + i] = g
+        entry[e, FOLLOWING, i] = group[g, HEAD]
+        entry[e, GROUP, i] = g
         group[g, HEAD] = e
     return e
 
@@ -174,12 +174,12 @@ def add_rows(state, e, x):
     """Give an entry more rows (fewer, when x is negative), and put its groups on the list of those to look at."""
     count, entry, group = state.number, state.entry, state.group
     m = state.tally.shape[0]
-    entry[e, ROWS] += x
+    entry[e, ROWS, 0] += x
     for i in range(m):
-        g = entry[e, LABEL + m + i]
+        g = entry[e, GROUP, i]
         group[g, SIZE] += x
         group[i, SIZE] += x
-        state.tally[i, entry[e, LABEL + i]] += x
+        state.tally[i, entry[e, LABEL, i]] += x
         if not group[g, QUEUED]:
             group[g, QUEUED] = 1
             group[(count[QUEUE_HEAD] + count[QUEUE_LENGTH]) % group.shape[0], QUEUE] = g
@@ -202,12 +202,12 @@ def collect(state, secrets, g):
         return found
     e = state.group[g, HEAD]
     while e >= 0:
-        v = state.entry[e, LABEL + i]
-        if v >= leaves and state.entry[e, ROWS] > 0:
+        v = state.entry[e, LABEL, i]
+        if v >= leaves and state.entry[e, ROWS, 0] > 0:
             state.inner[found, 0] = v
-            state.inner[found, 1] = state.entry[e, ROWS]
+            state.inner[found, 1] = state.entry[e, ROWS, 0]
             found += 1
-        e = state.entry[e, LABEL + 2 * m + i]
+        e = state.entry[e, FOLLOWING, i]
     return found
 
 
@@ -220,9 +220,9 @@ def visible_rows(state, g, leaf):
         return state.tally[i, leaf]
     e = state.group[g, HEAD]
     while e >= 0:
-        if state.entry[e, LABEL + i] == leaf:
-            return state.entry[e, ROWS]
-        e = state.entry[e, LABEL + 2 * m + i]
+        if state.entry[e, LABEL, i] == leaf:
+            return state.entry[e, ROWS, 0]
+        e = state.entry[e, FOLLOWING, i]
     return 0
 
 
@@ -268,6 +268,12 @@ def excess_of(secrets, level, i, leaf, visible, size, inner, found):
 
 
 @kernel
+def risky_leaves(secrets, level, i, v):
+    """Return from where to where in `risky` the leaves stand that a label lifts above their bound."""
+    return secrets.label[i, v, RISKY_FROM + 2 * level], secrets.label[i, v, RISKY_TO + 2 * level]
+
+
+@kernel
 def worst_leaf(state, secrets, g):
     """Return the leaf that is furthest above its bound in a group, or -1, and its excess."""
     m = state.tally.shape[0]
@@ -284,15 +290,16 @@ def worst_leaf(state, secrets, g):
         if g < m:
             leaf, visible, at = at, state.tally[i, at], at - 1
         else:
-            leaf, visible = state.entry[at, LABEL + i], state.entry[at, ROWS]
-            at = state.entry[at, LABEL + 2 * m + i]
+            leaf, visible = state.entry[at, LABEL, i], state.entry[at, ROWS, 0]
+            at = state.entry[at, FOLLOWING, i]
         if leaf < leaves and visible > 0:
             excess = excess_of(secrets, level, i, leaf, visible, size, state.inner, found)
             if excess > height:
                 worst, height = leaf, excess
     for inner in range(found):
         v = state.inner[inner, 0]
-        for place in range(secrets.label[i, v, RISKY_FROM + 2 * level], secrets.label[i, v, RISKY_TO + 2 * level]):
+        first, last = risky_leaves(secrets, level, i, v)
+        for place in range(first, last):
             leaf = secrets.risky[place]
             excess = excess_of(secrets, level, i, leaf, visible_rows(state, g, leaf), size, state.inner, found)
             if excess > height:

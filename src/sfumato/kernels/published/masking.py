@@ -8,6 +8,7 @@ from sfumato.compiling import kernel
 from sfumato.kernels.masks.raising import row_excess
 from sfumato.kernels.masks.state import (
     COLUMN,
+    FOLLOWING,
     GROUPS,
     HEAD,
     LABEL,
@@ -48,8 +49,8 @@ def mask_from_below(state, secrets, labels, rows):
         v = secrets.loss.shape[1] - 1 if worst_group < m else -1
         while e >= 0 or v >= 0:
             if e >= 0:
-                label, held = state.entry[e, LABEL + i], state.entry[e, ROWS]
-                e = state.entry[e, LABEL + 2 * m + i]
+                label, held = state.entry[e, LABEL, i], state.entry[e, ROWS, 0]
+                e = state.entry[e, FOLLOWING, i]
             else:
                 label, held = v, state.tally[i, v]
                 v -= 1

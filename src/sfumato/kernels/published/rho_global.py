@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.compiling import kernel
 from sfumato.kernels.items.supports import FREE
-from sfumato.kernels.published.rho_repair import holders_of, seen_slot
+from sfumato.kernels.published.rho_repair import holders_of, next_places, seen_slot
 
 
 @kernel
@@ -71,14 +71,7 @@ def unsafe_of_size(size, baskets, kept, bound, rules, involved):
                         hits[e] = 0
                     if found == rules.shape[0]:
                         return found, True
-            i = size - 1
-            while i >= 0 and place[i] == n_members - size + i:
-                i -= 1
-            running = i >= 0
-            if running:
-                place[i] += 1
-                for j in range(i + 1, size):
-                    place[j] = place[j - 1] + 1
+            running = next_places(place, size, n_members)
     return found, deep
 
 

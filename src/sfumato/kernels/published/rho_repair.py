@@ -137,9 +137,9 @@ def _repair_antecedent(antecedent, heuristic, baskets, published, bound, now, st
 
 
 @kernel
-def _sanitize(buffer, size, n_buffered, heuristic, baskets, published, bound, now, stale, fresh, desk, seed):
+def _sanitize(buffer, size, n_buffered, heuristic, baskets, published, bound, now, stale, fresh, found, seed):
     """Repair all antecedents in the buffer until none is unsafe; return how many occurrences went."""
-    holders, hits, touched = desk
+    holders, hits, touched = found
     gone, first = 0, True
     while True:
         before = gone
@@ -179,39 +179,165 @@ def seen_slot(key, seen):
 
 
 @kernel
+def next_places(place, size, n):
+    """Step to the next choice of `size` places out of n, in rising order; return whether there was one."""
+    i = size - 1
+    while i >= 0 and place[i] == n - size + i:
+        i -= 1
+    if i < 0:
+        return False
+    place[i] += 1
+    for j in range(i + 1, size):
+        place[j] = place[j - 1] + 1
+    return True
+
+
+@kernel
+def _count_kept(baskets, published):
+    """Return the kept occurrences of each item, and of all items as the last entry."""
+    now = np.zeros(baskets.sensitive.size + 1, dtype=np.int64)
+    for at in range(baskets.items.size):
+        now[baskets.items[at]] += published.kept[at]
+        now[now.size - 1] += published.kept[at]
+    return now
+
+
+@kernel
+def _repair_empty(baskets, published, bound, now, seed):
+    """Delete sensitive items at random until knowing nothing tells nothing; return how many occurrences went."""
+    gone = 0
+    for item in range(baskets.sensitive.size):
+        while baskets.sensitive[item] and now[item] > bound.most[published.size.size]:
+            first, last = baskets.tid_start[item], baskets.tid_start[item + 1]
+            at = first + _random_below(last - first, seed)
+            if published.kept[baskets.occurrence[at]]:
+                _delete(item, baskets.tids[at], baskets, published, now)
+                gone += 1
+    return gone
+
+
+@kernel
+def _give_up_long_records(size, buffer_size, baskets, published, now, stale):
+    """Delete sensitive items of records that have too many antecedents of a size to go through.
+
+    Returns how many occurrences went, and for how many antecedents of this size there should be room (0: no record is
+    long enough to have one).
+    """
+    start, items, kept = baskets.start, baskets.items, published.kept
+    gone, room, most, left = 0, 0.0, 0.0, False
+    for record in range(start.size - 1):
+        n_secret = 0
+        for at in range(start[record], start[record + 1]):
+            n_secret += kept[at] and baskets.sensitive[items[at]]
+        if n_secret == 0 or published.size[record] <= size:
+            continue
+        left = True
+        antecedents = _combinations(published.size[record], size)
+        if antecedents > MANY:
+            for at in range(start[record], start[record + 1]):
+                if kept[at] and baskets.sensitive[items[at]]:
+                    stale[items[at]] = True
+                    _delete(items[at], record, baskets, published, now)
+                    gone += 1
+        else:
+            most = max(most, antecedents)
+            room += antecedents
+    capacity = np.int64(max(most, min(room, float(buffer_size)))) + 1
+    return gone, capacity if left else np.int64(0)
+
+
+@kernel
+def _collect(members, size, n_members, n_secret, code, sensitive, changed, stale, seen, buffer, n_buffered):
+    """Append the antecedents of one record that are new and may have become unsafe; return how many there are now."""
+    place = np.arange(size)
+    running = True
+    while running:
+        key, again, inside = FREE, False, 0
+        for i in range(size):
+            item = members[place[i]]
+            key ^= code[item]
+            again |= changed[item] or stale[item]
+            inside += sensitive[item]
+        if again and inside < n_secret:
+            slot = seen_slot(key, seen)
+            if seen[slot] != key:
+                seen[slot] = key
+                for i in range(size):
+                    buffer[n_buffered * size + i] = members[place[i]]
+                n_buffered += 1
+        running = next_places(place, size, n_members)
+    return n_buffered
+
+
+@kernel
+def _repair_size(size, capacity, heuristic, baskets, published, bound, now, changed, stale, fresh, holders, seed):
+    """Go through the antecedents of one size, `capacity` of them at a time; return how many occurrences went."""
+    start, items, kept = baskets.start, baskets.items, published.kept
+    n_records = start.size - 1
+    longest = 0
+    for record in range(n_records):
+        longest = max(longest, start[record + 1] - start[record])
+    members = np.empty(longest, dtype=np.int32)
+    buffer = np.empty(capacity * size, dtype=np.int32)
+    slots = np.int64(4)
+    while slots < 2 * capacity:
+        slots *= 2
+    seen = np.zeros(slots, dtype=np.uint64)
+    gone, n_buffered, record = 0, 0, 0
+    while record <= n_records:
+        n_members, n_secret = 0, 0
+        for at in range(start[record], start[record + 1]) if record < n_records else range(0):
+            if kept[at]:
+                members[n_members] = items[at]
+                n_members += 1
+                n_secret += baskets.sensitive[items[at]]
+        searched = n_secret > 0 and n_members > size
+        if record == n_records or (searched and n_buffered + _combinations(n_members, size) > capacity):
+            gone += _sanitize(
+                buffer, size, n_buffered, heuristic, baskets, published, bound, now, stale, fresh, holders, seed
+            )
+            if record == n_records:
+                break
+            n_buffered = 0
+            for slot in range(slots):
+                seen[slot] = FREE
+            continue  # with the record as it is now
+        if searched:
+            n_buffered = _collect(
+                members,
+                size,
+                n_members,
+                n_secret,
+                baskets.code,
+                baskets.sensitive,
+                changed,
+                stale,
+                seen,
+                buffer,
+                n_buffered,
+            )
+        record += 1
+    return gone
+
+
+@kernel
 def repair(heuristic, buffer_size, baskets, published, bound, seed):
     """Delete occurrences until no rule is unsafe; return how many went, and in how many passes.
 
     buffer_size: antecedents that are collected before they are repaired.
     """
-    start, items, kept = baskets.start, baskets.items, published.kept
-    n_items, n_records = baskets.sensitive.size, start.size - 1
-    now = np.zeros(n_items + 1, dtype=np.int64)  # kept occurrences by item; the last entry is their sum
-    longest = 0
-    for record in range(n_records):
-        longest = max(longest, start[record + 1] - start[record])
-        for at in range(start[record], start[record + 1]):
-            now[items[at]] += kept[at]
-            now[n_items] += kept[at]
+    n_items = baskets.sensitive.size
+    now = _count_kept(baskets, published)
     stale, fresh = np.zeros(n_items, dtype=np.bool_), np.zeros(n_items, dtype=np.bool_)
     changed = np.ones(n_items, dtype=np.bool_)  # in the pass before
-    desk = (
-        np.empty(n_records, dtype=np.int64),
+    holders = (
+        np.empty(baskets.start.size - 1, dtype=np.int64),
         np.zeros(n_items, dtype=np.int64),
         np.empty(n_items, dtype=np.int64),
     )
-    members, place = np.empty(longest, dtype=np.int32), np.empty(longest + 1, dtype=np.int64)
-    buffer = np.empty(0, dtype=np.int32)
-    seen = np.zeros(1, dtype=np.uint64)
     gone, passes = 0, 0
     if bound.empty:
-        for item in range(n_items):
-            while baskets.sensitive[item] and now[item] > bound.most[n_records]:
-                first, last = baskets.tid_start[item], baskets.tid_start[item + 1]
-                at = first + _random_below(last - first, seed)
-                if kept[baskets.occurrence[at]]:
-                    _delete(item, baskets.tids[at], baskets, published, now)
-                    gone += 1
+        gone += _repair_empty(baskets, published, bound, now, seed)
     while True:
         passes += 1
         before = gone
@@ -219,76 +345,13 @@ def repair(heuristic, buffer_size, baskets, published, bound, seed):
             stale[item] = False
         size = 1
         while True:
-            # How many antecedents there can be decides on the room for them.
-            room, most, left = 0.0, 0.0, False
-            for record in range(n_records):
-                n_secret = 0
-                for at in range(start[record], start[record + 1]):
-                    n_secret += kept[at] and baskets.sensitive[items[at]]
-                if n_secret == 0 or published.size[record] <= size:
-                    continue
-                left = True
-                if _combinations(published.size[record], size) > MANY:
-                    for at in range(start[record], start[record + 1]):
-                        if kept[at] and baskets.sensitive[items[at]]:
-                            stale[items[at]] = True
-                            _delete(items[at], record, baskets, published, now)
-                            gone += 1
-                else:
-                    most = max(most, _combinations(published.size[record], size))
-                    room += _combinations(published.size[record], size)
-            if not left:
+            given_up, capacity = _give_up_long_records(size, buffer_size, baskets, published, now, stale)
+            gone += given_up
+            if capacity == 0:
                 break
-            capacity = np.int64(max(most, min(room, float(buffer_size)))) + 1
-            buffer = np.empty(capacity * size, dtype=np.int32)
-            slots = np.int64(4)
-            while slots < 2 * capacity:
-                slots *= 2
-            seen = np.zeros(slots, dtype=np.uint64)
-            n_buffered, record = 0, 0
-            while record <= n_records:
-                n_members, n_secret = 0, 0
-                for at in range(start[record], start[record + 1]) if record < n_records else range(0):
-                    if kept[at]:
-                        members[n_members] = items[at]
-                        n_members += 1
-                        n_secret += baskets.sensitive[items[at]]
-                running = n_secret > 0 and n_members > size
-                if record == n_records or (running and n_buffered + _combinations(n_members, size) > capacity):
-                    gone += _sanitize(
-                        buffer, size, n_buffered, heuristic, baskets, published, bound, now, stale, fresh, desk, seed
-                    )
-                    if record == n_records:
-                        break
-                    n_buffered = 0
-                    for slot in range(slots):
-                        seen[slot] = FREE
-                    continue  # with the record as it is now
-                for i in range(size if running else 0):
-                    place[i] = i
-                while running:
-                    key, again, inside = FREE, False, 0
-                    for i in range(size):
-                        item = members[place[i]]
-                        key ^= baskets.code[item]
-                        again |= changed[item] or stale[item]
-                        inside += baskets.sensitive[item]
-                    if again and inside < n_secret:
-                        slot = seen_slot(key, seen)
-                        if seen[slot] != key:
-                            seen[slot] = key
-                            for i in range(size):
-                                buffer[n_buffered * size + i] = members[place[i]]
-                            n_buffered += 1
-                    i = size - 1
-                    while i >= 0 and place[i] == n_members - size + i:
-                        i -= 1
-                    running = i >= 0
-                    if running:
-                        place[i] += 1
-                        for j in range(i + 1, size):
-                            place[j] = place[j - 1] + 1
-                record += 1
+            gone += _repair_size(
+                size, capacity, heuristic, baskets, published, bound, now, changed, stale, fresh, holders, seed
+            )
             size += 1
         if gone == before:
             return gone, passes

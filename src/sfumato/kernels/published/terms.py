@@ -37,7 +37,7 @@ class Walk(NamedTuple):
     state: NDArray[np.int64]  # (5,)
     record_of: NDArray[np.int64]  # (o,)
     bit_of: NDArray[np.int64]  # (o,)
-    kept: NDArray[np.int64]  # (d,) mask of the terms that are left
+    kept: NDArray[np.int64]  # (d,) one bit for each of the terms that are left
     best: NDArray[np.int64]  # (d,)
     tail: NDArray[np.int64]  # (o + 1, o) occurrences that each node may remove, in order
     length: NDArray[np.int64]  # (o + 1,)
@@ -109,15 +109,53 @@ def _assess(d, prior, requirement, tally):
 
 
 @kernel
-def walk_on(walk, steps, adaptive, low, option_of, unit, prior, requirement, menu):
+def _switch(i, bit, walk, now, left, option_of, menu, tally):
+    """Remove a term of record i, or put it back, with what follows for its option and the tally."""
+    table, labels = menu.table, menu.labels
+    put(table[now[i], SIZE], table[now[i], AT], labels, -1.0, tally)
+    flag = np.int64(1) << bit
+    left[i] += -1 if walk.kept[i] & flag else 1
+    walk.kept[i] ^= flag
+    now[i] = option_of[i, walk.kept[i]]
+    put(table[now[i], SIZE], table[now[i], AT], labels, 1.0, tally)
+
+
+@kernel
+def _expand(depth, adaptive, walk, now, left, option_of, prior, requirement, menu, tally):
+    """Assess the group without each occurrence that a node may remove, and put them in the order to follow."""
+    table, labels = menu.table, menu.labels
+    tail, fine = walk.tail[depth], walk.fine[depth]
+    rank = np.empty(walk.length[depth])
+    for j in range(rank.size):
+        i, bit = walk.record_of[tail[j]], walk.bit_of[tail[j]]
+        option = option_of[i, walk.kept[i] ^ (np.int64(1) << bit)]
+        put(table[now[i], SIZE], table[now[i], AT], labels, -1.0, tally)
+        put(table[option, SIZE], table[option, AT], labels, 1.0, tally)
+        fine[j], value = _assess(now.size, prior, requirement, tally)
+        walk.state[EVALUATED] += 1
+        put(table[option, SIZE], table[option, AT], labels, -1.0, tally)
+        put(table[now[i], SIZE], table[now[i], AT], labels, 1.0, tally)
+        rank[j] = (value - walk.score[depth]) * left[i]
+    for j in range(1, rank.size if adaptive else 0):
+        occurrence, safe, value = tail[j], fine[j], rank[j]
+        spot = j
+        while spot > 0 and rank[spot - 1] < value:
+            tail[spot], fine[spot], rank[spot] = tail[spot - 1], fine[spot - 1], rank[spot - 1]
+            spot -= 1
+        tail[spot], fine[spot], rank[spot] = occurrence, safe, value
+    walk.at[depth] = 0
+
+
+@kernel
+def walk_on(walk, steps, adaptive, option_of, unit, prior, requirement, menu):
     """Go on with a search for so many steps; return whether it is finished.
 
-    option_of[record, mask] is the option with the labels of a kept set; low[record] is the record as it is. unit:
+    option_of[record, kept] is the option with the labels of a kept set; unit:
     cost one, divisible by every number of terms.
     """
     table, _value, labels = menu
     state, record_of, bit_of, kept, best, tail, length, at, cost, fine, score = walk
-    d, n = kept.size, record_of.size
+    d = kept.size
     tally = make_tally(prior.size, np.int64(0))
     clear(tally)
     now = np.empty(d, dtype=np.int64)
@@ -125,10 +163,9 @@ def walk_on(walk, steps, adaptive, low, option_of, unit, prior, requirement, men
     for i in range(d):
         now[i] = option_of[i, kept[i]]
         put(table[now[i], SIZE], table[now[i], AT], labels, 1.0, tally)
-    for occurrence in range(n):
+    for occurrence in range(record_of.size):
         i = record_of[occurrence]
         left[i] += kept[i] >> bit_of[occurrence] & 1
-    rank = np.empty(n)
     depth = state[DEPTH]
     while depth >= 0:
         if steps <= 0:
@@ -141,40 +178,14 @@ def walk_on(walk, steps, adaptive, low, option_of, unit, prior, requirement, men
                 safe, score[0] = _assess(d, prior, requirement, tally)
                 if safe:
                     state[BEST] = 0
-                    depth = -1
                     break
-            for j in range(length[depth]):
-                occurrence = tail[depth, j]
-                i = record_of[occurrence]
-                option = option_of[i, kept[i] ^ (np.int64(1) << bit_of[occurrence])]
-                put(table[now[i], SIZE], table[now[i], AT], labels, -1.0, tally)
-                put(table[option, SIZE], table[option, AT], labels, 1.0, tally)
-                fine[depth, j], value = _assess(d, prior, requirement, tally)
-                state[EVALUATED] += 1
-                put(table[option, SIZE], table[option, AT], labels, -1.0, tally)
-                put(table[now[i], SIZE], table[now[i], AT], labels, 1.0, tally)
-                rank[j] = (value - score[depth]) * left[i]
-            if adaptive:
-                for j in range(1, length[depth]):
-                    occurrence, safe, value = tail[depth, j], fine[depth, j], rank[j]
-                    spot = j
-                    while spot > 0 and rank[spot - 1] < value:
-                        tail[depth, spot] = tail[depth, spot - 1]
-                        fine[depth, spot], rank[spot] = fine[depth, spot - 1], rank[spot - 1]
-                        spot -= 1
-                    tail[depth, spot], fine[depth, spot], rank[spot] = occurrence, safe, value
-            at[depth] = 0
+            _expand(depth, adaptive, walk, now, left, option_of, prior, requirement, menu, tally)
         if at[depth] == length[depth]:
             at[depth] = -1
             depth -= 1
             if depth >= 0:
                 occurrence = tail[depth, at[depth] - 1]
-                i = record_of[occurrence]
-                put(table[now[i], SIZE], table[now[i], AT], labels, -1.0, tally)
-                kept[i] |= np.int64(1) << bit_of[occurrence]
-                left[i] += 1
-                now[i] = option_of[i, kept[i]]
-                put(table[now[i], SIZE], table[now[i], AT], labels, 1.0, tally)
+                _switch(record_of[occurrence], bit_of[occurrence], walk, now, left, option_of, menu, tally)
             continue
         j = at[depth]
         at[depth] += 1
@@ -191,11 +202,7 @@ def walk_on(walk, steps, adaptive, low, option_of, unit, prior, requirement, men
                 best[other] = kept[other]
             best[i] ^= np.int64(1) << bit_of[occurrence]
             continue
-        put(table[now[i], SIZE], table[now[i], AT], labels, -1.0, tally)
-        kept[i] ^= np.int64(1) << bit_of[occurrence]
-        left[i] -= 1
-        now[i] = option_of[i, kept[i]]
-        put(table[now[i], SIZE], table[now[i], AT], labels, 1.0, tally)
+        _switch(i, bit_of[occurrence], walk, now, left, option_of, menu, tally)
         for further in range(j + 1, length[depth]):
             tail[depth + 1, further - j - 1] = tail[depth, further]
         length[depth + 1] = length[depth] - j - 1

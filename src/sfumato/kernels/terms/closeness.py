@@ -8,7 +8,10 @@ Ties: least cost, then least distance, then the first in the order of records an
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.compiling import kernel
 from sfumato.kernels.terms.frontier import (
@@ -26,6 +29,20 @@ from sfumato.kernels.terms.options import AT, COST, PLAIN, SIZE, TANGENT
 
 _MOST_RECORDS = 1024  # of a group that gets frontiers and a tree
 _LARGEST_TREE = 1 << 22  # cells of the table of children
+
+OPTION, KEY = range(2)  # of Tree.child
+CHOSEN, SPENT, EXPLAINED, UNEXPLAINED, CHILDREN, FOLLOWED = range(6)  # of Tree.path
+NEAR, SLOPE = range(2)  # of Tree.far
+
+
+class Tree(NamedTuple):
+    """Where a search stands: position by position, what was chosen and what may be tried. d records, r options."""
+
+    child: NDArray[np.int64]  # (d, r, 2): options to try, the most promising first, and what each costs at best
+    near: NDArray[np.float64]  # (d, r): the squared distance with each of them, pairs with later records left out
+    path: NDArray[np.int64]  # (d + 1, 6): the option chosen; what is spent before it; records before it that removal
+    #                          explains; records from it on that nothing explains; children, and how many were followed
+    far: NDArray[np.float64]  # (d + 1, 2): the squared distance of the records before it, and its bound by the tangent
 
 
 @kernel
@@ -50,6 +67,94 @@ def _by_worth(low, high, menu):
 
 
 @kernel
+def _make_tree(order, low, high, constant, requirement, menu):
+    """Return a search that stands at its root; without room for children when it would be too large."""
+    d = order.size
+    room = np.int64(0)
+    for i in range(d):
+        room = max(room, high[i] - low[i])
+    if d * room > _LARGEST_TREE:
+        room = np.int64(0)
+    tree = Tree(
+        np.empty((d, room, 2), dtype=np.int64),
+        np.empty((d, room)),
+        np.zeros((d + 1, 6), dtype=np.int64),
+        np.zeros((d + 1, 2)),
+    )
+    for position in range(d - 1, -1, -1):
+        silent = menu.table[low[order[position]], SIZE] == 0
+        tree.path[position, UNEXPLAINED] = tree.path[position + 1, UNEXPLAINED] + silent
+    tree.far[0, NEAR], tree.far[0, SLOPE] = requirement.prior_square, requirement.prior_square + constant
+    return tree
+
+
+@kernel
+def _list_children(depth, m, turned, order, low, high, best, requirement, menu, tally, fronts, bounds, tree):
+    """List the options of the record at a depth that may lead to something better, the most promising first."""
+    table, option_value, _labels = menu
+    child, child_near, path, far = tree
+    plain, tangential = np.int64(0), np.int64(1)
+    best_cost, best_distance = best
+    i = order[depth]
+    n = 0
+    start = low[i]
+    if depth > 0 and low[order[depth - 1]] == low[i]:
+        start = path[depth - 1, CHOSEN]  # equal records: the order of their options does not matter
+    for option in range(start, high[i]):
+        price = path[depth, SPENT] + table[option, COST]
+        if price > best_cost:
+            break
+        linked = path[depth, EXPLAINED] + (table[low[i], SIZE] == 0 and table[option, SIZE] > 0)
+        if turned >= 0 and (linked > turned or linked + path[depth + 1, UNEXPLAINED] < turned):
+            continue
+        value = far[depth, NEAR] + own_part(option, m, menu, tally)
+        need = least_cost(plain, depth + 1, requirement.bound - value, fronts)
+        slope = 0.0
+        if bounds > 1 and need < NEVER:
+            slope = far[depth, SLOPE] + option_value[option, TANGENT]
+            need = max(need, least_cost(tangential, depth + 1, requirement.bound - slope, fronts))
+        if need == NEVER or price + need > best_cost:
+            continue
+        if price + need == best_cost:
+            left = best_cost - price
+            if value + least_value(plain, depth + 1, left, fronts) >= best_distance - SAME:
+                continue
+            if bounds > 1 and slope + least_value(tangential, depth + 1, left, fronts) >= best_distance - SAME:
+                continue
+        at = n
+        key = price + need
+        while at > 0 and (
+            child[depth, at - 1, KEY] > key
+            or (child[depth, at - 1, KEY] == key and child_near[depth, at - 1] > value + SAME)
+        ):
+            child[depth, at, OPTION], child[depth, at, KEY] = child[depth, at - 1, OPTION], child[depth, at - 1, KEY]
+            child_near[depth, at] = child_near[depth, at - 1]
+            at -= 1
+        child[depth, at, OPTION], child[depth, at, KEY], child_near[depth, at] = option, key, value
+        n += 1
+    path[depth, CHILDREN], path[depth, FOLLOWED] = n, 0
+
+
+@kernel
+def _next_child(depth, best, menu, fronts, tree):
+    """Return the place of the next child that may still lead to something better; -1: there is none."""
+    child, child_near, path, _far = tree
+    best_cost, best_distance = best
+    while path[depth, FOLLOWED] < path[depth, CHILDREN]:
+        at = path[depth, FOLLOWED]
+        path[depth, FOLLOWED] += 1
+        key = child[depth, at, KEY]
+        if key > best_cost:
+            break
+        left = best_cost - path[depth, SPENT] - menu.table[child[depth, at, OPTION], COST]
+        value = child_near[depth, at]
+        if key < best_cost or value + least_value(np.int64(0), depth + 1, left, fronts) < best_distance - SAME:
+            return at
+    path[depth, FOLLOWED] = path[depth, CHILDREN]
+    return np.int64(-1)
+
+
+@kernel
 def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tally, fronts, bounds, constant, nodes):
     """Improve `pick` by branch and bound; return cost, squared distance, nodes used and whether all was searched.
 
@@ -57,112 +162,51 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
     linked in the end; -1 leaves it open. bounds: how many kinds of frontier there are.
     """
     table, option_value, labels = menu
-    plain, tangential = np.int64(0), np.int64(1)
     d = order.size
-    room = np.int64(0)
-    for i in range(d):
-        room = max(room, high[i] - low[i])
     best_cost, best_distance = best
-    if d * room > _LARGEST_TREE:
+    tree = _make_tree(order, low, high, constant, requirement, menu)
+    child, child_near, path, far = tree
+    if child.shape[1] == 0:
         return best_cost, best_distance, 0, False
-    child, child_n, child_at = (
-        np.empty((d, room), dtype=np.int64),
-        np.zeros(d, dtype=np.int64),
-        np.zeros(d, dtype=np.int64),
-    )
-    child_key, child_value = np.empty((d, room), dtype=np.int64), np.empty((d, room))
-    cost, near, tangent = np.zeros(d + 1, dtype=np.int64), np.zeros(d + 1), np.zeros(d + 1)
-    linked, chosen = np.zeros(d + 1, dtype=np.int64), np.empty(d, dtype=np.int64)
-    unexplained = np.zeros(d + 1, dtype=np.int64)  # records from a position on that may stay unlinked
-    for position in range(d - 1, -1, -1):
-        unexplained[position] = unexplained[position + 1] + (table[low[order[position]], SIZE] == 0)
-    near[0], tangent[0] = requirement.prior_square, requirement.prior_square + constant
     clear(tally)
     used = 0
-    depth = 0
+    depth = np.int64(0)
     fresh = True
     while depth >= 0:
-        i = order[depth]
+        best = best_cost, best_distance
         if fresh:
             if used >= nodes:
                 return best_cost, best_distance, used, False
             used += 1
-            n = 0
-            start = low[i]
-            if depth > 0 and low[order[depth - 1]] == low[i]:
-                start = chosen[depth - 1]  # equal records: the order of their options does not matter
-            for option in range(start, high[i]):
-                price = cost[depth] + table[option, COST]
-                if price > best_cost:
-                    break
-                explains = table[low[i], SIZE] == 0 and table[option, SIZE] > 0
-                if turned >= 0 and (
-                    linked[depth] + explains > turned or linked[depth] + explains + unexplained[depth + 1] < turned
-                ):
-                    continue
-                value = near[depth] + own_part(option, m, menu, tally)
-                need = least_cost(plain, depth + 1, requirement.bound - value, fronts)
-                slope = 0.0
-                if bounds > 1 and need < NEVER:
-                    slope = tangent[depth] + option_value[option, TANGENT]
-                    need = max(need, least_cost(tangential, depth + 1, requirement.bound - slope, fronts))
-                if need == NEVER or price + need > best_cost:
-                    continue
-                if price + need == best_cost:
-                    left = best_cost - price
-                    if value + least_value(plain, depth + 1, left, fronts) >= best_distance - SAME:
-                        continue
-                    if bounds > 1 and slope + least_value(tangential, depth + 1, left, fronts) >= best_distance - SAME:
-                        continue
-                at = n
-                key = price + need
-                while at > 0 and (
-                    child_key[depth, at - 1] > key
-                    or (child_key[depth, at - 1] == key and child_value[depth, at - 1] > value + SAME)
-                ):
-                    child[depth, at] = child[depth, at - 1]
-                    child_key[depth, at] = child_key[depth, at - 1]
-                    child_value[depth, at] = child_value[depth, at - 1]
-                    at -= 1
-                child[depth, at], child_key[depth, at], child_value[depth, at] = option, key, value
-                n += 1
-            child_n[depth], child_at[depth] = n, 0
+            _list_children(depth, m, turned, order, low, high, best, requirement, menu, tally, fronts, bounds, tree)
             fresh = False
         else:
-            option = chosen[depth]
+            option = path[depth, CHOSEN]
             put(table[option, SIZE], table[option, AT], labels, -1.0, tally)
-        moved = False
-        while child_at[depth] < child_n[depth]:
-            at = child_at[depth]
-            child_at[depth] += 1
-            option, key, value = child[depth, at], child_key[depth, at], child_value[depth, at]
-            if key > best_cost:
-                child_at[depth] = child_n[depth]
-                break
-            price = cost[depth] + table[option, COST]
-            if (
-                key == best_cost
-                and value + least_value(plain, depth + 1, best_cost - price, fronts) >= best_distance - SAME
-            ):
-                continue
-            chosen[depth] = option
-            if depth == d - 1:
-                if value <= requirement.limit and (price < best_cost or value < best_distance - SAME):
-                    best_cost, best_distance = price, value
-                    for position in range(d):
-                        pick[order[position]] = chosen[position]
-                continue
-            put(table[option, SIZE], table[option, AT], labels, 1.0, tally)
-            cost[depth + 1], near[depth + 1] = price, value
-            tangent[depth + 1] = tangent[depth] + option_value[option, TANGENT] if bounds > 1 else 0.0
-            linked[depth + 1] = linked[depth] + (table[low[i], SIZE] == 0 and table[option, SIZE] > 0)
-            moved = True
-            break
-        if moved:
-            depth += 1
-            fresh = True
-        else:
+        at = _next_child(depth, best, menu, fronts, tree)
+        while at >= 0 and depth == d - 1:
+            option, value = child[depth, at, OPTION], child_near[depth, at]
+            path[depth, CHOSEN] = option
+            price = path[depth, SPENT] + table[option, COST]
+            if value <= requirement.limit and (price < best_cost or value < best_distance - SAME):
+                best_cost, best_distance = price, value
+                for position in range(d):
+                    pick[order[position]] = path[position, CHOSEN]
+            at = _next_child(depth, (best_cost, best_distance), menu, fronts, tree)
+        if at < 0:
             depth -= 1
+            continue
+        option = child[depth, at, OPTION]
+        put(table[option, SIZE], table[option, AT], labels, 1.0, tally)
+        path[depth, CHOSEN] = option
+        path[depth + 1, SPENT] = path[depth, SPENT] + table[option, COST]
+        path[depth + 1, EXPLAINED] = path[depth, EXPLAINED] + (
+            table[low[order[depth]], SIZE] == 0 and table[option, SIZE] > 0
+        )
+        far[depth + 1, NEAR] = child_near[depth, at]
+        far[depth + 1, SLOPE] = far[depth, SLOPE] + option_value[option, TANGENT] if bounds > 1 else 0.0
+        depth += 1
+        fresh = True
     return best_cost, best_distance, used, True
 
 

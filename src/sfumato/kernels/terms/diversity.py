@@ -1,8 +1,8 @@
 """The cheapest kept sets under (c, l)-diversity, alone or together with t-closeness.
 
-The excess (see `term_suppression_measures`) only falls when a record's mass is spread over more labels, and only rises
+The excess (see `measures`) only falls when a record's mass is spread over more labels, and only rises
 when labels of two records coincide. So disjoint sets of the largest size that each number of kept terms allows give a
-lower bound that needs sizes only (`term_suppression_levels`). All vectors of *levels* (numbers of kept terms) that cost
+lower bound that needs sizes only (`levels`). All vectors of *levels* (numbers of kept terms) that cost
 less than what is known and that sizes do not exclude are listed; for these, cheapest first, real options are searched
 with the exact excess of the records chosen so far and sizes for the rest.
 
@@ -26,6 +26,53 @@ PER_VECTOR = 20  # a vector gets the group's nodes divided by this
 TIE_NODES = 400  # vectors of equal cost that are looked at
 TIE_CHOICES = 100  # nodes of the search for a smaller excess at equal cost
 
+AFTER, BEFORE = range(2)  # of what records add to the distance: those from a position on, those before it
+N_SIZES, N_WHOLE, N_WITH_LABELS = range(3)  # of records from a position on: with some labels, with all, with any
+
+
+@kernel
+def _fewest_choices_first(vector, levels):
+    """Return the records in the order in which options are chosen for them."""
+    order = np.empty(vector.size, dtype=np.int64)
+    for i in range(vector.size):
+        choices = levels.high[vector[i]] - levels.low[vector[i]]
+        at = i
+        while at > 0 and levels.high[vector[order[at - 1]]] - levels.low[vector[order[at - 1]]] > choices:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+    return order
+
+
+@kernel
+def _sum_up_rest(vector, order, levels, m, n_labels, close, menu, rest, number, far):
+    """Fill what records from each position on can have: sizes ascending, their numbers, and the least distance."""
+    table, value, _labels = menu
+    for position in range(order.size - 1, -1, -1):
+        level = vector[order[position]]
+        size = levels.size[level]
+        n = number[position + 1, N_SIZES]
+        for i in range(n):
+            rest[position, i] = rest[position + 1, i]
+        number[position, N_WHOLE] = number[position + 1, N_WHOLE]
+        number[position, N_WITH_LABELS] = number[position + 1, N_WITH_LABELS]
+        if size > 0:
+            number[position, N_WITH_LABELS] += 1
+            if size == n_labels:
+                number[position, N_WHOLE] += 1
+            else:
+                n = insert(rest[position], n, size)
+        number[position, N_SIZES] = n
+        far[AFTER, position] = far[AFTER, position + 1]
+        if close and size > 0:
+            least = np.inf
+            for other in range(levels.low[level], levels.high[level]):
+                value[other, PLAIN] = 1.0 / (m * m * table[other, SIZE]) - 2.0 * value[other, PRIOR] / (
+                    m * table[other, SIZE]
+                )
+                least = min(least, value[other, PLAIN])
+            far[AFTER, position] += least
+
 
 @kernel
 def realize(vector, levels, pick, most, prior, requirement, menu, tally, nodes):
@@ -34,54 +81,24 @@ def realize(vector, levels, pick, most, prior, requirement, menu, tally, nodes):
     Returns the excess (inf: none found), nodes used, and whether all was searched. Closeness, when required, is
     asked of the whole choice, and bounded on the way by what records can have at best.
     """
-    table, value, labels = menu
-    first_of, last_of, size_of = levels.low, levels.high, levels.size
+    table, _value, labels = menu
+    first_of, last_of = levels.low, levels.high
     d = vector.size
-    l, c, n_labels = requirement.l, requirement.c, prior.size
     close = requirement.limit >= 0.0
-    order, option = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    order, option = _fewest_choices_first(vector, levels), np.empty(d, dtype=np.int64)
     sizes, ats = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     m = d
-    for i in range(d):  # records with the fewest choices first
-        choices = last_of[vector[i]] - first_of[vector[i]]
-        at = i
-        while at > 0 and last_of[vector[order[at - 1]]] - first_of[vector[order[at - 1]]] > choices:
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = i
-        if requirement.unlinked == LINKED and size_of[vector[i]] == 0:
+    for i in range(d):
+        option[i] = first_of[vector[order[i]]] - 1
+        if requirement.unlinked == LINKED and levels.size[vector[i]] == 0:
             m -= 1
     rest = np.empty((d + 1, d), dtype=np.int64)  # sizes of the records from a position on, ascending
-    number = np.zeros((d + 1, 3), dtype=np.int64)  # how many, records with all labels, linked records
+    number = np.zeros((d + 1, 3), dtype=np.int64)
     far = np.zeros((2, d + 1))  # what records from a position on add to the distance at best; what those before add
-    for position in range(d - 1, -1, -1):
-        level = vector[order[position]]
-        size = size_of[level]
-        n = number[position + 1, 0]
-        for i in range(n):
-            rest[position, i] = rest[position + 1, i]
-        number[position, 1] = number[position + 1, 1]
-        number[position, 2] = number[position + 1, 2]
-        if size > 0:
-            number[position, 2] += 1
-            if size == n_labels:
-                number[position, 1] += 1
-            else:
-                n = insert(rest[position], n, size)
-        number[position, 0] = n
-        option[position] = first_of[level] - 1
-        far[0, position] = far[0, position + 1]
-        if close and size > 0:
-            least = np.inf
-            for other in range(first_of[level], last_of[level]):
-                value[other, PLAIN] = 1.0 / (m * m * table[other, SIZE]) - 2.0 * value[other, PRIOR] / (
-                    m * table[other, SIZE]
-                )
-                least = min(least, value[other, PLAIN])
-            far[0, position] += least
+    _sum_up_rest(vector, order, levels, m, prior.size, close, menu, rest, number, far)
     best = np.inf
-    far[1, 0] = requirement.prior_square
-    if close and far[1, 0] + far[0, 0] > requirement.bound:
+    far[BEFORE, 0] = requirement.prior_square
+    if close and far[BEFORE, 0] + far[AFTER, 0] > requirement.bound:
         return best, 0, True
     clear(tally)
     used, depth, done = 0, 0, True
@@ -101,13 +118,12 @@ def realize(vector, levels, pick, most, prior, requirement, menu, tally, nodes):
             done = False
             break
         if close:
-            far[1, depth + 1] = far[1, depth] + own_part(chosen, m, menu, tally)
+            far[BEFORE, depth + 1] = far[BEFORE, depth] + own_part(chosen, m, menu, tally)
         put(table[chosen, SIZE], table[chosen, AT], labels, 1.0, tally)
-        if close and far[1, depth + 1] + far[0, depth + 1] > requirement.bound:
+        if close and far[BEFORE, depth + 1] + far[AFTER, depth + 1] > requirement.bound:
             continue
-        over = mixed_excess(
-            l, c, rest[depth + 1], number[depth + 1, 0], number[depth + 1, 1], number[depth + 1, 2], tally
-        )
+        n, n_whole, linked = number[depth + 1, N_SIZES], number[depth + 1, N_WHOLE], number[depth + 1, N_WITH_LABELS]
+        over = mixed_excess(requirement.l, requirement.c, rest[depth + 1], n, n_whole, linked, tally)
         if over >= min(best - 1e-12, most):
             continue
         if depth < d - 1:

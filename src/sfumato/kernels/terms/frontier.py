@@ -146,7 +146,7 @@ def build_frontiers(which, order, low, high, menu, fronts):
         cost, value = costs[which, position], values[which, position]
         for own in range(n_own):
             head[own] = 0
-        n = 0
+        n = np.int64(0)
         best = np.inf
         while True:
             chosen, least, worth = -1, NEVER, np.inf

@@ -22,13 +22,13 @@ from sfumato.compiling import kernel
 
 SMALL = 14  # terms in a set whose subsets are all counted
 CAP = 4096  # closed sets of a larger one
-BITS = 60  # of a word of a mask
+BITS = 60  # of a word
 _TABLE = 1 << SMALL
 _HASH = 4 * CAP
 
 COST, KEPT, SIZE, AT = range(4)  # columns of Menu.table
 PRIOR, PLAIN, TANGENT = range(3)  # columns of Menu.value
-COUNT, PLACE, START, LENGTH, KEY = range(5)  # columns of Desk.note
+COUNT, PLACE, START, LENGTH, KEY = range(5)  # columns of Subsets.note
 
 Ints = NDArray[np.int64]
 
@@ -68,26 +68,26 @@ class Pool(NamedTuple):
 
     used: Ints  # (3,) slots, options and labels in use
     slot: Ints  # (slots, 4): the set, its first option, the one after its last, whether options are missing
-    mask: Ints  # (options, words): which terms are kept
+    kept_bits: Ints  # (options, words): which terms are kept
     slot_of_set: NDArray[np.int32]  # (s,) -1: not in the pool
 
 
-class Desk(NamedTuple):
-    """Room to work in for one thread."""
+class Subsets(NamedTuple):
+    """The closed subsets of one set of terms while they are listed; room for one thread."""
 
-    row_mask: Ints  # (r, words), zero between uses
+    row_bits: Ints  # (r, words), zero between uses
     touched: NDArray[np.int32]  # (r,)
-    mask: Ints  # (_TABLE, words)
+    bits: Ints  # (_TABLE, words)
     note: Ints  # (_TABLE, 5): COUNT and PLACE by subset; START, LENGTH and KEY by option
     slots: NDArray[np.int32]  # (_HASH,)
 
 
-def make_desk(n_rows: int, words: int) -> Desk:
+def make_subsets(n_rows: int, words: int) -> Subsets:
     """Return empty room for a knowledge table of so many rows."""
-    return Desk(
-        row_mask=np.zeros((n_rows, words), dtype=np.int64),
+    return Subsets(
+        row_bits=np.zeros((n_rows, words), dtype=np.int64),
         touched=np.empty(n_rows, dtype=np.int32),
-        mask=np.empty((_TABLE, words), dtype=np.int64),
+        bits=np.empty((_TABLE, words), dtype=np.int64),
         note=np.empty((_TABLE, 5), dtype=np.int64),
         slots=np.empty(_HASH, dtype=np.int32),
     )
@@ -98,7 +98,7 @@ def make_pool(n_sets: int, words: int, options: int, labels: int) -> tuple[Pool,
     pool = Pool(
         used=np.zeros(3, dtype=np.int64),
         slot=np.empty((options, 4), dtype=np.int64),
-        mask=np.empty((options, words), dtype=np.int64),
+        kept_bits=np.empty((options, words), dtype=np.int64),
         slot_of_set=np.full(n_sets, -1, dtype=np.int32),
     )
     menu = Menu(
@@ -110,11 +110,11 @@ def make_pool(n_sets: int, words: int, options: int, labels: int) -> tuple[Pool,
 
 
 @kernel
-def touch_rows(terms, links, desk):
-    """Set bit b of row_mask[row] where a row has terms[b]; return how many rows have any. `touched` lists them."""
-    row_mask, touched = desk.row_mask, desk.touched
+def touch_rows(terms, links, subsets):
+    """Set bit b of row_bits[row] where a row has terms[b]; return how many rows have any. `touched` lists them."""
+    row_bits, touched = subsets.row_bits, subsets.touched
     term_start, term_rows = links.term_start, links.term_rows
-    n_rows, words = row_mask.shape
+    n_rows, words = row_bits.shape
     n = 0
     for bit in range(terms.size):
         word, flag = bit // BITS, np.int64(1) << (bit % BITS)
@@ -122,18 +122,18 @@ def touch_rows(terms, links, desk):
             row = term_rows[at]
             fresh = True
             for other in range(words):
-                if row_mask[row, other] != 0:
+                if row_bits[row, other] != 0:
                     fresh = False
             if fresh:
                 touched[n] = row
                 n += 1
-            row_mask[row, word] |= flag
+            row_bits[row, word] |= flag
     if n_rows > links.prior.size:  # labels with several rows: bring those of one label together
         n = 0
         for row in range(n_rows):
             fresh = False
             for other in range(words):
-                if row_mask[row, other] != 0:
+                if row_bits[row, other] != 0:
                     fresh = True
             if fresh:
                 touched[n] = row
@@ -142,16 +142,16 @@ def touch_rows(terms, links, desk):
 
 
 @kernel
-def closed_by_counting(width, n_touched, desk):
-    """List the closed subsets of a small set in desk.mask and how many rows have each as LENGTH; return how many."""
-    row_mask, touched, mask, note = desk.row_mask, desk.touched, desk.mask, desk.note
+def closed_by_counting(width, n_touched, subsets):
+    """List the closed subsets of a small set in subsets.bits and how many rows have each as LENGTH; return how many."""
+    row_bits, touched, bits, note = subsets.row_bits, subsets.touched, subsets.bits, subsets.note
     full = np.int64(1) << width
     for subset in range(full):
         note[subset, COUNT] = 0
         note[subset, PLACE] = -1
     note[0, COUNT] = touched.size - n_touched
     for i in range(n_touched):
-        note[row_mask[touched[i], 0], COUNT] += 1
+        note[row_bits[touched[i], 0], COUNT] += 1
     for bit in range(width):
         flag = np.int64(1) << bit
         for subset in range(full):
@@ -168,38 +168,38 @@ def closed_by_counting(width, n_touched, desk):
             flag <<= 1
         if closed:
             note[subset, PLACE] = n
-            mask[n, 0] = subset
+            bits[n, 0] = subset
             note[n, LENGTH] = count
             n += 1
     return n
 
 
 @kernel
-def bits_in(mask, row):
-    """Return how many bits are set in a row of masks."""
-    bits = 0
-    for word in range(mask.shape[1]):
-        rest = mask[row, word]
+def bits_in(bits, row):
+    """Return how many bits are set in a row."""
+    count = 0
+    for word in range(bits.shape[1]):
+        rest = bits[row, word]
         while rest != 0:
             rest &= rest - 1
-            bits += 1
-    return bits
+            count += 1
+    return count
 
 
 @kernel
-def _enter(n, mask, slots, note):
-    """Return where mask[n] stands among the sets before it; n itself when it is new."""
-    words = mask.shape[1]
+def _enter(n, bits, slots, note):
+    """Return where bits[n] stands among the sets before it; n itself when it is new."""
+    words = bits.shape[1]
     spot = np.int64(0)
     for word in range(words):
-        spot = (spot ^ mask[n, word]) * np.int64(-7046029254386353131)
+        spot = (spot ^ bits[n, word]) * np.int64(-7046029254386353131)
         spot ^= (spot >> 29) & np.int64(0x7FFFFFFFF)
     spot &= _HASH - 1
     while slots[spot] >= 0:
         other = slots[spot]
         same = True
         for word in range(words):
-            if mask[other, word] != mask[n, word]:
+            if bits[other, word] != bits[n, word]:
                 same = False
         if same:
             return np.int64(other)
@@ -210,65 +210,65 @@ def _enter(n, mask, slots, note):
 
 
 @kernel
-def closed_by_intersection(width, n_touched, desk):
-    """List closed subsets of a large set in desk.mask; return how many there are and whether some are missing.
+def closed_by_intersection(width, n_touched, subsets):
+    """List closed subsets of a large set in subsets.bits; return how many there are and whether some are missing.
 
     First those that single terms and pairs lead to, so that small sets are there when the cap bites, then what
     knowledge rows have in common, largest first. COUNT tells which sets were already intersected with all others.
     """
-    row_mask, touched, mask, note, slots = desk.row_mask, desk.touched, desk.mask, desk.note, desk.slots
-    words = mask.shape[1]
+    row_bits, touched, bits, note, slots = subsets.row_bits, subsets.touched, subsets.bits, subsets.note, subsets.slots
+    words = bits.shape[1]
     for spot in range(_HASH):
         slots[spot] = -1
     n = np.int64(0)
     one, two = -1, 0
-    row_at, bits = 0, width
+    row_at, most = 0, width
     known, other, row = np.int64(0), np.int64(0), np.int64(-1)
-    while True:  # each turn writes one candidate to mask[n]
+    while True:  # each turn writes one candidate to bits[n]
         if n >= CAP:
             return n, True
         found = False
         seed = False
         if one < width:  # what all rows with two terms (or one, or none) have in common
             for word in range(words):
-                mask[n, word] = -1
+                bits[n, word] = -1
             for i in range(n_touched):
                 here = touched[i]
                 if one < 0 or (
-                    row_mask[here, one // BITS] >> (one % BITS) & 1 and row_mask[here, two // BITS] >> (two % BITS) & 1
+                    row_bits[here, one // BITS] >> (one % BITS) & 1 and row_bits[here, two // BITS] >> (two % BITS) & 1
                 ):
                     found = True
                     for word in range(words):
-                        mask[n, word] &= row_mask[here, word]
+                        bits[n, word] &= row_bits[here, word]
             if one < 0 and n_touched < touched.size:
                 found = True
                 for word in range(words):
-                    mask[n, word] = 0
+                    bits[n, word] = 0
             two += 1
             if two > one:
                 one, two = one + 1, 0
         elif row >= 0 and other < known:
             found = True
             for word in range(words):
-                mask[n, word] = mask[other, word] & row_mask[row, word]
+                bits[n, word] = bits[other, word] & row_bits[row, word]
             other += 1
         else:  # the next row, those with the most terms first
-            while bits > 0:
+            while most > 0:
                 if row_at == n_touched:
-                    row_at, bits = 0, bits - 1
+                    row_at, most = 0, most - 1
                     continue
                 row_at += 1
-                if bits_in(row_mask, np.int64(touched[row_at - 1])) == bits:
+                if bits_in(row_bits, np.int64(touched[row_at - 1])) == most:
                     break
-            if bits == 0:
+            if most == 0:
                 return n, False
             row, seed, found = np.int64(touched[row_at - 1]), True, True
             known, other = n, np.int64(0)
             for word in range(words):
-                mask[n, word] = row_mask[row, word]
+                bits[n, word] = row_bits[row, word]
         if not found:
             continue
-        entry = _enter(n, mask, slots, note)
+        entry = _enter(n, bits, slots, note)
         if entry == n:
             n += 1
         if seed:
@@ -295,14 +295,14 @@ def _sort(note, n):
 
 
 @kernel
-def _list_labels(small, n, n_touched, label_of_row, desk, labels, listed):
+def _list_labels(small, n, n_touched, label_of_row, subsets, labels, listed):
     """Write the labels of every option found, in the order of rows; return where they end, -1 when there is no room."""
-    row_mask, touched, mask, note = desk.row_mask, desk.touched, desk.mask, desk.note
-    words = mask.shape[1]
+    row_bits, touched, bits, note = subsets.row_bits, subsets.touched, subsets.bits, subsets.note
+    words = bits.shape[1]
     for option in range(n):
         note[option, START] = listed
         if small:
-            if mask[option, 0] != 0:
+            if bits[option, 0] != 0:
                 listed += note[option, LENGTH]
                 note[option, LENGTH] = 0
             continue
@@ -313,7 +313,7 @@ def _list_labels(small, n, n_touched, label_of_row, desk, labels, listed):
             row = touched[i]
             inside = True
             for word in range(words):
-                if mask[option, word] & ~row_mask[row, word] != 0:
+                if bits[option, word] & ~row_bits[row, word] != 0:
                     inside = False
             if inside and (listed == first or labels[listed - 1] != label_of_row[row]):
                 labels[listed] = label_of_row[row]
@@ -326,7 +326,7 @@ def _list_labels(small, n, n_touched, label_of_row, desk, labels, listed):
     for i in range(n_touched):
         row = touched[i]
         label = label_of_row[row]
-        whole = row_mask[row, 0]
+        whole = row_bits[row, 0]
         subset = whole
         while subset != 0:
             option = note[subset, PLACE]
@@ -340,43 +340,43 @@ def _list_labels(small, n, n_touched, label_of_row, desk, labels, listed):
 
 
 @kernel
-def add_options(numbers, sets, links, harmonic, pool, menu, desk):
+def add_options(numbers, sets, links, harmonic, pool, menu, subsets):
     """Append the options of some sets, in turn, until there is no room; return how many sets are done.
 
     harmonic[n] is 1 + 1/2 + ... + 1/n in whole units.
     """
     table, value, labels = menu
-    used, slots, masks, slot_of_set = pool
-    row_mask, touched, mask, note, prior = desk.row_mask, desk.touched, desk.mask, desk.note, links.prior
+    used, slots, kept_bits, slot_of_set = pool
+    row_bits, touched, bits, note, prior = subsets.row_bits, subsets.touched, subsets.bits, subsets.note, links.prior
     set_start, set_terms, set_unknown, set_size = sets.start, sets.terms, sets.unknown, sets.size
     n_labels = prior.size
-    words = mask.shape[1]
+    words = bits.shape[1]
     for done in range(numbers.size):
         number = numbers[done]
         terms = set_terms[set_start[number] : set_start[number + 1]]
         width, unknown = terms.size, set_unknown[number]
-        n_touched = touch_rows(terms, links, desk)
+        n_touched = touch_rows(terms, links, subsets)
         capped = False
         small = width <= SMALL
         if small:
-            n = np.int64(closed_by_counting(width, n_touched, desk))
+            n = np.int64(closed_by_counting(width, n_touched, subsets))
             for option in range(n):
                 for word in range(1, words):
-                    mask[option, word] = 0
+                    bits[option, word] = 0
         else:
-            n, capped = closed_by_intersection(width, n_touched, desk)
-        listed = _list_labels(small, n, n_touched, links.label_of_row, desk, labels, used[2])
+            n, capped = closed_by_intersection(width, n_touched, subsets)
+        listed = _list_labels(small, n, n_touched, links.label_of_row, subsets, labels, used[2])
         for i in range(n_touched):
             for word in range(words):
-                row_mask[touched[i], word] = 0
+                row_bits[touched[i], word] = 0
         if listed < 0 or used[1] + n + 1 > table.shape[0]:
             return done
 
         for option in range(n):
-            kept = bits_in(mask, option)
+            kept = bits_in(bits, option)
             if kept == 0:
                 note[option, LENGTH] = n_labels
-            low = mask[option, 0] if small else option
+            low = bits[option, 0] if small else option
             note[low, PLACE] = option
             note[option, KEY] = (np.int64(width - kept) << 48) | (np.int64(n_labels - note[option, LENGTH]) << 14) | low
         _sort(note, n)
@@ -389,7 +389,7 @@ def add_options(numbers, sets, links, harmonic, pool, menu, desk):
             table[into, COST], table[into, KEPT], table[into, SIZE], table[into, AT] = 0, width + unknown, 0, listed
             value[into, PRIOR] = 0.0
             for word in range(words):
-                masks[into, word] = -1
+                kept_bits[into, word] = -1
             into += 1
         for i in range(n):
             option = note[note[i, KEY] & (_TABLE - 1), PLACE]
@@ -398,7 +398,7 @@ def add_options(numbers, sets, links, harmonic, pool, menu, desk):
             table[into, COST], table[into, KEPT] = total - harmonic[kept], kept
             table[into, SIZE], table[into, AT] = size, first
             for word in range(words):
-                masks[into, word] = mask[option, word]
+                kept_bits[into, word] = bits[option, word]
             mass = 0.0
             for at in range(size):
                 mass += prior[labels[first + at]] if size < n_labels else prior[at]

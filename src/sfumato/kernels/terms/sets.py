@@ -164,13 +164,16 @@ def add_up_prior(by_size, size, at_of, labels, weight, prior):
 
 
 @kernel
-def mark_kept(start, term_of_item, mask, keep):
-    """Say for every item whether it stays. mask[row] has a bit for each known term in ascending order; -1 keeps all."""
-    words = mask.shape[1]
+def mark_kept(start, term_of_item, kept_bits, keep):
+    """Say for every item whether it stays.
+
+    kept_bits[row] has a bit for each known term in ascending order; -1 keeps all.
+    """
+    words = kept_bits.shape[1]
     for row in range(start.size - 1):
         everything = True
         for word in range(words):
-            if mask[row, word] != -1:
+            if kept_bits[row, word] != -1:
                 everything = False
         for item in range(start[row], start[row + 1]):
             term = term_of_item[item]
@@ -181,7 +184,7 @@ def mark_kept(start, term_of_item, mask, keep):
             for other in range(start[row], start[row + 1]):
                 if term_of_item[other] >= 0 and term_of_item[other] < term:
                     bit += 1
-            keep[item] = mask[row, bit // BITS] >> (bit % BITS) & 1
+            keep[item] = kept_bits[row, bit // BITS] >> (bit % BITS) & 1
 
 
 @kernel
