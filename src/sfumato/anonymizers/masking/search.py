@@ -245,7 +245,6 @@ def _finished(
         work = ClassInWork.sized(secrets, work.head.size // 2)
     state, flows = work.state, work.flows
     kept = flows[:found][flows[:found, HELD] > 0]
-    m = leaf_of.shape[1]
     return (kept[:, ORIGIN].copy(), state.entry[kept[:, ENTRY], LABEL].copy(), kept[:, HELD].copy()), work
 
 

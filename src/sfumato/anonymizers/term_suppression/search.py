@@ -29,6 +29,7 @@ from sfumato.kernels.terms.options import (
     COST,
     SIZE,
     Links,
+    Menu,
     Sets,
     add_options,
     forget_options,
@@ -319,6 +320,25 @@ def judge_as_is(
     return safe
 
 
+class _Answers(NamedTuple):
+    """What is known of the groups of a piece while they are searched."""
+
+    pick: Ints  # (records,): the option of each
+    cost: Ints  # (groups,), NEVER where none was found
+    bound: Ints
+    used: Ints  # nodes of the search
+    distance: Floats
+    proven: NDArray[np.bool_]
+    safe: NDArray[np.bool_]
+    tie: NDArray[np.bool_]
+
+    @classmethod
+    def none_yet(cls, pick: Ints, n: int) -> _Answers:
+        """Return what is known before the search of n groups."""
+        zero, no = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_)
+        return cls(pick, np.full(n, NEVER), zero, zero.copy(), np.full(n, np.inf), no, no.copy(), no.copy())
+
+
 def _solve_listed(
     groups: Ints,
     first: int,
@@ -332,55 +352,65 @@ def _solve_listed(
     found: Found,
 ) -> None:
     """Solve groups whose options are listed; `first` is the number of group 0 in the results."""
-    menu, slot = room.menu, np.maximum(room.pool.slot_of_set[set_at], 0)  # groups that are not listed get anything
+    slot = np.maximum(room.pool.slot_of_set[set_at], 0)  # groups that are not listed get anything
     low, high = room.pool.slot[slot, 1], room.pool.slot[slot, 2]
     if requirement.unlinked == FORBID:
-        low = low + (menu.table[low, SIZE] == 0)
+        low = low + (room.menu.table[low, SIZE] == 0)
     capped = room.pool.slot[slot, 3] != 0
-    pick = low.copy()
-    n = begin.size - 1
-    cost, bound, used = np.full(n, NEVER), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    distance, proven = np.full(n, np.inf), np.zeros(n, dtype=np.bool_)
-    safe, tie = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    answers = _Answers.none_yet(low.copy(), begin.size - 1)
+    _search(groups, begin, low, high, links.prior, requirement, nodes, room.menu, answers)
+    for group in groups:
+        begins, ends = begin[group], begin[group + 1]
+        result = first + group
+        good = answers.cost[group] < NEVER and answers.safe[group]
+        some_missing = capped[begins:ends].any()
+        found.status[result] = SOLVED if good else UNREACHABLE
+        found.cost[result] = answers.cost[group] if good else 0
+        found.bound[result] = 0 if some_missing else min(answers.bound[group], found.total[result])
+        found.proven[result] = answers.proven[group] and not some_missing
+        found.nodes[result], found.distance[result] = answers.used[group], answers.distance[group]
+        found.tie[result] = answers.tie[group]
+        if good:
+            found.kept_bits[rows[begins:ends]] = room.pool.kept_bits[answers.pick[begins:ends]]
+
+
+def _search(
+    groups: Ints,
+    begin: Ints,
+    low: Ints,
+    high: Ints,
+    prior: Floats,
+    requirement: Requirement,
+    nodes: int,
+    menu: Menu,
+    answers: _Answers,
+) -> None:
+    """Fill the answers: a first one for each group, then the best that the nodes allow, judged at the end."""
+    pick, cost, bound, used, distance, proven, safe, tie = answers
     where = (groups, begin, low, high, pick)
 
     def judge_picks(some: Ints) -> None:
         size_at, at_at = menu.table[pick, SIZE], menu.table[pick, AT]
-        judge(some, begin, size_at, at_at, menu.labels, links.prior, requirement, safe, distance, tie)
+        judge(some, begin, size_at, at_at, menu.labels, prior, requirement, safe, distance, tie)
 
     if requirement.l > 0:
-        first_levels(*where, requirement, links.prior.size, menu)
+        first_levels(*where, requirement, prior.size, menu)
         judge_picks(groups)
         failed = groups[~safe[groups]]
         for group in groups[safe[groups]]:
             cost[group] = menu.table[pick[begin[group] : begin[group + 1]], COST].sum()
         if failed.size:
-            repair_groups(failed, *where[1:], links.prior, requirement, menu, cost)
-        search_diversity(*where, links.prior, requirement, menu, nodes, cost, bound, used, proven)
+            repair_groups(failed, *where[1:], prior, requirement, menu, cost)
+        search_diversity(*where, prior, requirement, menu, nodes, cost, bound, used, proven)
         unbounded = groups[(bound[groups] == 0) & ~proven[groups] & (cost[groups] < NEVER)]
         if unbounded.size and nodes:
-            bound_by_sizes(
-                unbounded, begin, low, high, cost, requirement, links.prior.size, menu, nodes // _NODES_OF_TREE, bound
-            )
+            by_sizes = nodes // _NODES_OF_TREE
+            bound_by_sizes(unbounded, begin, low, high, cost, requirement, prior.size, menu, by_sizes, bound)
     else:
-        first_closeness(*where, links.prior, requirement, menu, cost, distance)
-        search_closeness(
-            *where, links.prior, requirement, menu, nodes // _NODES_OF_TREE, cost, distance, bound, used, proven
-        )
-    reached = groups[cost[groups] < NEVER]
-    judge_picks(reached)
-    for group in groups:
-        begins, ends = begin[group], begin[group + 1]
-        result = first + group
-        good = cost[group] < NEVER and safe[group]
-        some_missing = capped[begins:ends].any()
-        found.status[result] = SOLVED if good else UNREACHABLE
-        found.cost[result] = cost[group] if good else 0
-        found.bound[result] = 0 if some_missing else min(bound[group], found.total[result])
-        found.proven[result] = proven[group] and not some_missing
-        found.nodes[result], found.distance[result], found.tie[result] = used[group], distance[group], tie[group]
-        if good:
-            found.kept_bits[rows[begins:ends]] = room.pool.kept_bits[pick[begins:ends]]
+        of_tree = nodes // _NODES_OF_TREE
+        first_closeness(*where, prior, requirement, menu, cost, distance)
+        search_closeness(*where, prior, requirement, menu, of_tree, cost, distance, bound, used, proven)
+    judge_picks(groups[cost[groups] < NEVER])
 
 
 def kept_items(records: Records, found: Found) -> NDArray[np.bool_]:

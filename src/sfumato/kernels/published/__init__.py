@@ -7,5 +7,6 @@
 | `rho_global` | global suppression after Cao, Karras, Raissi and Tan (2010) | `global-suppression`, `td-control` |
 | `terms` | the searches of Shi and Xiong (2010) | `term-suppression`, search "adaptive", "dfs" |
 
-They use the tables and tallies of `masks`, `items` and `terms`; nothing there uses them.
+They use the tables and tallies of `masks`, `items` and `terms`; nothing there uses them. What runs them stands in
+`anonymizers/published/`, and for rho_repair in `anonymizers/partial_suppression.py`.
 """

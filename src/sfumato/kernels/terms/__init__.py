@@ -1,6 +1,6 @@
 """Loops of term suppression: which terms of each record stay, so that a group tells little and loses little.
 
-Who calls whom: `anonymizers/term_suppression_search.py` numbers records (`sets`), lists what each can be published with
+Who calls whom: `anonymizers/term_suppression/search.py` numbers records (`sets`), lists what each can be published with
 (`options`), and then, group by group, asks for a first answer and for a better one. Under closeness these are `greedy`
 (moves of single records) and `closeness` (branch and bound over records, bounded by `frontier`); under diversity
 `levels` (sizes alone), `repair` (moves, where sizes were not enough) and `diversity` (vectors of levels, then options).
