@@ -208,11 +208,9 @@ def carry(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
     The dictionary is in the order of its text, not of the rows, and holds no text that does not occur.
     """
-    if is_list(array.type):
-        inner = array.type.value_type
-        return array.cast(pa.large_list(value_type(inner))) if pa.types.is_dictionary(inner) else array
     if not is_text(value_type(array.type)):
-        return array.cast(value_type(array.type)) if pa.types.is_dictionary(array.type) else array
+        plain = _without_dictionaries(array.type)
+        return array if plain == array.type else pa.chunked_array([_decoded(chunk) for chunk in array.chunks], plain)
     placed = Placed.of(array)
     texts = placed.tally.texts
     order = as_numpy(pc.sort_indices(texts))
@@ -225,3 +223,29 @@ def carry(array: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(
         [pa.DictionaryArray.from_arrays(as_arrow(codes, absent if absent.any() else None), dictionary)]
     )
+
+
+def _without_dictionaries(kind: pa.DataType) -> pa.DataType:
+    """Return a type in which values stand where they are, so that none travels that no row shows."""
+    if pa.types.is_dictionary(kind):
+        return value_type(kind)
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_dictionaries(field.type)) for field in kind])
+    if is_list(kind) and (inner := _without_dictionaries(kind.value_type)) != kind.value_type:
+        return pa.large_list(inner)
+    return kind
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    """Return an array of that type."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        fields = [_decoded(field) for field in array.flatten()]
+        plain = list(_without_dictionaries(kind))
+        return pa.StructArray.from_arrays(fields, fields=plain, mask=array.is_null() if array.null_count else None)
+    if is_list(kind) and _without_dictionaries(kind.value_type) != kind.value_type:
+        sizes = as_numpy(pc.fill_null(pc.list_value_length(array), 0))
+        start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes, dtype=np.int64)])
+        absent = array.is_null() if array.null_count else None
+        return pa.LargeListArray.from_arrays(as_arrow(start), _decoded(array.flatten()), mask=absent)
+    return array.cast(value_type(kind)) if pa.types.is_dictionary(kind) else array

@@ -9,9 +9,14 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from sfumato.data.dataset import as_arrow
+from sfumato.data.distinct import Placed
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_text, value_type
+from sfumato.data.release import typed
 from sfumato.errors import DataError
+
+_BEYOND_ARROW = (nw.Int128, nw.UInt128)
 
 
 def to_arrow(frame: Any) -> pa.Table:
@@ -24,7 +29,7 @@ def to_arrow(frame: Any) -> pa.Table:
         wrapped = _wrapped(frame)
         if isinstance(wrapped, nw.LazyFrame):
             wrapped = wrapped.collect()
-        table = _from_pandas(frame) if wrapped.implementation.is_pandas() else wrapped.to_arrow()
+        table = _from_pandas(frame) if wrapped.implementation.is_pandas() else _from_narwhals(wrapped)
     if twice := _twice(table.column_names):
         raise DataError(f"The frame has columns with the same name: {some(twice)}.\nRename them.")
     return table.replace_schema_metadata(None)
@@ -48,6 +53,12 @@ def _wrapped(frame: Any) -> Any:
         ) from None
 
 
+def _from_narwhals(wrapped: Any) -> pa.Table:
+    """Convert whole numbers that are too long for Arrow to text, which has all their digits."""
+    long = [name for name, kind in wrapped.collect_schema().items() if kind in _BEYOND_ARROW]
+    return (wrapped.with_columns(nw.col(*long).cast(nw.String)) if long else wrapped).to_arrow()
+
+
 def _from_pandas(frame: Any) -> pa.Table:
     """Convert column by column, to be able to name the one that does not work: pyarrow would show its cells."""
     names = [str(name) for name in frame.columns]
@@ -64,62 +75,115 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def like(frame: Any, table: pa.Table) -> Any:
-    """Return a table as the kind of frame that `frame` is; columns whose type did not change get their dtype back."""
+    """Return a published table as the kind of frame that `frame` is.
+
+    It shows, label for label, what was published: a column gets the type that it had in `frame` only where every label
+    is a value of that type. Values that no row shows, as of a categorical, do not come along.
+    """
     if isinstance(frame, pa.RecordBatch | pa.Table):
-        return _plain_text(table, frame.schema)
+        return _with_types(table, frame.schema)
     wrapped = _wrapped(frame)
     if wrapped.implementation.is_pandas():
         return _to_pandas(frame, table)
-    table = _plain_text(table, None)
+    top = wrapped.head(0)
+    found = _from_narwhals(top.collect() if isinstance(top, nw.LazyFrame) else top).schema
+    table = _with_types(table, pa.schema([(field.name, value_type(field.type)) for field in found]))
     if isinstance(wrapped, nw.LazyFrame) and not wrapped.implementation.is_polars():
         return table  # tables that live elsewhere, such as in a database, stay there
     result = nw.from_arrow(table, backend=wrapped.implementation)
-    found = result.schema
     for name, wanted in wrapped.collect_schema().items():
-        if name in found and _fits(found[name], wanted):
-            result = result.with_columns(nw.col(name).cast(wanted))
+        if name in result.columns and _fits(result.schema[name], wanted):
+            before = result.get_column(name)
+            try:
+                after = before.cast(wanted)
+            except Exception:
+                continue
+            if (after.cast(nw.String) == before.cast(nw.String)).all():
+                result = result.with_columns(after)
     return result.lazy().to_native() if isinstance(wrapped, nw.LazyFrame) else result.to_native()
 
 
 def _fits(found: Any, wanted: Any) -> bool:
-    """Whether values of a type can be given back as those of another: generalized ones are text and stay text."""
+    """Whether values of a type may be values of another."""
     if found == wanted:
         return False
-    return bool(found == nw.String and wanted == nw.Categorical) or (found.is_numeric() and wanted.is_numeric())
+    if found == nw.String:
+        return bool(wanted == nw.Categorical or wanted in _BEYOND_ARROW)
+    return bool(found.is_numeric() and wanted.is_numeric())
 
 
-def _plain_text(table: pa.Table, wanted: pa.Schema | None) -> pa.Table:
-    """Return dictionaries of text as text, unless the original had them as dictionaries too."""
-    for position, field in enumerate(table.schema):
-        if not pa.types.is_dictionary(field.type):
-            continue
-        target = pa.string()
-        if wanted is not None and field.name in wanted.names:
-            before = wanted.field(field.name).type
-            if is_text(value_type(before)):
-                target = before
-        table = table.set_column(position, field.name, table.column(position).cast(target))
-    return table
+def _with_types(table: pa.Table, wanted: pa.Schema) -> pa.Table:
+    """Return the table with the types that its columns had before, where labels stay what they are."""
+    columns = [
+        _with_type(table.column(name), wanted.field(name).type if name in wanted.names else pa.string())
+        for name in table.column_names
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _with_type(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Return a column in another type if that shows the same labels, text as plain text otherwise."""
+    is_label = pa.types.is_dictionary(column.type) and is_text(value_type(column.type))
+    if column.type == wanted or pa.types.is_nested(column.type) or not (is_label or pa.types.is_primitive(column.type)):
+        return column
+    plain = column.cast(pa.string()) if is_label else column
+    try:
+        if pa.types.is_dictionary(wanted) and is_label:
+            return column.cast(wanted)
+        if is_text(wanted) or not is_label:
+            found = plain.cast(wanted)
+            return found if is_text(wanted) == is_label and _same_labels(found, plain) else plain
+        whole = column.unify_dictionaries().combine_chunks()
+        whole = whole if isinstance(whole, pa.DictionaryArray) else whole.chunk(0)
+        values = typed(whole.dictionary.to_pylist(), value_type(wanted))
+        found = pa.chunked_array([values.take(whole.indices)])
+        return found if _same_labels(pa.chunked_array([values]), pa.chunked_array([whole.dictionary])) else plain
+    except (pa.ArrowException, ValueError, OverflowError, TypeError):
+        return plain  # some label is no value of that type
+
+
+def _same_labels(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    return bool(_labels(one).equals(_labels(other)))
+
+
+def _labels(array: pa.ChunkedArray) -> pa.Array:
+    """Return the label of each row, as coding would see it."""
+    placed = Placed.of(array)
+    texts = pa.concat_arrays([placed.tally.texts, pa.nulls(1, pa.string())])
+    return texts.take(as_arrow(placed.place_of[placed.rows]))
 
 
 def _to_pandas(frame: Any, table: pa.Table) -> Any:
-    dtypes = {str(name): dtype for name, dtype in zip(frame.columns, frame.dtypes, strict=True)}
-    table = _plain_text(table, None)
-    result = table.to_pandas()
-    for name in result.columns:
-        wanted = dtypes.get(name)
-        if wanted is None or result[name].dtype == wanted:
-            continue
-        known = getattr(wanted, "categories", None)
-        if known is not None and not result[name].dropna().isin(known).all():
-            continue
-        try:
-            if hasattr(wanted, "__from_arrow__"):  # no detour: numpy would make floats of whole numbers with gaps
-                converted = table.column(name).to_pandas(types_mapper={table.column(name).type: wanted}.get)
-            else:
-                converted = result[name].astype(wanted)
-        except (TypeError, ValueError, NotImplementedError):
-            continue  # generalized: the labels are no longer values of that type
-        if converted.isna().sum() == result[name].isna().sum():
-            result[name] = converted
-    return result
+    import pandas  # there already, since the frame is one of its frames
+
+    places = {str(name): place for place, name in enumerate(frame.columns)}
+    columns = {}
+    for name in table.column_names:
+        column, place = table.column(name), places.get(name)
+        wanted = None if place is None else frame.dtypes.iloc[place]
+        if place is not None and pa.types.is_dictionary(column.type):
+            column = _with_type(column, value_type(_from_pandas(frame.iloc[:, [place]]).schema.field(0).type))
+        columns[name] = _series(column, wanted)
+    return pandas.DataFrame(columns)
+
+
+def _series(column: pa.ChunkedArray, wanted: Any) -> Any:
+    """Return a column as pandas has it, in the dtype that is wanted if that shows the same labels."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    plain = column.to_pandas(integer_object_nulls=True)  # floats would round large whole numbers beside a gap
+    if wanted is None or plain.dtype == wanted or pa.types.is_nested(column.type):
+        return plain
+    if hasattr(wanted, "categories") and not plain.dropna().isin(wanted.categories).all():
+        return plain
+    try:
+        if hasattr(wanted, "__from_arrow__"):  # no detour: numpy would make floats of whole numbers with gaps
+            found = column.to_pandas(types_mapper={column.type: wanted}.get)
+        else:
+            found = plain.astype(wanted)
+        if hasattr(wanted, "categories"):
+            found = found.cat.remove_unused_categories()
+        same = _same_labels(pa.chunked_array([pa.array(found, from_pandas=True)]), column)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError, DataError):
+        return plain  # generalized: the labels are no longer values of that type
+    return found if same else plain

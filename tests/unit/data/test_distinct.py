@@ -112,3 +112,17 @@ def test_carried_text_says_nothing_of_its_order_or_of_what_is_gone():
     assert carry(pa.chunked_array([pa.array([5, 6]).dictionary_encode()])).type == pa.int64()
     lists = pa.array([["a"], None]).cast(pa.list_(pa.dictionary(pa.int32(), pa.string())))
     assert carry(pa.chunked_array([lists])).type == pa.large_list(pa.string())
+
+
+def test_no_dictionary_inside_a_carried_column_brings_along_what_no_row_shows():
+    letters = pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 0], pa.int8()), pa.array(["a", SECRET, "c"]))
+    numbers = pa.array([5, 6, 7, 5]).dictionary_encode()
+    absent = pa.array([False, True, False, False])
+    struct = pa.StructArray.from_arrays([letters, numbers], names=["x", "y"], mask=absent)
+    deep = pa.ListArray.from_arrays(pa.array([0, 1, None, 4], pa.int32()), struct)
+    deeper = pa.array([{"s": row} for row in deep.to_pylist()], pa.struct([("s", deep.type)]))
+    for array in (struct, deep, struct[1:], deep[1:], deeper):
+        carried = carry(pa.chunked_array([array, array[:1]]))
+        assert carried.to_pylist() == [*array.to_pylist(), *array[:1].to_pylist()]
+        assert "dictionary" not in str(carried.type)
+        assert not any(SECRET.encode() in buffer for chunk in carried.chunks for buffer in chunk.buffers() if buffer)
