@@ -68,6 +68,8 @@ SHAPES = [
     (plan(anonymizers={"mondrain": {}}), "anonymizers.mondrain"),
     (plan(anonymizers={"mondrian": 3}), "anonymizers.mondrian"),
     (plan(anonymizers={"drop-sensitive": {"stric": True}}), "anonymizers.drop-sensitive.stric"),
+    (asking({"model": "sensitive-qid-diversity", "l": {"x": 2, "y": 1}}, x=CELLS, y=CELLS), "require[2].l.y"),
+    (asking({"model": "sensitive-qid-diversity", "l": 3}, x=CELLS), "require[2].l"),
     (plan(knowledge={"path": "k.csv"}), "knowledge"),
     (plan(knowledge={**KNOWLEDGE, "unlinked": "none"}), "knowledge.unlinked"),
     (plan(knowledge={**KNOWLEDGE, "terms": []}), "knowledge.terms"),

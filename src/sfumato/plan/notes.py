@@ -49,15 +49,11 @@ class Notes:
     def _value(self, given: Mapping[str, Any], key: Parameter, place: str) -> Any:
         if key.name not in given:
             return key.default
-        return self.checked(key, given[key.name], f"{place}.{key.name}", f"[{place}]", key.default)
-
-    def checked(self, parameter: Parameter, value: Any, place: str, owner: str, otherwise: Any = None) -> Any:
-        """Return the value of a parameter as it is used; something else, with a note, where it is wrong."""
         try:
-            return parameter.checked(value, owner)
+            return key.checked(given[key.name], f"[{place}]")
         except PolicyError as error:
-            self.add(place, one_line(error))
-            return otherwise
+            self.add(f"{place}.{key.name}", one_line(error))
+            return key.default
 
     def member(self, make: type[Any], table: Mapping[str, Any], besides: Iterable[str], place: str, where: str) -> Any:
         """Return a model or an anonymizer made from a table, or None with notes of all that is wrong with it."""
@@ -72,7 +68,7 @@ class Notes:
         given = {name: table[name] for name in known if name in table}
         for parameter in parameters:
             if parameter.name in given:
-                self.checked(parameter, given[parameter.name], f"{place}.{parameter.name}", make.name)
+                self._parameter(parameter, given[parameter.name], make.name, f"{place}.{parameter.name}", where)
         if len(self.problems) > before + unknown:
             return None
         try:
@@ -80,6 +76,17 @@ class Notes:
         except PolicyError as error:
             self.add(f"{place}.{error.at}" if error.at else place, f"{where}: {one_line(error)}")
             return None
+
+    def _parameter(self, parameter: Parameter, value: Any, owner: str, place: str, where: str) -> None:
+        """Note what is wrong with one parameter of a member; column by column where each has its own."""
+        parts = {place: value}
+        if parameter.per_column and isinstance(value, Mapping) and value:
+            parts = {f"{place}.{column}": {column: each} for column, each in value.items()}
+        for inside, each in parts.items():
+            try:
+                parameter.checked(each, owner)
+            except PolicyError as error:
+                self.add(inside, f"{where}: {one_line(error)}")
 
 
 def one_line(error: InputError) -> str:

@@ -80,7 +80,8 @@ def test_bounds_are_those_of_the_parser(model):
                 assert faults(plan(require=[{"model": model.name, **wrong}])), parameter.name
                 with pytest.raises(PlanError) as caught:
                     Plan.from_dict(plan(require=[{"model": model.name, **wrong}]))
-                assert f"require[1].{parameter.name}" in [problem.place for problem in caught.value.problems]
+                place = f"require[1].{parameter.name}" + (".ill" if parameter.per_column else "")
+                assert place in [problem.place for problem in caught.value.problems]
 
 
 def sample(parameter, value):
