@@ -34,6 +34,8 @@ class PlacedSets:
             cells = Placed.of(array)
         except DataError as error:
             raise DataError(f"Column {spec.name!r}: {error}") from None
+        if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER:  # what is missing may be a value of its own there
+            missing = tuple(marker for marker in missing if marker not in (spec.domain or ()))
         kept = ~cells.tally.is_marker(missing)
         texts = cells.tally.texts.filter(as_arrow(kept)).cast(pa.large_string())
         lists = pa.chunked_array([pc.split_pattern(texts, pattern=spec.separator)])

@@ -15,9 +15,12 @@ so a mistake there shows here. Sizes: n rows, g groups, v labels and s leaves of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +30,7 @@ from numpy.typing import NDArray
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.codebook import hierarchy_for
 from sfumato.data.dataset import TEXT
-from sfumato.data.kinds import infer_kind
+from sfumato.data.kinds import as_number, exact_number, infer_kind
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError
@@ -53,6 +56,23 @@ class Domain:
     last: Integers  # (v,)
     rates: BaseRates
     n_leaves: int
+    numbers: bool = False  # whether leaves are numbers, which may be spelled 2.5 or 2.50
+
+    def number_of(self, name: str | None) -> int:
+        """Return the number of a label, -1 when it is none of the domain's."""
+        found = self._numbers.get(name, -1)
+        if found >= 0 or name is None or not self.numbers or math.isnan(as_number(name)):
+            return found
+        return self._leaf_of.get(exact_number(name), -1)
+
+    @cached_property
+    def _numbers(self) -> dict[str | None, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def _leaf_of(self) -> dict[Decimal, int]:
+        leaves = enumerate(self.names[: self.n_leaves])
+        return {exact_number(name): number for number, name in leaves if name is not None}
 
     @property
     def weight(self) -> list[int]:
@@ -121,14 +141,15 @@ def domain_of(release: Release, column: ReleasedColumn, model: PrivacyModel) -> 
         last=np.array([*last[:at], *gap, *last[at:]], dtype=np.int64),
         rates=rates,
         n_leaves=leaves,
+        numbers=kind is Kind.NUMBER,
     )
 
 
 def labels_of_rows(column: ReleasedColumn, domain: Domain, n_rows: int) -> NDArray[np.int32]:
     """Return the label of each row by its number in the domain, or raise when one is not in it."""
-    number_of = {name: number for number, name in enumerate(domain.names)}
     codes = checked_codes(column, n_rows)
-    numbers = [number_of.get(None if code == column.missing else label, -1) for code, label in enumerate(column.labels)]
+    shown = (None if code == column.missing else label for code, label in enumerate(column.labels))
+    numbers = [domain.number_of(name) for name in shown]
     unknown = np.array(numbers, dtype=np.int64) < 0
     strange = int(np.bincount(codes, minlength=len(numbers))[unknown].sum()) if unknown.any() else 0
     if strange:
