@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self, cast
+from itertools import permutations
+from typing import ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.attacks.exclusion import NEAR, Labels, beliefs_without_one
 from sfumato.data.release import Release
 from sfumato.models.base import PrivacyModel
 from sfumato.models.judging.posteriors import Domain, Secrets, beliefs
+from sfumato.models.judging.weights import rows_in
 from sfumato.parameters import one_of
 
 KNOWS = ("one value more", "one value less")
-CELLS = 1 << 22  # of a table of two columns in some classes, worked on at once
-MOST_CELLS = 1 << 31  # of all classes together; beyond, two columns are left out, and the finding says so
 
 Floats = NDArray[np.float64]
 
@@ -67,23 +68,22 @@ class Disclosure(Attack):
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
         secrets = Secrets.of(table, self.columns, cast(PrivacyModel, self))
-        people = secrets.class_of.size
         alone = self._by_group(secrets, knowing_others=False)
-        skipped = 0
+        looked_at = secrets.n_rows
         if self.knows == KNOWS[0]:
             sure, exposed = self._by_group(secrets, knowing_others=True)
         else:
-            sure, exposed, skipped = self._by_exclusion(secrets)
+            sure, exposed, looked_at = self._by_exclusion(secrets)
         return Finding(
-            people=people,
-            exposed=int(exposed.sum()),
+            people=secrets.n_rows,
+            exposed=rows_in(exposed, secrets.weights),
             worst=float(sure.max(initial=0.0)),
-            mean=float(sure.mean()) if people else None,
+            mean=float(np.average(sure, weights=secrets.weights)) if secrets.n_rows else None,
             facts={
-                "newly": int((exposed & ~alone[1]).sum()),
-                "exposed_by_class": int(alone[1].sum()),
+                "newly": rows_in(exposed & ~alone[1], secrets.weights),
+                "exposed_by_class": rows_in(alone[1], secrets.weights),
                 "columns": list(self.columns),
-                **({"pairs_left_out": skipped} if skipped else {}),
+                "looked_at": looked_at,
             },
         )
 
@@ -112,68 +112,20 @@ class Disclosure(Attack):
         return sure, exposed
 
     def _by_exclusion(self, secrets: Secrets) -> tuple[Floats, NDArray[np.bool_], int]:
-        """Return the same for who can exclude one value of one column, and how many pairs of columns are left out."""
+        """Return the same for who can exclude one value of one column, and how many rows all that was tried for."""
         sure, exposed = self._by_group(secrets, knowing_others=False)
         n_classes = int(secrets.class_of.max(initial=-1)) + 1
-        skipped = 0
-        for j, excluded in enumerate(secrets.domains):
-            for i, domain in enumerate(secrets.domains):
-                if i == j:
-                    continue
-                cells = len(excluded.names) * len(domain.names)
-                if cells * n_classes > MOST_CELLS:
-                    skipped += 1
-                    continue
-                step = max(CELLS // cells, 1)
-                for first in range(0, n_classes, step):
-                    rows = np.flatnonzero((secrets.class_of >= first) & (secrets.class_of < first + step))
-                    highest, above = self._without_each(secrets, j, i, rows, first, min(step, n_classes - first))
-                    place = secrets.class_of[rows] - first
-                    best, flag = _best_but_own(highest, above, place, secrets.labels[j][rows])
-                    sure[rows] = np.maximum(sure[rows], best)
-                    exposed[rows] |= flag
-        return sure, exposed, skipped
-
-    def _without_each(
-        self, secrets: Secrets, j: int, i: int, rows: NDArray[Any], first: int, n_classes: int
-    ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the highest belief about column i and whether it exposes, by excluded leaf: (classes, leaves of j)."""
-        excluded, domain = secrets.domains[j], secrets.domains[i]
-        shape = (n_classes, len(excluded.names), len(domain.names))
-        place = secrets.class_of[rows].astype(np.int64) - first
-        key = (place * shape[1] + secrets.labels[j][rows]) * shape[2] + secrets.labels[i][rows]
-        count = np.bincount(key, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
-        by_leaf = count @ _shares(domain)  # (classes, labels of j, leaves of i)
-        joint = np.swapaxes(by_leaf, 1, 2) @ _shares(excluded)  # (classes, leaves of i, leaves of j)
-        total = by_leaf.sum(axis=1)[:, :, None]
-        left = count.sum(axis=2) @ (1 - _shares(excluded))  # (classes, leaves of j): rows that are left, in expectation
-        with np.errstate(divide="ignore", invalid="ignore"):
-            chance = np.where(left[:, None, :] > 1e-9, (total - joint) / left[:, None, :], 0.0)
-        limit = np.maximum(self.threshold, _base(domain)) + 1e-9
-        return chance.max(axis=1), np.asarray((chance > limit[None, :, None]).any(axis=1))
+        labels = [Labels.of(secrets, i, n_classes) for i in range(len(secrets.domains))]
+        tried = np.zeros(secrets.class_of.size, dtype=np.int64)
+        for excluded, told in permutations(labels, 2):
+            limit = np.maximum(self.threshold, _base(told.domain)) + NEAR
+            for rows, best, above in beliefs_without_one(secrets, excluded, told, limit):
+                sure[rows] = np.maximum(sure[rows], best)
+                exposed[rows] |= above
+                tried[rows] += 1
+        return sure, exposed, rows_in(tried == tried.max(initial=0), secrets.weights)
 
 
 def _base(domain: Domain) -> Floats:
     weight = np.array(domain.weight, dtype=np.float64)
     return np.asarray(weight / max(float(weight.sum()), 1.0))
-
-
-def _shares(domain: Domain) -> Floats:
-    """Return the chance of each leaf below each label, (labels, leaves)."""
-    part, whole = domain.shares("prior")
-    leaf = np.arange(domain.n_leaves)
-    below = (domain.first[:, None] <= leaf) & (leaf <= domain.last[:, None])
-    return np.where(below, part / np.maximum(whole, 1)[:, None], 0.0)
-
-
-def _best_but_own(
-    highest: Floats, above: NDArray[np.bool_], place: NDArray[Any], label: NDArray[Any]
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the best over all leaves that can be excluded for a row: any but the one that it shows itself."""
-    n_leaves = highest.shape[1]
-    order = np.argsort(-highest, axis=1, kind="stable")
-    top = order[place, 0]
-    second = order[place, min(1, n_leaves - 1)]
-    best = np.where(top == label, highest[place, second] if n_leaves > 1 else 0.0, highest[place, top])
-    own = np.where(label < n_leaves, above[place, np.minimum(label, n_leaves - 1)], False)
-    return best, above.sum(axis=1)[place] > own

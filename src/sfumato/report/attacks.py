@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.report.plots import AFTER, BEFORE, Number, Picture, Table, bar_chart
 from sfumato.report.reading import Facts, mapping, mappings, number, text
-from sfumato.report.wording import UNKNOWN, count, share
+from sfumato.report.wording import UNKNOWN, count, plural, share
 
 TITLE = "What an intruder gets"
 SIDES = (("before", BEFORE, "original"), ("after", AFTER, "release"), ("control", "is-guess", "a guess"))
@@ -79,5 +79,14 @@ def _card(entry: Facts) -> dict[str, Any]:
         "title": text(entry.get("title")),
         "intruder": text(entry.get("intruder")),
         "threshold": share(entry.get("threshold")),
+        "sampled": _sampled(mapping(entry.get("after"))),
         "lines": lines,
     }
+
+
+def _sampled(finding: Facts) -> str:
+    """Return for how many people it was worked out, where that is not all of them."""
+    looked_at, people = number(mapping(finding.get("facts")).get("looked_at")), number(finding.get("people"))
+    if looked_at is None or people is None or looked_at >= people:
+        return ""
+    return f"Worked out for {count(looked_at)} of {plural(people, 'person', 'people')}; all would take too long."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sfumato.report import attacks
+from sfumato.report.page import render
 from sfumato.report.wording import UNKNOWN
 
 
@@ -29,3 +30,14 @@ def test_without_the_original_two_bars_are_left():
 
 def test_no_attack_is_no_part():
     assert attacks.content({"attacks": []}) is None
+
+
+def test_a_sample_is_said_to_be_one():
+    finding = {"people": 1000, "exposed": 1, "worst": 0.5, "mean": None, "facts": {"looked_at": 200}}
+    entry = {"title": "Look", "intruder": "Looks.", "threshold": 0.5, "after": finding}
+
+    [card] = attacks.content({"attacks": [entry]})["cards"]
+    assert card["sampled"] == "Worked out for 200 of 1,000 people; all would take too long."
+    assert "Worked out for 200 of 1,000 people" in render({"attacks": [entry]})
+    finding["facts"]["looked_at"] = 1000
+    assert attacks.content({"attacks": [entry]})["cards"][0]["sampled"] == ""
