@@ -71,6 +71,10 @@ class Measurement:
             "facts": dict(self.facts),
         }
 
+    def headline(self) -> dict[str, Any]:
+        """Return the figure and what it means as plain data, without facts: those may hold values of columns."""
+        return {key: value for key, value in self.as_dict().items() if key != "facts"}
+
     def __str__(self) -> str:
         before = f" (original: {amount(self.before, self.unit)})" if self.before is not None else ""
         return f"{self.title}: {amount(self.value, self.unit)}{before}"

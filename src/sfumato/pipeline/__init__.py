@@ -13,7 +13,7 @@
 
 from sfumato.pipeline.case import Case, Outcome
 from sfumato.pipeline.clock import Clock
-from sfumato.pipeline.facts import read_facts, versions
+from sfumato.pipeline.facts import read_facts, versions, without_values
 from sfumato.pipeline.judging import Seen
 
-__all__ = ["Case", "Clock", "Outcome", "Seen", "read_facts", "versions"]
+__all__ = ["Case", "Clock", "Outcome", "Seen", "read_facts", "versions", "without_values"]

@@ -54,6 +54,20 @@ def versions() -> dict[str, str]:
     }
 
 
+def without_values(facts: Facts) -> dict[str, Any]:
+    """Return the facts of a run that may be shown on a terminal and kept in logs: names, figures and counts.
+
+    What holds values of columns (pictures, public inputs, the plan's text) stays in private/run.json.
+    """
+    shown = {key: value for key, value in facts.items() if key != "public"}
+    shown["plan"] = {key: value for key, value in facts["plan"].items() if key != "text"}
+    shown["steps"] = [{key: value for key, value in step.items() if key != "facts"} for step in facts["steps"]]
+    shown["measurements"] = [
+        {key: value for key, value in measurement.items() if key != "facts"} for measurement in facts["measurements"]
+    ]
+    return shown
+
+
 # What was public, to JSON and back.
 
 

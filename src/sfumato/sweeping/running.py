@@ -18,6 +18,7 @@ import pyarrow as pa
 from sfumato.data.dataset import Dataset
 from sfumato.engines import available_threads
 from sfumato.errors import DataError, InputError, PolicyError, SfumatoError, Unsatisfiable
+from sfumato.metrics.base import Measurement
 from sfumato.models.base import plain_number
 from sfumato.pipeline import Case
 from sfumato.plan import Plan
@@ -91,16 +92,16 @@ def run_combination(dataset: Dataset, combination: Combination, *, seed: int | N
             "reason": "",
             "exit_code": 0,
             "verdicts": [verdict.as_dict() for verdict in outcome.verdicts],
-            "measurements": [_without_facts(found.as_dict()) for found in outcome.measurements],
+            "measurements": [_figure(found) for found in outcome.measurements],
             "attacks": [_attack(entry) for entry in outcome.facts.get("attacks", ())],
         }
     row["seconds"] = time.perf_counter() - began
     return row
 
 
-def _without_facts(measurement: Mapping[str, Any]) -> Row:
-    """Keep the figure and what it means; distributions of columns belong to the report of a run."""
-    return {key: value for key, value in measurement.items() if key not in ("facts", "explanation")}
+def _figure(measurement: Measurement) -> Row:
+    """Keep the figure; distributions of columns and explanations belong to the report of a run."""
+    return {key: value for key, value in measurement.headline().items() if key != "explanation"}
 
 
 def _attack(exposure: Mapping[str, Any]) -> Row:

@@ -1,0 +1,71 @@
+"""The command line: parses, calls, shows. Exit codes: 0 done and safe, 1 a requirement does not hold, 2 plan or data
+wrong, 3 a bug in sfumato, 130 stopped.
+
+Heavy modules are imported inside the commands, so that `sfumato --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import traceback
+
+import typer
+
+from sfumato.cli import making, questions
+from sfumato.cli.app import app
+from sfumato.cli.terminal import INTERRUPTED, fail, leave, written
+from sfumato.errors import SfumatoError
+
+__all__ = ["app", "main", "making", "questions"]
+
+BUG = 3
+
+
+class _NoPandas:
+    """Keeps pandas out of the commands, which never hold one of its frames.
+
+    Where it is installed, pyarrow would load it to see whether somebody hands it a frame: a third of the start-up time.
+    """
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not used on the command line", name=name)
+
+
+def main() -> None:
+    """Run the command line; every error becomes a message and an exit code."""
+    as_json = "--json" in sys.argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? for what it cannot
+    sys.meta_path.insert(0, _NoPandas())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends a job means the same as Ctrl-C
+    try:
+        code = app(standalone_mode=False)
+    except SfumatoError as error:
+        _show_trace(error.exit_code)
+        fail(str(error), error.exit_code, as_json)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except Exception as error:
+        if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a wrong option or argument
+            fail(error.format_message() + "\nSee `sfumato --help`.", int(error.exit_code), as_json)
+        _show_trace(BUG)
+        fail(
+            f"Something unexpected happened ({type(error).__name__}). {written()}\n"
+            "This is a bug in sfumato. Set SFUMATO_DEBUG=1 to see where (the trace may show values of your data).",
+            BUG,
+            as_json,
+        )
+    if code == INTERRUPTED:  # also what typer makes of Ctrl-C
+        fail(f"Stopped. {written()}", INTERRUPTED, as_json)
+    leave(code if isinstance(code, int) else 0)
+
+
+def _show_trace(exit_code: int) -> None:
+    """Show where a bug is, whatever the class of its error, to who asks for it."""
+    if exit_code == BUG and os.environ.get("SFUMATO_DEBUG"):
+        traceback.print_exc()

@@ -1,0 +1,49 @@
+"""The application: its name, and the options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sfumato import __version__
+
+app = typer.Typer(
+    name="sfumato",
+    help="Publish personal data safely when columns do not split cleanly into identifying and sensitive.",
+    epilog="Start with `sfumato demo`, or with `sfumato init DATA` on a table of your own.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False)]
+PlanOption = Annotated[
+    Path, typer.Option("--plan", "-p", metavar="PLAN", help="The plan, a TOML file.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Repeat a run exactly, for tests only. Without it, chance comes from the system.", min=0),
+]
+Threads = Annotated[int | None, typer.Option(help="Threads to use. Default: all cores.", min=1)]
+Engine = Annotated[str, typer.Option(metavar="ENGINE", help="Where it runs: local, this machine.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output of an earlier run.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"sfumato {__version__}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,190 @@
+"""Commands that make something: examples, drafts, releases, reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.padding import Padding
+from rich.text import Text
+
+from sfumato.cli.app import Engine, Json, Overwrite, PlanFile, Seed, Threads, app
+from sfumato.cli.terminal import print_json, say, show_columns, stdout, telling, warn, watching, wrote
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the example goes.")] = Path("sfumato-demo"),
+    rows: Annotated[int, typer.Option(help="How many made-up patients.", min=100)] = 5_000,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Make an example, run it, print the verdicts and where the report is."""
+    from sfumato.generators import write_demo
+    from sfumato.plan import Plan
+
+    plan = write_demo(out, rows, overwrite=overwrite)
+    if not as_json:
+        say(f"{rows:,} made-up patients and a plan are in {out}")
+    _anonymize(Plan.load(plan), out / "run", overwrite=True, as_json=as_json)
+
+
+@app.command()
+def init(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The table to publish.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the draft goes.")] = Path("plan.toml"),
+    separator: Annotated[str | None, typer.Option(help="Between cells (csv) or items (transactions).")] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Draft a plan for a table: kinds, likely roles, hierarchies, each with a reason."""
+    from sfumato.data.files import Source
+    from sfumato.disk import atomic_file
+    from sfumato.drafting import draft
+    from sfumato.plan.json_schema import FILE, schema_text
+
+    schema_file = out.parent / FILE
+    with atomic_file(out, overwrite=overwrite) as temporary, watching() as progress:
+        drafted = draft(Source(path=data, separator=separator), out.parent, progress)
+        temporary.write_text(drafted.text, encoding="utf-8")
+    wrote(out)
+    with atomic_file(schema_file, overwrite=True) as temporary:
+        temporary.write_text(schema_text(), encoding="utf-8")
+    with telling():
+        if as_json:
+            shown = [
+                {"name": g.name, "role": g.role.value, "kind": g.kind.value, "reason": g.reason, "warning": g.warning}
+                for g in drafted.guesses
+            ]
+            written = {"plan": str(out), "schema": str(schema_file)}
+            print_json({**written, "guesses": shown, "warnings": list(drafted.warnings)})
+            return
+        rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
+        show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), rows)
+        for warning in drafted.warnings:
+            say(f"Warning: {warning}", style="yellow")
+        say(
+            f"\nWrote {out}. Every role is a guess: read each line and what it costs if it is wrong, then "
+            f"`sfumato explain {out}`. Editors complete and check it by {schema_file}."
+        )
+
+
+@app.command()
+def schema() -> None:
+    """Print a JSON Schema of the plan, for editors that complete and check it."""
+    from sfumato.plan.json_schema import schema_text
+
+    with telling():
+        print(schema_text(), end="")  # noqa: T201
+
+
+@app.command()
+def explain(plan: PlanFile, as_json: Json = False) -> None:
+    """Say what a plan will do, in what order, and why; find every error without reading all data."""
+    from sfumato.plan import Plan
+    from sfumato.preview import preview
+
+    facts = preview(Plan.load(plan)).as_dict()
+    with telling():
+        if as_json:
+            print_json(facts)
+        else:
+            _show_preview(facts)
+
+
+def _show_preview(facts: Mapping[str, Any]) -> None:
+    console = stdout()
+    console.print(f"Source: {facts['source'] or 'a frame given in Python'}\n", highlight=False, markup=False)
+    rows = []
+    for column in facts["columns"]:
+        kind = f"{column['kind']} (inferred)" if column["kind_inferred"] else column["kind"] or ""
+        rows.append((column["name"], column["role"], kind, column["fate"]))
+    show_columns(console, ("column", "role", "kind", "what happens"), rows)
+    for number, step in enumerate(facts["steps"], start=1):
+        console.print(f"\nStep {number}: {step['anonymizer']}, because {step['why']}.", highlight=False, markup=False)
+        for name, value in step["options"].items():
+            about = f": {step['about'][name]}" if name in step["about"] else ""
+            console.print(Padding(Text(f"{name} = {json.dumps(value, default=str)}{about}"), (0, 0, 0, 4)))
+    console.print("\nThen an independent audit of the written release, requirement by requirement:", highlight=False)
+    for requirement in facts["requirements"]:
+        parameters = {key: value for key, value in requirement.items() if key not in ("model", "promise", "limit")}
+        shown = ", ".join(f"{key} = {value}" for key, value in parameters.items())
+        console.print(f"- {requirement['model']} ({shown})", highlight=False, markup=False)
+        console.print(f"    promises: {requirement['promise']}", highlight=False, markup=False)
+        console.print(f"    does not stop: {requirement['limit']}", highlight=False, markup=False)
+    order = "in random order" if facts["release"]["shuffle"] else "in the order of the source"
+    console.print(
+        f"\nThe release is written as {facts['release']['format']}, rows {order}; only if every audit passes."
+    )
+    for warning in facts["warnings"]:
+        console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
+
+
+@app.command()
+def anonymize(
+    plan: PlanFile,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where release/ and private/ go.", show_default=False)],
+    seed: Seed = None,
+    threads: Threads = None,
+    engine: Engine = "local",
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Make a release that satisfies the plan, audit it, measure it, and report."""
+    from sfumato.plan import Plan
+
+    _anonymize(Plan.load(plan), out, seed=seed, threads=threads, engine=engine, overwrite=overwrite, as_json=as_json)
+
+
+def _anonymize(
+    plan: Any,
+    out: Path,
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+    engine: str = "local",
+    overwrite: bool = False,
+    as_json: bool = False,
+) -> None:
+    from sfumato import api
+    from sfumato.pipeline import without_values
+    from sfumato.report.text import summary
+
+    warn(plan.warnings())
+    with watching() as progress:
+        run = api.run(plan, out, seed=seed, threads=threads, engine=engine, overwrite=overwrite, progress=progress)
+        wrote(out)
+    with telling():
+        if as_json:
+            print_json({"out": str(out), **without_values(run.facts)})
+        else:
+            say(summary(run.facts))
+            say(f"\nRelease: {out / 'release'}\nReport:  {out / 'private' / 'report.html'}")
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default: RUN/private/report.html.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make the report page of a run again."""
+    from sfumato.disk import atomic_file
+    from sfumato.pipeline import read_facts
+    from sfumato.report.page import render
+
+    page = out or run / "private" / "report.html"
+    facts = read_facts(run)
+    with atomic_file(page, overwrite=True) as temporary:
+        temporary.write_text(render(facts), encoding="utf-8")
+    wrote(page)
+    with telling():
+        if as_json:
+            print_json({"report": str(page)})
+        else:
+            say(f"Report: {page}")

@@ -1,0 +1,231 @@
+"""Commands that answer questions about a table: judge, measure, attack, reconstruct, sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from sfumato.cli.app import Json, Overwrite, PlanFile, PlanOption, Seed, app
+from sfumato.cli.terminal import INTERRUPTED, fail, print_json, say, stderr, stdout, telling, warn, watching, wrote
+
+if TYPE_CHECKING:
+    from sfumato.estimators.base import CrossTable
+    from sfumato.models.base import Verdict
+
+SHOWN = 30  # rows of a table that fit a screen
+
+
+@app.command()
+def audit(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)
+    ],
+    plan: PlanOption,
+    show_items: Annotated[
+        bool,
+        typer.Option("--show-items", help="Name the items of the worst rule. They are secrets: do not pass them on."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Judge any table by the plan's requirements; exit 1 if one does not hold."""
+    from sfumato import api
+    from sfumato.plan import Plan
+
+    with watching() as progress:
+        verdicts = api.audit(data, Plan.load(plan), name_items=show_items, progress=progress)
+    satisfied = all(verdict.satisfied for verdict in verdicts)
+    notes = list(dict.fromkeys(note for verdict in verdicts for note in verdict.notes))
+    exit_code = 0 if satisfied else 1
+    with telling(exit_code):
+        if as_json:
+            shown = {"satisfied": satisfied, "verdicts": [verdict.as_dict() for verdict in verdicts]}
+            print_json({**shown, "notes": notes})
+        else:
+            warn(notes, "Note")
+            _show_verdicts(verdicts, show_items=show_items)
+    raise typer.Exit(exit_code)
+
+
+def _show_verdicts(verdicts: Sequence[Verdict], *, show_items: bool) -> None:
+    for verdict in verdicts:
+        say(str(verdict), style="green" if verdict.satisfied else "bold red")
+    for verdict in verdicts if show_items else ():
+        worst = verdict.facts.get("worst_rule", {})
+        if "item" in worst:
+            known = ", ".join(worst["antecedent"]) or "(nothing)"
+            say(f"worst rule: {known} -> {worst['item']} ({worst['confidence']})")
+
+
+@app.command()
+def measure(
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="A release folder, or a table of any tool.", show_default=False)
+    ],
+    plan: PlanOption,
+    target: Annotated[str | None, typer.Option(help="Column that a classifier predicts, before and after.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure what a release is still good for, against the plan's source."""
+    from sfumato import api
+    from sfumato.plan import Plan
+
+    with watching() as progress:
+        measurements = api.measure(release, Plan.load(plan), target=target, progress=progress)
+    with telling():
+        if as_json:
+            print_json({"measurements": [measurement.headline() for measurement in measurements]})
+        else:
+            say("\n".join(map(str, measurements)))
+
+
+@app.command()
+def attack(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)
+    ],
+    plan: PlanOption,
+    threshold: Annotated[float, typer.Option(help="Whoever an intruder is surer of than this is exposed.")] = 0.5,
+    population: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A larger table of people that a journalist would search.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
+    from sfumato import api
+    from sfumato.plan import Plan
+
+    with watching() as progress:
+        exposures = api.attack(data, Plan.load(plan), threshold=threshold, population=population, progress=progress)
+    with telling():
+        if as_json:
+            print_json({"attacks": [exposure.as_dict() for exposure in exposures]})
+        else:
+            say("\n".join(map(str, exposures)) or "No attack of this version applies to the table.")
+
+
+@app.command()
+def reconstruct(
+    release: Annotated[
+        Path, typer.Argument(metavar="RELEASE", help="The folder of a randomized release.", show_default=False)
+    ],
+    columns: Annotated[
+        list[str],
+        typer.Option(
+            "--columns", "-c", metavar="A,B", help="Columns of the table; may be repeated.", show_default=False
+        ),
+    ],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="Keep records with this value; may be repeated."),
+    ] = None,
+    method: Annotated[str, typer.Option(metavar="METHOD", help="auto, paper, value-adding, inverse or mle.")] = "auto",
+    budget: Annotated[float, typer.Option(help="Operations that `auto` and `mle` may take.", min=0)] = 2e9,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the table goes, .csv or .parquet.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which error to expect.")] = False,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Compute a table back from a randomized release: counts with standard errors."""
+    from sfumato.data.files.release import read_release
+    from sfumato.errors import PolicyError
+    from sfumato.estimators import ESTIMATORS, query
+    from sfumato.parameters import one_of
+
+    if bad := [each for each in where or () if "=" not in each]:
+        raise PolicyError(f"--where was given as {bad[0]!r}.\nWrite --where column=value.")
+    estimator = ESTIMATORS[one_of(method, "--method", ESTIMATORS)]()
+    names = [name.strip() for each in columns for name in each.split(",") if name.strip()]
+    with watching() as progress:
+        question = query(
+            read_release(release, progress=progress), names, dict(each.split("=", 1) for each in where or ())
+        )
+        expected = question.expectation()
+        style = "red" if expected.outlook == "hopeless" else "yellow" if expected.outlook == "doubtful" else None
+        stderr().print(str(expected), style=style, markup=False, highlight=False)
+        if dry_run:
+            if as_json:
+                print_json(expected.as_dict())
+            return
+        answer = question.estimate(estimator, budget)
+    if out is not None:
+        answer.write(out, overwrite=overwrite)
+        wrote(out)
+    with telling():
+        _show_answer(answer, out, as_json=as_json)
+
+
+def _show_answer(answer: CrossTable, out: Path | None, *, as_json: bool) -> None:
+    rows = answer.table().to_pylist() if out is None else []
+    if as_json:
+        print_json({**answer.as_dict(), **({"out": str(out)} if out is not None else {"table": rows})})
+        return
+    say(str(answer))
+    if out is not None:
+        say(f"Table: {out}")
+        return
+    shown = Table(*answer.columns, "count", "std_error", box=None, pad_edge=False)
+    for row in sorted(rows, key=lambda row: -row["count"])[:SHOWN]:
+        shown.add_row(*(row[name] for name in answer.columns), f"{row['count']:,.1f}", f"{row['std_error']:,.1f}")
+    stdout().print(shown, markup=False, highlight=False)
+    if len(rows) > SHOWN:
+        say(f"and {len(rows) - SHOWN:,} more; --out FILE writes them all")
+
+
+@app.command()
+def sweep(
+    plan: PlanFile,
+    vary: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=VALUES",
+            help="A setting and its values: k=2,5,10 or t=0.2..0.5 or t=0.2..0.5/7. Several of these make a grid. "
+            "The full name of a setting is MODEL.NAME or ANONYMIZER.NAME.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the measurements go; a stopped sweep there goes on.")
+    ] = Path("sfumato-sweep"),
+    loss: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Measurement to trade against. Default: what the settings move.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Combinations side by side. Default: all cores.", min=1)] = None,
+    seed: Seed = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Try combinations of settings: what does each cost, and where does strictness get dear? Writes no release."""
+    from sfumato import api
+    from sfumato.engines import available_threads
+    from sfumato.plan import Plan
+    from sfumato.sweeping import parse_vary
+
+    loaded, values = Plan.load(plan), parse_vary(vary)
+    try:
+        with watching() as progress:
+            found = api.sweep(
+                loaded,
+                values,
+                out=out,
+                loss=loss,
+                jobs=jobs or available_threads(),
+                seed=seed,
+                overwrite=overwrite,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        fail(f"Stopped. What is finished is kept in {out}: the same command goes on.", INTERRUPTED, as_json)
+    wrote(out)
+    exit_code = 0 if found.facts["holding"] else 1
+    with telling(exit_code):
+        if as_json:
+            print_json({"out": str(out), **found.facts})
+        else:
+            say(f"{found}\n\nTable: {out / 'sweep.csv'}\nPage:  {out / 'sweep.html'}")
+    raise typer.Exit(exit_code)

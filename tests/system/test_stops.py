@@ -1,0 +1,139 @@
+"""A command that is stopped, or that nobody listens to, still tells the truth by its exit code and its words."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PLAN = """
+[source]
+path = "people.csv"
+[columns.age]
+role = "quasi-identifier"
+[columns.disease]
+role = "sensitive"
+[[require]]
+model = "k-anonymity"
+k = 3
+"""
+# Runs the command line with an audit that takes its time, or that breaks as a bug would.
+SLOW = """
+import sys, time
+from sfumato.cli import main
+from sfumato.models import KAnonymity
+from pathlib import Path
+
+def audit(self, release, *, name_items=False):
+    Path("auditing").write_text("")
+    time.sleep(60)
+
+KAnonymity.audit = audit
+main()
+"""
+BROKEN = """
+from sfumato.cli import main
+from sfumato.models import KAnonymity
+
+def audit(self, release, *, name_items=False):
+    return release.no_such_thing
+
+KAnonymity.audit = audit
+main()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    chance = random.Random(3)
+    rows = [f"{chance.randint(20, 60)},{chance.choice(['flu', 'cold'])}" for _ in range(200)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,disease", *rows]) + "\n")
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_says_so_leaves_nothing_and_prints_the_json_object(folder, number):
+    command = [sys.executable, "-c", SLOW, "anonymize", "plan.toml", "--out", "out", "--json"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (folder / "auditing").exists():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    process.send_signal(number)
+    output, words = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert "Stopped. Nothing was written." in words
+    assert json.loads(output) == {"error": "Stopped. Nothing was written.", "exit_code": 130}
+    left = {path.name for path in folder.iterdir()} - {"auditing", "people.csv", "plan.toml"}
+    assert not left
+
+
+def sfumato(folder, *words, **options):
+    return subprocess.run([sys.executable, "-m", "sfumato", *words], cwd=folder, check=False, **options)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_output_that_cannot_be_written_changes_no_exit_code(folder):
+    with Path("/dev/full").open("w") as full:
+        made = sfumato(folder, "anonymize", "plan.toml", "--out", "out", stdout=full, stderr=subprocess.PIPE, text=True)
+        raw = sfumato(folder, "audit", "people.csv", "--plan", "plan.toml", stdout=full, stderr=subprocess.PIPE)
+        wrong = sfumato(folder, "audit", "nothing.csv", "--plan", "plan.toml", "--json", stdout=full, stderr=full)
+
+    assert made.returncode == 0
+    assert "Nothing was written" not in made.stderr
+    assert (folder / "out" / "release" / "data.csv").is_file()
+    assert raw.returncode == 1
+    assert wrong.returncode == 2
+
+
+def test_a_closed_pipe_changes_no_exit_code(folder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = sfumato(folder, "audit", "people.csv", "--plan", "plan.toml", stdout=writer, stderr=subprocess.PIPE)
+    finally:
+        os.close(writer)
+
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_a_bug_shows_its_trace_to_who_asks_whatever_the_class_of_its_error(folder, debug):
+    command = [sys.executable, "-c", BROKEN, "anonymize", "plan.toml", "--out", "out"]
+    environment = {**os.environ, "SFUMATO_DEBUG": debug}
+
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 3
+    assert ("Traceback" in done.stderr) is bool(debug)
+    assert ("no_such_thing" in done.stderr) is bool(debug)
+    assert not (folder / "out").exists()
+
+
+def test_a_terminal_gets_no_values_of_columns_as_json(folder):
+    made = sfumato(
+        folder, "anonymize", "plan.toml", "--out", "out", "--json", capture_output=True, text=True, encoding="utf-8"
+    )
+    measured = sfumato(
+        folder, "measure", "out", "--plan", "plan.toml", "--json", capture_output=True, text=True, encoding="utf-8"
+    )
+
+    assert made.returncode == measured.returncode == 0
+    assert len(json.loads(made.stdout)["measurements"]) == len(json.loads(measured.stdout)["measurements"]) > 3
+    for words in (made.stdout, measured.stdout):
+        assert "flu" not in words
+        assert "cold" not in words
+    assert "flu" in (folder / "out" / "private" / "run.json").read_text()  # the holder's own record has them
