@@ -16,7 +16,6 @@ import math
 import resource
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from figures import Figures
+from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization.keystream import seeded_keys, system_keys
 from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose
@@ -87,16 +87,16 @@ def counted(column: CensusColumn) -> Any:
 def randomized(columns: Sequence[CensusColumn], setting: tuple[str, float], seed: int = 1) -> dict[str, Cells]:
     """Return all columns as published."""
     keys, found = seeded_keys(np.random.default_rng(seed)), {}
-    with ThreadPoolExecutor(THREADS) as pool:
-        for column in columns:
-            chosen = parameters(column, setting)
-            axis = Axis(column.name, tuple(map(str, range(column.d))), chosen.eta, float(chosen.p))
-            if chosen.in_clear:
-                found[column.name] = Cells.of_values(axis, column.codes)
-                continue
-            packed = draw(column.codes, np.arange(column.d, dtype=np.int32), chosen, keys, pool)
-            sets = BitSets(name=column.name, role=Role.OTHER, packed=packed, labels=axis.labels)
-            found[column.name] = Cells.of_sets(axis, sets)
+    place = Workplace(threads=THREADS)
+    for column in columns:
+        chosen = parameters(column, setting)
+        axis = Axis(column.name, tuple(map(str, range(column.d))), chosen.eta, float(chosen.p))
+        if chosen.in_clear:
+            found[column.name] = Cells.of_values(axis, column.codes)
+            continue
+        packed = draw(column.codes, np.arange(column.d, dtype=np.int32), chosen, keys, place)
+        sets = BitSets(name=column.name, role=Role.OTHER, packed=packed, labels=axis.labels)
+        found[column.name] = Cells.of_sets(axis, sets)
     return found
 
 
@@ -260,10 +260,10 @@ def ratios(figures: Figures) -> None:
     rng = np.random.default_rng(0)
     n, d, eta = 1 << 18, 18, 5
     codes, place_of = rng.integers(0, d, n).astype(np.int32), np.arange(d, dtype=np.int32)
-    with ThreadPoolExecutor(1) as pool:
-        work = Parameters(d, eta, Fraction(1))
-        draw(codes, place_of, work, system_keys, pool)
-        ours = cpu(lambda: draw(codes, place_of, work, system_keys, pool))
+    place = Workplace(threads=1)
+    work = Parameters(d, eta, Fraction(1))
+    draw(codes, place_of, work, system_keys, place)
+    ours = cpu(lambda: draw(codes, place_of, work, system_keys, place))
     other = cpu(lambda: random_keys(codes[: n // 8], d, eta, rng)) * 8
     table.row("sampler, against random keys", ours, other, other / ours, ">= 40")
 
@@ -304,26 +304,26 @@ def figure_anonymization(figures: Figures, columns: Sequence[CensusColumn]) -> N
     for setting in (("l", 2.0), ("t", 0.1)):  # loads everything outside the timings
         randomized(few, setting)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with ThreadPoolExecutor(THREADS) as pool:
-        for setting in figures.watch([*(("l", l) for l in LS), *(("t", t) for t in TS)], "Figure 5"):
-            begin = time.process_time()
-            if setting[0] == "t":
-                for column in columns:
-                    counted(column)
-            counts = time.process_time() - begin
-            begin = time.process_time()
-            chosen = [parameters(column, setting) for column in columns]
-            middle = time.process_time()
-            packed = [
-                draw(column.codes, np.arange(column.d, dtype=np.int32), each, system_keys, pool)
-                for column, each in zip(columns, chosen, strict=True)
-                if not each.in_clear
-            ]
-            end = time.process_time()
-            more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6
-            search = max(middle - begin - counts, 0.0)  # the parameters count as well
-            table.row(f"{setting[0]} = {setting[1]}", counts, search, end - middle, end - begin, more)
-            del packed
+    place = Workplace(threads=THREADS)
+    for setting in figures.watch([*(("l", l) for l in LS), *(("t", t) for t in TS)], "Figure 5"):
+        begin = time.process_time()
+        if setting[0] == "t":
+            for column in columns:
+                counted(column)
+        counts = time.process_time() - begin
+        begin = time.process_time()
+        chosen = [parameters(column, setting) for column in columns]
+        middle = time.process_time()
+        packed = [
+            draw(column.codes, np.arange(column.d, dtype=np.int32), each, system_keys, place)
+            for column, each in zip(columns, chosen, strict=True)
+            if not each.in_clear
+        ]
+        end = time.process_time()
+        more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6
+        search = max(middle - begin - counts, 0.0)  # the parameters count as well
+        table.row(f"{setting[0]} = {setting[1]}", counts, search, end - middle, end - begin, more)
+        del packed
 
 
 def figure_reconstruction(figures: Figures, columns: Sequence[CensusColumn], options: argparse.Namespace) -> None:

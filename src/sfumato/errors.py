@@ -1,13 +1,14 @@
 """All errors of sfumato.
 
-SfumatoError                 exit code 3: a bug, unless one of the two below
+SfumatoError                 exit code 3: a bug, unless one of those below
 ├── InputError               exit code 2: the plan or the data is wrong
 │   ├── PlanError            the plan cannot be understood; carries every problem found, not only the first
 │   ├── PolicyError          a model's or an anonymizer's parameter is out of range
 │   ├── DataError            the table cannot be read, or does not fit the plan
 │   ├── HierarchyError       a hierarchy is incomplete, ambiguous or broken
 │   └── OutputError          the output folder exists or cannot be written
-└── Unsatisfiable            exit code 1: a requirement does not hold and cannot be made to hold
+├── Unsatisfiable            exit code 1: a requirement does not hold and cannot be made to hold
+└── Stopped                  exit code 130: somebody wanted the work to end before it was done
 
 A message has three short parts: what was asked, what was found, what to do. Messages name columns and counts,
 never values of identifying or sensitive columns: traces travel.
@@ -93,6 +94,12 @@ class Unsatisfiable(SfumatoError):  # noqa: N818 - says what is the case, not th
     """A requirement does not hold and no release can meet it."""
 
     exit_code: ClassVar[int] = 1
+
+
+class Stopped(SfumatoError):  # noqa: N818 - says what is the case, not that something went wrong
+    """Somebody wanted the work to end before it was done."""
+
+    exit_code: ClassVar[int] = 130
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

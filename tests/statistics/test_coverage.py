@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization.keystream import seeded_keys
 from sfumato.anonymizers.randomization.parameters import Parameters
@@ -25,11 +25,11 @@ def axis_of(name, d, eta, p):
     return Axis(name, tuple(f"{name}{place}" for place in range(d)), eta, p)
 
 
-def query_of(axes, values, keys, pool):
+def query_of(axes, values, keys, place):
     cells = []
     for axis, own in zip(axes, values, strict=True):
         parameters = Parameters(axis.d, axis.eta, Fraction(str(axis.p)))
-        packed = draw(own.astype(np.int32), np.arange(axis.d, dtype=np.int32), parameters, keys, pool)
+        packed = draw(own.astype(np.int32), np.arange(axis.d, dtype=np.int32), parameters, keys, place)
         column = BitSets(name=axis.name, role=Role.OTHER, packed=packed, labels=axis.labels)
         cells.append(Cells.of_sets(axis, column))
     return Query(Records(tuple(cells), ROWS), {}, tuple(axis.name for axis in axes))
@@ -53,16 +53,16 @@ def test_intervals_cover_and_errors_are_as_expected(case):
     covered = dict.fromkeys(ESTIMATORS, 0.0)
     unbiased, squares = np.zeros(shape), []
     keys = seeded_keys(np.random.default_rng(4))
-    with ThreadPoolExecutor(1) as pool:
-        for _ in range(RUNS):
-            question = query_of(axes, values, keys, pool)
-            raw = unmixed(question.records.seen, axes)
-            unbiased += (np.abs(raw - truth) <= 1.96 * question.estimate(ESTIMATORS["inverse"]()).std_error) / RUNS
-            squares.append(((raw - truth) ** 2).sum() / ROWS**2)
-            for name, make in ESTIMATORS.items():
-                answer = question.estimate(make())
-                low, high = answer.interval()
-                covered[name] += ((low <= truth) & (truth <= high)).mean() / RUNS
+    place = Workplace(threads=1)
+    for _ in range(RUNS):
+        question = query_of(axes, values, keys, place)
+        raw = unmixed(question.records.seen, axes)
+        unbiased += (np.abs(raw - truth) <= 1.96 * question.estimate(ESTIMATORS["inverse"]()).std_error) / RUNS
+        squares.append(((raw - truth) ** 2).sum() / ROWS**2)
+        for name, make in ESTIMATORS.items():
+            answer = question.estimate(make())
+            low, high = answer.interval()
+            covered[name] += ((low <= truth) & (truth <= high)).mean() / RUNS
     # Before it is moved to the nearest possible table, the inverse has exactly these errors.
     assert 0.92 < unbiased.mean() < 0.975
     for name, rate in covered.items():

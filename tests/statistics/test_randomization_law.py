@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import combinations
 
@@ -12,6 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 from sfumato.anonymizers import randomization
+from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization.keystream import KEY, Keystream, seeded_keys, system_keys
 from sfumato.anonymizers.randomization.parameters import Parameters
@@ -22,10 +22,8 @@ CASES = [(5, 2, 1.0), (5, 2, 0.4), (6, 5, 0.5), (7, 1, 0.3), (7, 4, 0.25), (3, 2
 def drawn(d, eta, p, n, value, keys=None):
     codes = np.zeros(n, dtype=np.int32)
     place_of = np.array([value], dtype=np.int32)
-    with ThreadPoolExecutor(2) as pool:
-        return draw(
-            codes, place_of, Parameters(d, eta, Fraction(str(p))), keys or seeded_keys(np.random.default_rng(9)), pool
-        )
+    keys = keys or seeded_keys(np.random.default_rng(9))
+    return draw(codes, place_of, Parameters(d, eta, Fraction(str(p))), keys, Workplace(threads=2))
 
 
 def law(d, eta, p, value):

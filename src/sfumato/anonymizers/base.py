@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +18,16 @@ from sfumato.data.dataset import Dataset
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
-from sfumato.errors import Problem
+from sfumato.errors import Problem, Stopped
 from sfumato.models.base import Policy, PrivacyModel
-from sfumato.progress import SILENT, Progress
+from sfumato.progress import SILENT, Progress, Stage
+
+Job = TypeVar("Job")
+
+
+def _never() -> bool:
+    return False
+
 
 # The score of each group, given rows, group after group, and where each group starts: the lower the better.
 Crowding: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]
@@ -32,6 +43,89 @@ class Workplace:
     progress: Progress = SILENT
     public: PublicInputs = NOTHING_PUBLIC  # what everybody knows: knowledge table and prior
     crowding: Crowding | None = None  # a later phase's say in cuts that are nearly as good
+    # Whether somebody wants the work to end: a web page, a limit of time, a cluster. Asked at every checkpoint, by any
+    # thread. Ctrl-C needs none: it interrupts the main thread, which takes its threads along (`side_by_side`).
+    stop: Callable[[], bool] = _never
+
+    def checkpoint(self) -> None:
+        """Raise Stopped if the work shall end. Called between rounds that take a while, by threads as well."""
+        if self.stop():
+            raise Stopped(
+                "The work was asked to end before it was done.\nNothing is published. Begin again to get a release."
+            )
+
+    def stage(self, name: str, total: float | None = None) -> Stage:
+        """Begin a piece of work that somebody may watch; each time that it goes on is a checkpoint."""
+        return _Stage(self.progress.stage(name, total), self)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    watched: Stage
+    workplace: Workplace
+
+    def advance(self, steps: float = 1) -> None:
+        self.watched.advance(steps)
+        self.workplace.checkpoint()
+
+    def done(self) -> None:
+        self.watched.done()
+
+
+class Deadline:
+    """The end of the time that a search may take. Who asks between two steps can end with what is safe by then."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
+        self.noticed = False  # whether somebody asked when it was over
+
+    def over(self) -> bool:
+        """Whether there is no time left."""
+        self.noticed = self.noticed or time.monotonic() >= self._end
+        return self.noticed
+
+
+def side_by_side(work: Callable[[Job, Workplace], None], jobs: Sequence[Job], workplace: Workplace) -> None:
+    """Do all jobs on the threads of a workplace. When one fails, or the wait for them ends early, all others stop.
+
+    Each gets a workplace whose checkpoints raise then. No thread is left behind.
+    """
+    if workplace.threads <= 1:
+        for job in jobs:
+            workplace.checkpoint()
+            work(job, workplace)
+        return
+    waiting = deque(jobs)
+    failed: list[BaseException] = []
+    ended = threading.Event()
+    place = replace(workplace, stop=lambda: ended.is_set() or workplace.stop())
+
+    def work_on() -> None:
+        try:
+            while waiting:
+                place.checkpoint()
+                try:
+                    job = waiting.popleft()
+                except IndexError:  # somebody else took the last one
+                    return
+                work(job, place)
+        except BaseException as error:
+            failed.append(error)
+            ended.set()
+
+    threads = [threading.Thread(target=work_on) for _ in range(min(workplace.threads, len(jobs)))]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:  # after an interrupt as well; a thread that was being started just then ends at its first checkpoint
+        ended.set()
+        for thread in threads:
+            if thread.is_alive():
+                thread.join()
+    if failed:
+        raise failed[0]
 
 
 class Phase(IntEnum):

@@ -70,7 +70,7 @@ class LocalRecoding(Anonymizer):
         asked = conditions_for(dataset, policy, rows)
         refuse_hopeless(asked)
         trees = [tree for column in columns if (tree := column.tree) is not None]
-        stage = workplace.progress.stage(self.name)
+        stage = workplace.stage(self.name)
         recoded = recode(
             [column.codes if rows is None else column.codes[rows] for column in columns],
             make_trees(
@@ -84,6 +84,7 @@ class LocalRecoding(Anonymizer):
             asked.cell_of,
             EFFORTS[self.mode],
             together=self.keep_equal_together,
+            checkpoint=workplace.checkpoint,
         )
         stage.done()
         class_of = recoded.class_of

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
-import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Deadline, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
 from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, safe_start
 from sfumato.data.dataset import Dataset
@@ -26,6 +22,9 @@ from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
 from sfumato.parameters import one_of, whole_number
+
+Cuts: TypeAlias = NDArray[np.int64]  # where parts of the table begin, and its end
+Advance: TypeAlias = Callable[[float], None]
 
 SEARCHES = ("best", "mine", "dist")
 GOALS = ("loss", "rules", "distribution")
@@ -98,21 +97,23 @@ class PartialSuppression(Anonymizer):
 
     def suppress(self, task: Task, workplace: Workplace) -> tuple[Kept, dict[str, Any]]:
         """Return which occurrences of a column stay, and what there is to say about it."""
-        clock = Clock(self.time_limit, self.finish_on_interrupt)
-        cuts = self._cuts(task)
+        deadline, cuts, interrupted = Deadline(self.time_limit), self._cuts(task), False
         together = self.search == "best" or self.restore
-        stage = workplace.progress.stage("withholding items", total=(cuts.size - 1) * (cuts.size > 2) + together)
-        with clock.listening():
-            if self.search == "best":
-                kept = self._best(task, cuts, workplace.threads, clock, stage.advance)
-            else:
-                kept = self._published(task, cuts, workplace, clock, stage.advance)
+        stage = workplace.stage("withholding items", total=(cuts.size - 1) * (cuts.size > 2) + together)
+        kept = safe_start(task.baskets, empty=self.search == "best" and self.goal == "distribution")
+        search = self._best if self.search == "best" else self._published
+        try:
+            search(task, kept, cuts, workplace, deadline, stage.advance)
+        except KeyboardInterrupt:  # what is kept was safe between any two steps
+            if not self.finish_on_interrupt:
+                raise
+            interrupted = True
         stage.done()
         facts = {
             "search": self.search,
             **({"goal": self.goal} if self.search == "best" else {"restored": self.restore}),
             "parts": int(cuts.size - 1),
-            "ended_early": clock.over,
+            "ended_early": interrupted or deadline.noticed,
             **withheld_facts(task, kept),
         }
         return kept, facts
@@ -128,42 +129,43 @@ class PartialSuppression(Anonymizer):
         return np.linspace(0, n_records, min(n_parts, max(n_records, 1)) + 1).astype(np.int64)
 
     def _best(
-        self, task: Task, cuts: NDArray[np.int64], threads: int, clock: Clock, advance: Callable[[float], None]
-    ) -> Kept:
+        self, task: Task, kept: Kept, cuts: Cuts, workplace: Workplace, deadline: Deadline, advance: Advance
+    ) -> None:
         """Grow each part, then the whole table once more from what the parts reached."""
-        balanced = self.goal == "distribution"
-        wish = Wish(by_record=balanced, frequent_first=self.goal == "rules", slack=self.slack)
-        kept = safe_start(task.baskets, empty=balanced)
+        wish = Wish(by_record=self.goal == "distribution", frequent_first=self.goal == "rules", slack=self.slack)
 
-        def grow_part(part: Task, kept_of_part: Kept, number: int) -> None:
-            grow(part.baskets, kept_of_part, part.bound, wish, longest=self.longest, stop=clock, advance=advance)
+        def grow_part(part: Task, kept_of_part: Kept, number: int, place: Workplace) -> None:
+            self._grow(part, kept_of_part, wish, place, deadline, advance)
 
         if cuts.size > 2:
-            in_parts(task, kept, cuts, threads, grow_part)
-        grow_part(task, kept, 0)
-        return kept
+            in_parts(task, kept, cuts, workplace, grow_part)
+        self._grow(task, kept, wish, workplace, deadline, advance)
+
+    def _grow(self, task: Task, kept: Kept, wish: Wish, place: Workplace, deadline: Deadline, advance: Advance) -> None:
+        def stop() -> bool:
+            place.checkpoint()
+            return deadline.over()
+
+        grow(task.baskets, kept, task.bound, wish, longest=self.longest, stop=stop, advance=advance)
 
     def _published(
-        self, task: Task, cuts: NDArray[np.int64], workplace: Workplace, clock: Clock, advance: Callable[[float], None]
-    ) -> Kept:
+        self, task: Task, kept: Kept, cuts: Cuts, workplace: Workplace, deadline: Deadline, advance: Advance
+    ) -> None:
         """Repair each part, and put back afterwards what the whole table allows, where that is asked for."""
         heuristic = LEFTOVER if self.search == "mine" else DISTRIBUTION
-        kept = np.ones(task.baskets.items.size, dtype=np.bool_)
         seeds = workplace.rng.integers(2**63, size=cuts.size - 1, dtype=np.uint64)  # one a part: threads do not matter
 
-        def repair_part(part: Task, kept_of_part: Kept, number: int) -> None:
-            published = make_published(part.baskets, kept_of_part)
-            if clock():  # no time for it: what is trivially safe
-                kept_of_part &= safe_start(part.baskets)
-            else:
+        def repair_part(part: Task, kept_of_part: Kept, number: int, place: Workplace) -> None:
+            if not deadline.over():  # else what is trivially safe stays
+                published = make_published(part.baskets, np.ones(kept_of_part.size, dtype=np.bool_))
                 repair(heuristic, self.buffer_size, part.baskets, published, part.bound, seeds[number : number + 1])
+                kept_of_part[:] = published.kept
             advance(1)
 
-        in_parts(task, kept, cuts, workplace.threads, repair_part)
+        in_parts(task, kept, cuts, workplace, repair_part)
         if self.restore and can_be_counted(task.baskets, kept):
             wish = Wish(by_record=self.search == "dist", frequent_first=True, slack=self.slack)
-            grow(task.baskets, kept, task.bound, wish, longest=self.longest, stop=clock, advance=advance)
-        return kept
+            self._grow(task, kept, wish, workplace, deadline, advance)
 
 
 def _halved(task: Task, first: int, last: int, tmax: float) -> Iterator[int]:
@@ -178,39 +180,6 @@ def _halved(task: Task, first: int, last: int, tmax: float) -> Iterator[int]:
     middle = (first + last) // 2
     yield from _halved(task, first, middle, tmax)
     yield from _halved(task, middle, last, tmax)
-
-
-class Clock:
-    """Says when a search shall end: after its time, or on Ctrl-C where that was asked for."""
-
-    def __init__(self, seconds: float | None, finish_on_interrupt: bool) -> None:
-        self.end = None if seconds is None else time.monotonic() + seconds
-        self.finish_on_interrupt = finish_on_interrupt
-        self.over = False
-
-    def __call__(self) -> bool:
-        """Whether the search shall end now."""
-        if self.end is not None and time.monotonic() >= self.end:
-            self.over = True
-        return self.over
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Let a first Ctrl-C end the search; a second one does what it always does."""
-        if not self.finish_on_interrupt or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        usual = signal.getsignal(signal.SIGINT)
-
-        def end(number: int, frame: Any) -> None:
-            self.over = True
-            signal.signal(signal.SIGINT, usual)
-
-        signal.signal(signal.SIGINT, end)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, usual)
 
 
 def _check_number(value: object, option: str, wanted: str, fits: Callable[[float], bool]) -> None:

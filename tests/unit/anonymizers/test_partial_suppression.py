@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import threading
 from fractions import Fraction
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.anonymizers import partial_suppression
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.items import growth as rho_search
-from sfumato.anonymizers.items import limits, make_task
+from sfumato.anonymizers.items import growth, limits, make_task
 from sfumato.anonymizers.items.growth import Wish, grow, safe_start
-from sfumato.anonymizers.partial_suppression import Clock, PartialSuppression
+from sfumato.anonymizers.partial_suppression import PartialSuppression
 from sfumato.data.encoding import encode
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
@@ -196,7 +196,7 @@ def test_the_distribution_goal_keeps_shares_and_slack_trades_them_for_loss():
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 20, 100])
 def test_stopping_after_any_number_of_insertions_leaves_a_safe_table(steps, monkeypatch):
-    monkeypatch.setattr(rho_search, "_TYPES", 1)
+    monkeypatch.setattr(growth, "_TYPES", 1)
     baskets = random_baskets(200, 12, [1, 2, 3, 4], seed=6)
     dataset = dataset_of(baskets, {"i0", "i3", "i5", "i8"})
     model = RhoUncertainty(column="basket", rho="0.4")
@@ -254,17 +254,41 @@ def test_a_time_limit_ends_early_with_what_is_safe_by_then():
     assert recoding.facts["basket"]["sensitive_withheld"] == recoding.facts["basket"]["sensitive_occurrences"]
 
 
-def test_an_interrupt_ends_the_search_only_when_asked_for():
-    usual = signal.getsignal(signal.SIGINT)
-    patient, asked = Clock(None, False), Clock(None, True)
-    with asked.listening():
-        os.kill(os.getpid(), signal.SIGINT)
-        threading.Event().wait(0.01)
-    with patient.listening():
-        assert signal.getsignal(signal.SIGINT) is usual
-    assert signal.getsignal(signal.SIGINT) is usual
-    assert asked()
-    assert not patient()
+@pytest.mark.parametrize(
+    "options", [{}, {"goal": "distribution"}, {"parts": 3}, {"search": "mine"}, {"search": "dist"}]
+)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_an_interrupt_ends_the_search_only_when_asked_for(options, threads, after, monkeypatch):
+    """Ctrl-C after some steps: what was reached by then is published, and safe; or the run ends, as always."""
+    dataset = dataset_of(random_baskets(200, 12, [1, 2, 3, 4], seed=7), {"i0", "i3", "i5"})
+    model = RhoUncertainty(column="basket", rho="0.5")
+    steps = count()
+
+    def interrupted(step):
+        def then(*arguments):
+            if next(steps) == after:
+                signal.raise_signal(signal.SIGINT)  # to the main thread, whichever this one is
+            return step(*arguments)
+
+        return then
+
+    monkeypatch.setattr(growth, "_TYPES", 1)
+    monkeypatch.setattr(growth, "_RECORDS", 20)
+    for module, name in ((growth, "insert_by_item"), (growth, "insert_by_record"), (partial_suppression, "repair")):
+        monkeypatch.setattr(module, name, interrupted(getattr(module, name)))
+    workplace, alone = Workplace(threads=threads), threading.active_count()
+    for finish in (True, False):
+        steps = count()
+        anonymizer = PartialSuppression(finish_on_interrupt=finish, tmax=4, **options)
+        if not finish:
+            with pytest.raises(KeyboardInterrupt):
+                anonymizer.anonymize(dataset, Policy((model,)), Recoding(), workplace)
+        else:
+            recoding = anonymizer.anonymize(dataset, Policy((model,)), Recoding(), workplace)
+            assert recoding.facts["basket"]["ended_early"]
+            assert model.audit(publish(dataset, recoding, [])).satisfied
+        assert threading.active_count() == alone
 
 
 def test_rows_that_an_earlier_step_dropped_support_nobody():

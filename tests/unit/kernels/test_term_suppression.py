@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.anonymizers.term_suppression.merging import Grove
@@ -217,7 +218,7 @@ def test_threads_and_the_order_of_records_and_rows_change_nothing(required):
     table, order, start, prior = coded(groups, rows)
     requirement = searching.make_requirement(prior, "linked", **required)
     found = searching.solve_all(table, order, start, prior, requirement)
-    two = searching.solve_all(table, order, start, prior, requirement, threads=2)
+    two = searching.solve_all(table, order, start, prior, requirement, workplace=Workplace(threads=2))
     for one, other in zip(found, two, strict=True):
         assert np.array_equal(one, other)
 

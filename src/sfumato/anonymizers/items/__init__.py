@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.base import Workplace, side_by_side
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.errors import DataError
@@ -88,15 +88,19 @@ def limits(rho: Fraction, n_records: int) -> NDArray[np.int64]:
 
 
 def in_parts(
-    task: Task, kept: Kept, cuts: NDArray[np.int64], threads: int, work: Callable[[Task, Kept, int], None]
+    task: Task,
+    kept: Kept,
+    cuts: NDArray[np.int64],
+    workplace: Workplace,
+    work: Callable[[Task, Kept, int, Workplace], None],
 ) -> None:
     """Let `work` change `kept` part by part, side by side: a union of safe parts is safe.
 
-    Part i is the records cuts[i]:cuts[i + 1]; `work` hears its number, too.
+    Part i is the records cuts[i]:cuts[i + 1]; `work` hears its number, too, and where it is done.
     """
     start = task.baskets.start
 
-    def work_on(number: int) -> None:
+    def work_on(number: int, place: Workplace) -> None:
         first, last = int(cuts[number]), int(cuts[number + 1])
         of_part = slice(int(start[first]), int(start[last]))
         baskets = make_baskets(
@@ -106,10 +110,9 @@ def in_parts(
             task.baskets.code,
         )
         bound = make_bound(task.bound.most[: last - first + 1], empty=task.bound.empty)
-        work(replace(task, baskets=baskets, bound=bound, in_baskets=None), kept[of_part], number)
+        work(replace(task, baskets=baskets, bound=bound, in_baskets=None), kept[of_part], number, place)
 
-    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
-        list(pool.map(work_on, range(cuts.size - 1)))
+    side_by_side(work_on, range(cuts.size - 1), workplace)
 
 
 def with_items(recoding: Recoding, task: Task, kept: Kept, facts: dict[str, Any]) -> Recoding:

@@ -97,22 +97,14 @@ class Masking(Anonymizer):
         quasi_identifiers = dataset.quasi_identifiers if before.class_of is None else ()
         _refuse_bare(quasi_identifiers)
         table, cell_of, class_of_cell = _cells(dataset, quasi_identifiers, columns, before.class_of, rows)
-        stages = [workplace.progress.stage("classes")]
-
-        def watch(classes: int) -> searching.Advance:
-            stages.append(workplace.progress.stage(self.name, classes or None))
-            return stages[-1].advance
-
         if class_of_cell is not None:
             _refuse_small_classes(class_of_cell, table.rows, k)
-            masked = searching.mask_within(table, class_of_cell, secrets, self._effort(secrets), watch)
+            masked = searching.mask_within(table, class_of_cell, secrets, self._effort(secrets), workplace)
         else:
             axes = _axes(quasi_identifiers)
-            masked = self._search(table, axes, secrets, k, watch)
+            masked = self._search(table, axes, secrets, k, workplace)
             if masked is None and models[0].reading == "true":
                 masked = _everything_masked(table, axes, columns)
-        for stage in stages:
-            stage.done()
         if masked is None:
             raise Unsatisfiable(
                 f"{_in_words(models)} cannot be met in {'these' if class_of_cell is not None else 'any'} classes: "
@@ -157,14 +149,15 @@ class Masking(Anonymizer):
         return searching.Effort(8, columns, True, self.avoid_vacuous)
 
     def _search(
-        self, table: Cells, axes: Axes, secrets: Secrets, k: int, watch: searching.Watch
+        self, table: Cells, axes: Axes, secrets: Secrets, k: int, workplace: Workplace
     ) -> searching.Masked | None:
         if self.search != "paper":
-            return searching.mask(table, axes, secrets, k, self._effort(secrets), watch)
+            return searching.mask(table, axes, secrets, k, self._effort(secrets), workplace)
         search = TopDown(table, axes, secrets, k)
-        advance = watch(0)
+        stage = workplace.stage(self.name)
         while search.specialize():
-            advance(1)
+            stage.advance()
+        stage.done()
         return search.masked()
 
 

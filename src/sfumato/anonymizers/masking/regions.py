@@ -7,7 +7,7 @@ from the top, each time along the hierarchy that costs least, and pieces that we
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,10 +99,10 @@ def _merged(key: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np
 
 
 def greedy_classes(
-    cells: Cells, axes: Axes, secrets: Secrets, k: int
+    cells: Cells, axes: Axes, secrets: Secrets, k: int, checkpoint: Callable[[], None]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
     """Return class of each cell and labels of each class, cut from the top; None when there is no way at all."""
-    pieces = _Pieces(cells, axes, secrets, k)
+    pieces = _Pieces(cells, axes, secrets, k, checkpoint)
     whole = np.argsort(cells.tuple_of, kind="stable")  # equal tuples side by side, in every piece
     roots = tuple(parents.size - 1 for parents in axes.up)
     _, chosen = pieces.split(whole, roots, pieces.cost(whole, roots, float("inf")))
@@ -120,8 +120,8 @@ Piece = tuple[NDArray[np.int64], tuple[int, ...]]  # cells, and the label of eac
 class _Pieces:
     """Cuts the table from the top."""
 
-    def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int) -> None:
-        self.cells, self.axes, self.secrets, self.k = cells, axes, secrets, k
+    def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int, checkpoint: Callable[[], None]) -> None:
+        self.cells, self.axes, self.secrets, self.k, self.checkpoint = cells, axes, secrets, k, checkpoint
         self.up, _ = axes.side_by_side()
         self.entries = 256
         self.state = make_state(secrets.loss.shape[0], secrets.loss.shape[1], self.entries)
@@ -144,6 +144,7 @@ class _Pieces:
 
     def split(self, members: NDArray[np.int64], nodes: tuple[int, ...], cost: float) -> tuple[float, list[Piece]]:
         """Return what a piece costs at its best, and the pieces that it falls into; none when there is no way."""
+        self.checkpoint()
         best: tuple[float, list[tuple[NDArray[np.int64], tuple[int, ...], float]]] = (float("inf"), [])
         for axis in range(len(nodes)):
             inside = self._below(members, axis, nodes[axis])

@@ -6,13 +6,14 @@ flows go out: a flow is some rows of one tuple in one class with the labels that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking import program as linear_program
 from sfumato.anonymizers.masking.regions import best_classes, greedy_classes
 from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, deal_out, improve, replay, spoil_vacuous
@@ -38,9 +39,6 @@ from sfumato.kernels.masks.state import (
 
 FINEST = 10**9  # bounds are fractions of at most so many parts, rounded down: to the safe side
 LARGEST_PROGRAM = 3000  # variables of a linear program that is worth its time
-
-Advance = Callable[[float], None]
-Watch = Callable[[int], Advance]  # told how many classes there are, hands back whom to tell of each
 
 
 class Column(NamedTuple):
@@ -113,22 +111,24 @@ def make_secrets(columns: Sequence[Column]) -> Secrets:
     )
 
 
-def mask(cells: Cells, axes: Axes, secrets: Secrets, k: int, effort: Effort, watch: Watch) -> Masked | None:
+def mask(cells: Cells, axes: Axes, secrets: Secrets, k: int, effort: Effort, workplace: Workplace) -> Masked | None:
     """Return classes of at least k rows and their masks; None when not even the whole table can be masked."""
+    stage = workplace.stage("classes")
     found = best_classes(cells, axes, secrets, k)
     if found is None:
-        found = greedy_classes(cells, axes, secrets, k)
+        found = greedy_classes(cells, axes, secrets, k, workplace.checkpoint)
+    stage.done()
     if found is None:
         return None
-    return _masked(cells, found[0], found[1], secrets, effort, watch)
+    return _masked(cells, found[0], found[1], secrets, effort, workplace)
 
 
 def mask_within(
-    cells: Cells, class_of: NDArray[np.int32], secrets: Secrets, effort: Effort, watch: Watch
+    cells: Cells, class_of: NDArray[np.int32], secrets: Secrets, effort: Effort, workplace: Workplace
 ) -> Masked | None:
     """Return masks within given classes of the cells."""
     nodes = np.empty((int(class_of.max()) + 1, 0), dtype=np.int32)
-    return _masked(cells, class_of, nodes, secrets, effort, watch)
+    return _masked(cells, class_of, nodes, secrets, effort, workplace)
 
 
 def _masked(
@@ -137,7 +137,7 @@ def _masked(
     nodes: NDArray[np.int32],
     secrets: Secrets,
     effort: Effort,
-    watch: Watch,
+    workplace: Workplace,
 ) -> Masked | None:
     key = class_of.astype(np.int64) * len(cells.leaf_of) + cells.tuple_of
     order = np.argsort(key, kind="stable")
@@ -146,7 +146,7 @@ def _masked(
     rows = np.add.reduceat(cells.rows[order], first)
     start = np.searchsorted(in_class, np.arange(len(nodes) + 1))
     work = ClassInWork.sized(secrets, int(np.diff(start).max()))
-    advance = watch(len(nodes))
+    stage = workplace.stage("masking", len(nodes))
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
     for number in range(len(nodes)):
         here = slice(start[number], start[number + 1])
@@ -154,7 +154,8 @@ def _masked(
         if done is None:
             return None
         parts.append(done)
-        advance(1)
+        stage.advance()
+    stage.done()
     return Masked(
         class_of,
         nodes,

@@ -42,6 +42,7 @@ from sfumato.kernels.classes.mondrian import (
 )
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import one_of, whole_number
+from sfumato.progress import Stage
 
 # Which groups satisfy a requirement, given rows, group after group, and where each group starts.
 Check: TypeAlias = Callable[[Integers, Integers], NDArray[np.bool_]]
@@ -128,10 +129,10 @@ def split(
     if rows is not None:
         columns = tuple(replace(column, codes=column.codes[rows]) for column in columns)
     n_rows = dataset.n_rows if rows is None else rows.size
-    stage = workplace.progress.stage("mondrian", total=n_rows)
+    stage = workplace.stage("mondrian", total=n_rows)
     try:
         say = _Say(check, workplace.crowding, rows)
-        tree = _split(columns, n_rows, asked, options, max(workplace.threads, 1), say, stage.advance)
+        tree = _split(columns, n_rows, asked, options, max(workplace.threads, 1), say, stage)
     finally:
         stage.done()
     tree = replace(tree, value_sets=options.value_sets)
@@ -149,7 +150,7 @@ def _split(
     options: Mondrian,
     threads: int,
     say: _Say,
-    advance: Callable[[float], None],
+    stage: Stage,
 ) -> SplitTree:
     none = np.empty(0, dtype=np.int64)
     if not n_rows:
@@ -160,9 +161,9 @@ def _split(
     with ThreadPoolExecutor(threads) as pool:
         growth = _Growth(_table(columns, items, options), items, asked.conditions, rule, pool, threads)
         if rule == BEST and options.lookahead > 1 and not nothing_to_gain:
-            n_groups = growth.run(_Say(), lambda rows: None).n_groups
+            n_groups = growth.run(_Say(), lambda rows: stage.advance(0)).n_groups
             growth.look_ahead(options.lookahead, min(FOLLOWED * items.weight.size // n_groups, items.weight.size))
-        return growth.run(say, advance)
+        return growth.run(say, stage.advance)
 
 
 @dataclass(frozen=True, eq=False)

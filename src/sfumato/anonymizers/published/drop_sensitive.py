@@ -25,6 +25,7 @@ class DropSensitive(Anonymizer):
         """Return a recoding without sensitive items."""
         recoding = replace(before, facts={})
         for task in tasks_of(policy, dataset, before):
+            workplace.checkpoint()
             kept = ~task.baskets.sensitive[task.baskets.items]
             recoding = with_items(recoding, task, kept, withheld_facts(task, kept))
         return recoding

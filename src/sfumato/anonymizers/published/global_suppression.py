@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -37,29 +38,34 @@ class GlobalSuppression(Anonymizer):
         """Return a recoding without the types that had to go."""
         recoding = replace(before, facts={})
         for task in tasks_of(policy, dataset, before):
-            kept = suppress_types(task)
+            kept = suppress_types(task, workplace.checkpoint)
             if can_be_counted(task.baskets, kept):
-                grow(task.baskets, kept, task.bound, Wish(frequent_first=True, whole_types=True), longest=12)
+                stage = workplace.stage("putting types back", total=1)
+                wish = Wish(frequent_first=True, whole_types=True)
+                grow(task.baskets, kept, task.bound, wish, longest=12, advance=stage.advance)
+                stage.done()
             left = np.bincount(task.baskets.items[kept], minlength=task.baskets.code.size) > 0
             facts = {"types_deleted": int((~left).sum()), **withheld_facts(task, kept)}
             recoding = with_items(recoding, task, kept, facts)
         return recoding
 
 
-def suppress_types(task: Task, kept: Kept | None = None, changed: NDArray[np.bool_] | None = None) -> Kept:
+def suppress_types(task: Task, checkpoint: Callable[[], None], changed: NDArray[np.bool_] | None = None) -> Kept:
     """Return which occurrences are left when sensitive types go until no rule is unsafe.
 
-    kept: what is left already; changed: items that every new unsafe rule must involve, None when nothing is known.
+    changed: items that every new unsafe rule must involve, None when nothing is known. `checkpoint` is called between
+    rounds.
     """
     baskets = task.baskets
     occurrences = np.diff(baskets.tid_start)
     gone = np.zeros(baskets.sensitive.size, dtype=np.bool_)
     if task.bound.empty:
         gone = baskets.sensitive & (occurrences > task.bound.most[-1])
-    kept = ~gone[baskets.items] if kept is None else kept & ~gone[baskets.items]
+    kept = ~gone[baskets.items]
     involved = np.ones(gone.size, dtype=np.bool_) if changed is None else changed
     size = 1
     while True:
+        checkpoint()
         rules = np.empty((BATCH, size + 1), dtype=np.int32)
         found, deep = unsafe_of_size(size, baskets, kept, task.bound, rules, involved)
         if found:

@@ -44,6 +44,7 @@ class Permutation(Anonymizer):
                     f"permutation was asked for column {task.column.name!r} after rows had been dropped.\n"
                     "Ask for it alone."
                 )
+            workplace.checkpoint()
             sets = permute(task, self.p, workplace.rng)
             facts = {"p": self.p, "records": int(task.baskets.start.size - 1), "gives_rho_uncertainty": False}
             recoding = recoding.with_columns({sets.name: sets}, facts={**recoding.facts, sets.name: facts})

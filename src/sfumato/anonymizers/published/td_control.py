@@ -63,9 +63,7 @@ class TdControl(Anonymizer):
             given = spec.hierarchy if spec is not None else None
             what = f"The hierarchy of column {column.name!r}"
             tree = _Tree(column, given.build(_plain(column), what, secret=True) if given is not None else None)
-            stage = workplace.progress.stage("splitting nodes", total=self.splits)
-            sets, facts = _specialize(task, tree, self.splits, stage.advance)
-            stage.done()
+            sets, facts = _specialize(task, tree, self.splits, workplace)
             recoding = recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts})
         return recoding
 
@@ -128,7 +126,7 @@ def _balanced(labels: Sequence[str]) -> list[tuple[str, ...]]:
     return [(*dict.fromkeys(path), ROOT) for path in paths]
 
 
-def _specialize(task: Task, tree: _Tree, splits: int, advance: Any) -> tuple[CodedSets, dict[str, Any]]:
+def _specialize(task: Task, tree: _Tree, splits: int, workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:
     """Split from the top, and return what is published."""
     baskets = task.baskets
     node_of = np.full(len(tree.hierarchy.labels), len(tree.hierarchy.labels) - 1, dtype=np.int64)  # of leaves
@@ -139,7 +137,8 @@ def _specialize(task: Task, tree: _Tree, splits: int, advance: Any) -> tuple[Cod
         if above >= 0:
             weight[above] += weight[node]
     gone = np.zeros(tree.leaf_of.size, dtype=np.bool_)
-    general, kept, gone = _safe(task, tree, node_of, gone, None)
+    stage = workplace.stage("splitting nodes", total=splits)
+    general, kept, gone = _safe(task, tree, node_of, gone, None, workplace)
     loss = _total_loss(tree, weight, node_of, count, gone)
     root = len(tree.hierarchy.labels) - 1
     heap = [(-_gain(tree, weight, root), root)]
@@ -149,16 +148,17 @@ def _specialize(task: Task, tree: _Tree, splits: int, advance: Any) -> tuple[Cod
         if not tree.children[node]:
             continue
         done += 1
-        advance(1)
+        stage.advance()
         trial = node_of.copy()
         for child in tree.children[node]:
             trial[tree.below(child)] = child
-        new_general, new_kept, new_gone = _safe(task, tree, trial, gone, tree.children[node])
+        new_general, new_kept, new_gone = _safe(task, tree, trial, gone, tree.children[node], workplace)
         new_loss = _total_loss(tree, weight, trial, count, new_gone)
         if new_loss < loss:
             node_of, general, kept, gone, loss = trial, new_general, new_kept, new_gone, new_loss
             for child in tree.children[node]:
                 heapq.heappush(heap, (-_gain(tree, weight, child), child))
+    stage.done()
     facts = {
         "records": int(baskets.start.size - 1),
         "occurrences": int(baskets.items.size),
@@ -186,7 +186,12 @@ def _total_loss(
 
 
 def _safe(
-    task: Task, tree: _Tree, node_of: NDArray[np.int64], gone: Kept, changed: Sequence[int] | None
+    task: Task,
+    tree: _Tree,
+    node_of: NDArray[np.int64],
+    gone: Kept,
+    changed: Sequence[int] | None,
+    workplace: Workplace,
 ) -> tuple[Task, Kept, Kept]:
     """Return the table under a cut of the tree, what of it is kept once it is safe, and which sensitive types go."""
     baskets = task.baskets
@@ -208,7 +213,7 @@ def _safe(
     if changed is not None:
         involved = np.zeros(width, dtype=np.bool_)
         involved[list(changed)] = True
-    kept = suppress_types(general, changed=involved)
+    kept = suppress_types(general, workplace.checkpoint, changed=involved)
     lost = np.bincount(items[~kept], minlength=width)[n_nodes:] > 0
     return general, kept, gone | lost
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.base import Deadline
 from sfumato.anonymizers.term_suppression.search import (
     SOLVED,
     UNREACHABLE,
@@ -36,6 +36,7 @@ def solve_published(
     adaptive: bool = True,
     seconds: float = 10.0,
     advance: Callable[[int], None] = lambda groups: None,
+    checkpoint: Callable[[], None] = lambda: None,
 ) -> Found:
     """Choose which terms stay, by the published search; groups as in `solve_all`, records of at most 14 terms.
 
@@ -56,10 +57,10 @@ def solve_published(
             slot = room.pool.slot[room.pool.slot_of_set[numbers]]
             option_of = _options_of_kept_sets(records, numbers, slot, room)
             walk = start_walk(widths[numbers].astype(np.int64))
-            stop = time.monotonic() + seconds
-            unit = np.int64(records.unit)
+            unit, deadline = np.int64(records.unit), Deadline(seconds)
             finished = False
-            while not finished and time.monotonic() < stop:
+            while not finished and not deadline.over():
+                checkpoint()
                 finished = walk_on(walk, _STEPS, adaptive, option_of, unit, links.prior, requirement, room.menu)
             _write(
                 group,

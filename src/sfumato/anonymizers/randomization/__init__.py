@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -18,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, side_by_side
 from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
 from sfumato.anonymizers.randomization.keystream import Keys, Keystream, seeded_keys, system_keys
 from sfumato.anonymizers.randomization.parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
@@ -70,14 +69,12 @@ class Randomization(Anonymizer):
             raise Unsatisfiable(_refusal(found))
         keys = seeded_keys(workplace.rng) if workplace.seeded else system_keys
         drawn: dict[str, Labelled | CodedSets] = {}
-        stage = workplace.progress.stage(self.name, total=len(columns))
-        with ThreadPoolExecutor(max(workplace.threads, 1)) as pool:
-            for column in columns:
-                if not chosen[column.name].in_clear:
-                    drawn[column.name] = column.sets(
-                        draw(column.codes, column.place_of, chosen[column.name], keys, pool)
-                    )
-                stage.advance()
+        stage = workplace.stage(self.name, total=len(columns))
+        for column in columns:
+            if not chosen[column.name].in_clear:
+                packed = draw(column.codes, column.place_of, chosen[column.name], keys, workplace)
+                drawn[column.name] = column.sets(packed)
+            stage.advance()
         stage.done()
         facts = {
             "columns": [column.facts(chosen[column.name], policy) for column in columns],
@@ -90,9 +87,9 @@ class Randomization(Anonymizer):
 
 
 def draw(
-    codes: Codes, place_of: NDArray[np.int32], parameters: Parameters, keys: Keys, pool: ThreadPoolExecutor
+    codes: Codes, place_of: NDArray[np.int32], parameters: Parameters, keys: Keys, workplace: Workplace
 ) -> PackedBits:
-    """Return a set for each row, in parts of so many rows under a key of their own, on all threads of the pool.
+    """Return a set for each row, in parts of so many rows under a key of their own, on all threads of the workplace.
 
     `place_of` says where each code stands in the domain.
     """
@@ -110,10 +107,12 @@ def draw(
     step = max(1, min(BATCH, WORDS // max(a_row, 1)))
     most = step * a_row + step // 64 + 64  # a few words are skipped, so a few rows may be left for the next batch
 
-    def part(first: int, key: bytes) -> None:
+    def part(begin: tuple[int, bytes], place: Workplace) -> None:
+        first, key = begin
         rows, done = codes[first : first + CHUNK], 0
         stream, room = Keystream(key, most), np.empty((step, packed.shape[1]), dtype=np.uint64)
         while done < rows.size:
+            place.checkpoint()
             batch, words = rows[done : done + step], stream.words(most)
             if tables:
                 drawn = draw_from_tables(
@@ -124,8 +123,7 @@ def draw(
             packed[first + done : first + done + drawn] = room[:drawn]
             done += drawn
 
-    starts = range(0, codes.size, CHUNK)
-    list(pool.map(part, starts, [keys() for _ in starts]))
+    side_by_side(part, [(first, keys()) for first in range(0, codes.size, CHUNK)], workplace)
     return packed
 
 

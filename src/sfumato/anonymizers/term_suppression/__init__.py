@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Crowding, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Crowding, Deadline, Phase, Workplace
 from sfumato.anonymizers.boxes import node_losses, publish
 from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
@@ -231,10 +231,12 @@ def suppress_terms(
     rows = np.arange(class_of.size) if keep_row is None else np.flatnonzero(keep_row)
     home: NDArray[Any]
     home, group_of = np.unique(class_of[rows], return_inverse=True)
-    stage = workplace.progress.stage("removing terms", home.size)
+    stage = workplace.stage("removing terms", home.size)
     options: dict[str, Any] = {"advance": stage.advance}
     if search == "exact":
-        options |= {"threads": workplace.threads, "nodes": node_budget, "time_limit": time_limit}
+        options |= {"nodes": node_budget, "deadline": Deadline(time_limit), "workplace": workplace}
+    else:
+        options |= {"checkpoint": workplace.checkpoint}
     node_of, merged = None, 0
     if search != "exact":
         most = int(np.diff(sets.start).max(initial=0))

@@ -8,15 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 import queue
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.base import Deadline, Workplace, side_by_side
 from sfumato.kernels.terms.closeness import search_closeness
 from sfumato.kernels.terms.diversity import search_diversity
 from sfumato.kernels.terms.frontier import NEVER
@@ -231,37 +230,35 @@ def solve_all(
     prior: Floats,
     requirement: Requirement,
     *,
-    threads: int = 1,
     nodes: int = NODES,
-    time_limit: float | None = None,
+    deadline: Deadline | None = None,
+    workplace: Workplace | None = None,
     advance: Callable[[int], None] = lambda groups: None,
 ) -> Found:
     """Choose which terms stay, for every group; the same for any number of threads and any order of records.
 
-    Group g has the rows order[start[g]:start[g + 1]]. Once `time_limit` seconds have passed, groups not yet begun get a
-    first solution without a search: as safe, not as cheap.
+    Group g has the rows order[start[g]:start[g + 1]]. Once the deadline is over, groups not yet begun get a first
+    solution without a search: as safe, not as cheap.
     """
     links = records.links._replace(prior=np.ascontiguousarray(prior, dtype=np.float64))
     found = nothing_found(records.set_of.size, start.size - 1, records.words)
     order = order.copy()
     sort_groups(order, start, records.set_of, records.sets)
+    deadline, workplace = deadline or Deadline(), workplace or Workplace()
     rooms: queue.SimpleQueue[Room] = queue.SimpleQueue()
-    for _ in range(threads):
+    for _ in range(max(workplace.threads, 1)):
         rooms.put(Room(records))
-    stop = math.inf if time_limit is None else time.monotonic() + time_limit
 
-    def work(piece: tuple[int, int]) -> None:
+    def work(piece: tuple[int, int], place: Workplace) -> None:
         room = rooms.get()
-        budget = nodes if time.monotonic() < stop else 0
+        budget = 0 if deadline.over() else nodes
         try:
             _solve_piece(piece, records, links, order, start, requirement, budget, room, found)
         finally:
             rooms.put(room)
         advance(piece[1] - piece[0])
 
-    with ThreadPoolExecutor(threads) as crew:
-        for _done in crew.map(work, _pieces(start)):
-            pass
+    side_by_side(work, _pieces(start), workplace)
     return found
 
 

@@ -9,7 +9,7 @@ Everything after the first step depends on the distinct rows alone, not on the o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -78,10 +78,11 @@ def recode(
     effort: Effort,
     *,
     together: bool = False,
+    checkpoint: Callable[[], None] = lambda: None,
 ) -> Recoded:
     """Return classes that all pass, given that the whole table does and has a row.
 
-    `together` gives rows with equal quasi-identifiers one label, always.
+    `together` gives rows with equal quasi-identifiers one label, always; `checkpoint` is called between rounds.
     """
     if not codes:
         return Recoded(np.zeros(cell_of.shape[1], dtype=np.int32), np.zeros((1, 0), dtype=np.int32))
@@ -91,12 +92,19 @@ def recode(
     values = trees.column[:, VALUES].tolist()
     together = together or conditions.size_only
     units, copies, unit_of = make_units([codes[j] for j in order], values, cell_of, together=together)
-    store = _solve(conditions, units, trees, copies, effort)
+    store = _solve(conditions, units, trees, copies, effort, checkpoint)
     class_of, label = _rows(store, units, trees, unit_of)
     return Recoded(class_of, np.ascontiguousarray(label[:, np.argsort(order)]))
 
 
-def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[np.int64], effort: Effort) -> Store:
+def _solve(
+    conditions: Conditions,
+    units: Units,
+    trees: Trees,
+    copies: NDArray[np.int64],
+    effort: Effort,
+    checkpoint: Callable[[], None],
+) -> Store:
     nodes = max(min(LATTICE_WORK // units.size.size, LARGEST_LATTICE), 2000)
     lattice = thinned(trees, units, copies, nodes)
     shares = int(copies.sum())
@@ -104,8 +112,10 @@ def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[n
     class_start = np.zeros(conditions.rows // conditions.k + 2, dtype=np.int64)
     keys = make_keys(units, lattice)
     desk = make_desk(conditions, units, lattice, keys, copies)
+    checkpoint()
     reach = effort.reach if conditions.size_only else effort.reach_tested
     classes = sweep(conditions, units, lattice, keys, desk, effort.early, reach, copies, share, class_start)
+    checkpoint()
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
     moving = min(3 * conditions.k, shares) + 1
     kinds = int(units.kind.max()) + 1 if conditions.table.size else 0
@@ -116,6 +126,7 @@ def _solve(conditions: Conditions, units: Units, trees: Trees, copies: NDArray[n
         _gather(conditions, units, trees, store, copies)
     store.counter[VISITS] = 0
     for _ in range(effort.passes):
+        checkpoint()
         before = store.group[:, ROWS] @ store.loss
         order = np.argsort(-store.loss, kind="stable")
         move(conditions, trees, units, store, copies[:0], order, effort.visits)
