@@ -34,7 +34,7 @@ class Engine(Protocol):
         """Return how many threads a step may use: those that are wanted, else all that can run side by side."""
 
     def stoppable(self) -> AbstractContextManager[Callable[[], bool]]:
-        """Give a function that says whether work inside shall end, as after Ctrl-C; it may be asked from any thread."""
+        """Give a function that says whether work inside shall end; it may be asked from any thread."""
 
     def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[pa.Table, str]:
         """Return a table without the columns in `drop`, and the SHA-256 of what was read."""

@@ -51,8 +51,9 @@ class LocalEngine:
     def stoppable(self) -> Iterator[Callable[[], bool]]:
         """Give a function that says whether a signal asked this process to stop.
 
-        Whatever the signal did before, it does still, but threads know of it first: who waits for them does not wait
-        long. Outside of the main thread nothing can be heard, and work goes on until somebody else ends it.
+        Whatever the signal did before, it does still. Usually that interrupts the main thread, which takes its threads
+        along, or goes on without them where a plan says so. Where it does not, work ends at the next checkpoint. Beside
+        the main thread nothing can be heard, and work goes on until somebody else ends it.
         """
         asked = threading.Event()
         if threading.current_thread() is not threading.main_thread():
@@ -61,12 +62,12 @@ class LocalEngine:
         usual = {number: signal.getsignal(number) for number in STOPPING}
 
         def tell(number: int, frame: FrameType | None) -> None:
-            asked.set()
             before = usual[signal.Signals(number)]
             if callable(before):
                 before(number, frame)
             elif before is signal.SIG_DFL:
                 signal.default_int_handler(number, frame)
+            asked.set()
 
         for number in usual:
             signal.signal(number, tell)

@@ -41,7 +41,7 @@ def make(
     clock: Clock,
 ) -> Made:
     """Carry out the steps of a plan and publish what they decide."""
-    with engine.stoppable():
+    with engine.stoppable() as stop:
         # Entropy from the system unless a seed is given; the seed itself is kept nowhere.
         workplace = Workplace(
             rng=np.random.default_rng(seed),
@@ -49,6 +49,7 @@ def make(
             threads=engine.threads(threads),
             progress=progress,
             public=known.public,
+            stop=stop,
         )
         recoding = Recoding()
         steps = []

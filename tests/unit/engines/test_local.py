@@ -30,15 +30,27 @@ def test_an_unknown_engine_is_refused_with_those_that_there_are():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_tells_threads_first_and_then_interrupts_the_main_one(number):
+def test_a_signal_interrupts_the_main_thread_and_who_goes_on_is_not_stopped(number):
     usual = signal.getsignal(number)
     with LocalEngine().stoppable() as stop:
-        assert not stop()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
-        assert stop()
+        assert not stop()
 
     assert signal.getsignal(number) is usual
+
+
+def test_a_signal_that_interrupts_nobody_ends_work_at_the_next_checkpoint():
+    heard = []
+    usual = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        with LocalEngine().stoppable() as stop:
+            assert not stop()
+            signal.raise_signal(signal.SIGINT)
+            assert stop()
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert heard == [signal.SIGINT]
 
 
 def test_beside_the_main_thread_signals_are_left_alone():
