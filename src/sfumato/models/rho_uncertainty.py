@@ -7,16 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from sfumato.data.dataset import CodedSets, as_numpy
+from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
-from sfumato.models.judging.weights import Integers, row_weights, tally
+from sfumato.models.judging.weights import row_weights
 from sfumato.parameters import Takes, about, check_parameters
 
 CAP = 1000  # unsafe rules after which the audit need not go on
@@ -111,20 +107,18 @@ class RhoUncertainty(PrivacyModel):
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by all rules that lead to a sensitive item; `name_items` names those of the worst rule."""
-        from sfumato.models.judging.closed_sets import search_rules  # compiled loops: only when needed
+        from sfumato.models.judging.closed_sets import distinct_records, search_rules  # compiled: only when needed
 
         column = item_column(release, self.column)
         assert column.sensitive is not None
-        n_records = release.total
         found = search_rules(
-            _distinct(column, row_weights(release)),
+            distinct_records(column, row_weights(release)),
             column.sensitive,
-            _most(self.exact_rho, n_records),
-            n_records=n_records,
+            self.exact_rho,
             empty_antecedent=self.empty_antecedent,
             cap=CAP,
         )
-        facts: dict[str, Any] = {"records": n_records, "stopped_early": not found.complete}
+        facts: dict[str, Any] = {"records": release.total, "stopped_early": not found.complete}
         if found.support:
             facts["worst_rule"] = {
                 "confidence": f"{found.hits}/{found.support}",
@@ -156,40 +150,3 @@ def item_column(release: Release, name: str) -> CodedSets:
             f"Name them in the plan: [columns.{name}] sensitive_items = [...], or a file with one a line."
         )
     return column
-
-
-def _distinct(column: CodedSets, weights: Integers | None) -> Any:
-    """Return the records once each, with weights, and where each item occurs in them."""
-    from sfumato.models.judging.closed_sets import Records
-
-    n_records = column.start.size - 1
-    items = np.ascontiguousarray(column.items, dtype=np.int32)
-    cells = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), n_records, [None, pa.py_buffer(column.start * 4), pa.py_buffer(items)]
-    ).dictionary_encode()
-    record_of = as_numpy(cells.indices)
-    n_distinct = len(cells.dictionary)
-    first = np.full(n_distinct, n_records, dtype=np.int64)
-    np.minimum.at(first, record_of, np.arange(n_records))
-    size = (column.start[first + 1] - column.start[first]).astype(np.int64)
-    start = np.zeros(n_distinct + 1, dtype=np.int64)
-    np.cumsum(size, out=start[1:])
-    flat = items[np.repeat(column.start[first] - start[:-1], size) + np.arange(start[-1])]
-    record = np.repeat(np.arange(n_distinct, dtype=np.int32), size)
-    tid_start = np.zeros(len(column.labels) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(flat, minlength=len(column.labels)), out=tid_start[1:])
-    return Records(
-        start=start,
-        items=flat,
-        weight=tally(record_of, n_distinct, weights),
-        tid_start=tid_start,
-        tids=record[np.argsort(flat, kind="stable")],
-    )
-
-
-def _most(rho: Fraction, n_records: int) -> NDArray[np.int64]:
-    """Return how many of s records may hold a sensitive item, for s = 0 to n: exact, whatever the digits of rho."""
-    a, b = rho.numerator, rho.denominator
-    if a * n_records < 2**62 and b < 2**62:
-        return np.arange(n_records + 1, dtype=np.int64) * a // b
-    return np.array([s * a // b for s in range(n_records + 1)], dtype=np.int64)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -147,14 +149,50 @@ def test_the_audit_equals_brute_force_on_random_tables(empty):
     assert 300 < safe < 1200  # both answers were put to the test
 
 
-def test_a_small_desk_changes_nothing(monkeypatch):
-    rng = random.Random(3)
-    baskets = [{item for item in "abcdefghij" if rng.random() < 0.5} for _ in range(60)]
-    wide = judged(baskets, "aceg", "0.9")
-    make = loops._make_desk
-    monkeypatch.setattr(loops, "_make_desk", lambda n_items, longest, room: make(n_items, longest, room >> 13))
+def closed_rules_of(baskets, sensitive, empty):
+    """Return hits and support of every closed rule: intersections of records with the item, one by one."""
+    found = {}
+    for item in sensitive:
+        with_item = [frozenset(basket - {item}) for basket in baskets if item in basket]
+        closed = set()
+        for record in with_item:
+            closed |= {record, *(record & known for known in closed)}
+        for known in closed:
+            if known or empty:
+                hits = sum(known <= record for record in with_item)
+                found[known, item] = hits, sum(known <= basket for basket in baskets)
+    return found
 
-    assert judged(baskets, "aceg", "0.9").as_dict() == wide.as_dict()
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_every_closed_rule_is_judged_once(empty):
+    rng = random.Random(29)
+    for _ in range(300):
+        items = "abcdefgh"[: rng.randint(2, 8)]
+        baskets = [{item for item in items if rng.random() < 0.6} for _ in range(rng.randint(1, 12))]
+        sensitive = [item for item in items if rng.random() < 0.5]
+        rho = Fraction(rng.randint(1, 9), 10)
+        rules = closed_rules_of(baskets, sensitive, empty)
+
+        verdict = judged(baskets, sensitive, rho, empty)
+
+        assert verdict.groups == len(rules)
+        assert verdict.failing == sum(Fraction(hits, support) > rho for hits, support in rules.values())
+
+
+@pytest.mark.parametrize("n_records", range(1, 13))
+def test_the_largest_share_is_found_among_all_shares(n_records):
+    shares = {Fraction(hits, support) for support in range(1, n_records + 1) for hits in range(support + 1)}
+    for rho in [Fraction(number, 53) for number in range(1, 53)] + [Fraction(number, 9) for number in range(1, 9)]:
+        assert loops.largest_share(rho, n_records) == max(share for share in shares if share <= rho)
+
+
+def test_more_records_than_whole_numbers_can_judge_are_refused():
+    release = release_of([{"a", "e"}, {"a"}], ["e"])
+    many = replace(release, weights=np.array([2**30, 2**30], dtype=np.int64))
+
+    with pytest.raises(DataError, match="2,147,483,648 records"):
+        RhoUncertainty(column="basket", rho="0.5").audit(many)
 
 
 def test_one_planted_rule_among_many_safe_ones_is_caught():
