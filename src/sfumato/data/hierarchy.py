@@ -291,9 +291,12 @@ class _Trie:
     def _same(self, labels: set[str]) -> dict[str, str]:
         """Return the labels that no node kept, with the label of the node that has the same leaves."""
         gone: dict[str, set[str]] = {}
+        top = self._lowest(0)
         for node in self.groups:
             if self.label[node] not in labels:
-                gone.setdefault(self.label[node], set()).add(self.label[self._lowest(node)])
+                stays = self._lowest(node)
+                stays = 0 if stays == top and self.children[top] else stays  # what holds everything is the root
+                gone.setdefault(self.label[node], set()).add(self.label[stays])
         return {label: stays.pop() for label, stays in gone.items() if len(stays) == 1}
 
 

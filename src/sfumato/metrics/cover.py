@@ -194,18 +194,30 @@ def cover(
         pieces.append(found)
     if unknown:
         _raise_unknown(released, unknown, int(shown_by[unknown].sum()))
-    n_pieces = np.ones(len(released.labels), dtype=np.int64)
+    return _laid_out(value_of, others, pieces, outside, len(column.labels))
+
+
+def _laid_out(
+    value_of: Codes,
+    others: NDArray[np.int64],
+    pieces: Sequence[Sequence[Piece]],
+    outside: NDArray[np.bool_],
+    n_codes: int,
+) -> Cover:
+    """Return the cover of labels that are values, one piece each, and of the others with theirs."""
+    n_labels = value_of.size
+    n_pieces = np.ones(n_labels, dtype=np.int64)
     n_pieces[others] = [len(found) for found in pieces]
-    start = np.zeros(len(released.labels) + 1, dtype=np.int64)
+    start = np.zeros(n_labels + 1, dtype=np.int64)
     np.cumsum(n_pieces, out=start[1:])
     first, last = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.int32)
-    of_values = np.ones(len(released.labels), dtype=np.bool_)
+    of_values = np.ones(n_labels, dtype=np.bool_)
     of_values[others] = False
     first[start[:-1][of_values]] = last[start[:-1][of_values]] = value_of[of_values]
     of_others = np.repeat(~of_values, n_pieces)
     flat = np.array([piece for found in pieces for piece in found], dtype=np.int32).reshape(-1, 2)
     first[of_others], last[of_others] = flat[:, 0], flat[:, 1]
-    return Cover(start=start, first=first, last=last, value_of=value_of, outside=outside, n_codes=len(column.labels))
+    return Cover(start=start, first=first, last=last, value_of=value_of, outside=outside, n_codes=n_codes)
 
 
 class _Reader:

@@ -123,3 +123,8 @@ def test_cutting_at_a_level_climbs_as_far_as_it_may():
 def test_some_shows_a_few_and_counts_the_rest():
     assert some(["b", "a"]) == "'a', 'b'"
     assert some("abcdefg", 2) == "'a', 'b' and 5 more"
+
+
+def test_a_group_that_holds_everything_is_the_root_by_another_name():
+    assert Hierarchy.from_nested({"all": {"both": ["a", "b"]}}).same == {"all": "*", "both": "*"}
+    assert Hierarchy.from_nested({"all": ["a"]}).same == {"all": "a"}

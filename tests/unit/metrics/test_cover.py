@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.data.builders import NestedHierarchy
-from sfumato.data.encoding import encode_column
-from sfumato.data.release import ReleasedColumn
-from sfumato.data.schema import ColumnSpec, Kind, Role
+from sfumato.data.builders import NestedHierarchy, Widths
+from sfumato.data.encoding import encode, encode_column
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import Cover, cover, identity
@@ -255,3 +255,14 @@ def test_losses_are_those_of_the_column():
     assert of_ages.loss(ages).tolist() == [0.0, 0.25, 1.0, 1.0, 1.0, 0.0]
     assert of_jobs.loss(jobs).tolist() == jobs.node_loss().tolist()
     assert identity(ages).loss(ages).tolist() == [0.0] * 4
+
+
+def test_a_range_of_the_hierarchy_that_holds_everything_is_the_root():
+    spec = ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER, hierarchy=Widths([5, 20]))
+    schema = Schema({"age": spec})
+    original = encode(pa.table({"age": [20, 30, 39]}), schema)
+    release = Release.from_table(pa.table({"age": ["[20, 39]"] * 3}), schema)
+
+    covered = Comparison(original, release).pair("age").cover
+
+    assert covered.size.tolist() == [3]
