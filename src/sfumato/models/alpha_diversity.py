@@ -14,7 +14,7 @@ from sfumato.errors import Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.posteriors import READINGS, Judged, Secrets, judge
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 if TYPE_CHECKING:
     from sfumato.models.multi_diversity import MultiDiversity
@@ -73,7 +73,7 @@ class AlphaDiversity(PrivacyModel):
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        super().__post_init__()
         object.__setattr__(self, "sensitive", self.judged_columns)
         object.__setattr__(self, "k", self.k or math.ceil(1 / self.exact_alpha))
 

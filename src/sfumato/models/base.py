@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem
-from sfumato.parameters import Takes, parameters_of
+from sfumato.parameters import Takes, check_parameters, parameters_of
 
 CLAIMED = "claimed by the release itself"  # where a public input comes from that nobody else vouches for
 
@@ -119,12 +119,15 @@ class Need(StrEnum):
 
 @runtime_checkable
 class PrivacyModel(Protocol):
-    """What a release must satisfy. Members are frozen dataclasses whose fields are the plan's keys."""
+    """What a release must satisfy. Members are frozen dataclasses that inherit from it; fields are the plan's keys."""
 
     name: ClassVar[str]
     judged_role: ClassVar[Role]  # of the columns that it names
     needs: ClassVar[frozenset[Need]] = frozenset()
     masks: ClassVar[bool] = False  # whether the columns that it names may be published as labels of their hierarchy
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
 
     @property
     def promise(self) -> str:

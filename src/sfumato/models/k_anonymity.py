@@ -9,7 +9,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.models.base import PrivacyModel, Verdict
 from sfumato.models.judging.classes import class_verdict, classes_of
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +39,6 @@ class KAnonymity(PrivacyModel):
     k: int = field(
         metadata=about(Takes.WHOLE, "Smallest class", "How many rows each class has at least.", least=1, example=5)
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     @property
     def promise(self) -> str:

@@ -27,7 +27,7 @@ from sfumato.models.judging.classes import (
     values_of,
 )
 from sfumato.models.judging.weights import Integers
-from sfumato.parameters import Takes, about, check_parameters, whole_number
+from sfumato.parameters import Takes, about, whole_number
 
 KINDS = ("distinct", "entropy", "recursive", "frequency")
 
@@ -100,7 +100,7 @@ class LDiversity(PrivacyModel):
     def __post_init__(self) -> None:
         if self.kind in ("distinct", "recursive"):
             whole_number(self.l, f"l of {self.kind} l-diversity", least=2, example=3, at="l")
-        check_parameters(self)
+        super().__post_init__()
         object.__setattr__(self, "l", self.exact_l.numerator if self.exact_l.denominator == 1 else self.l)
         if self.kind != "recursive" and self.c is not None:
             raise PolicyError(

@@ -14,7 +14,7 @@ from sfumato.errors import Problem
 from sfumato.models.alpha_diversity import BEYOND, LIMIT, in_the_way_of_masks, named, posterior_verdict, size_verdict
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.judging.posteriors import READINGS, Secrets, judge
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class MultiDiversity(PrivacyModel):
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        super().__post_init__()
         object.__setattr__(self, "sensitive", self.judged_columns)
         object.__setattr__(self, "alpha_qi", self.exact_alpha_qi)
         object.__setattr__(self, "k", self.k or math.ceil(1 / self.exact_alpha_qi))

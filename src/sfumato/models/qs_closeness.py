@@ -19,7 +19,7 @@ from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
 from sfumato.models.qs_diversity import read_together
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 TOLERANCE = 1e-9  # distances are sums of floats; a group passes up to t plus this
 
@@ -75,7 +75,7 @@ class QSCloseness(PrivacyModel):
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        super().__post_init__()
         if self.exact_t**2 > 2:  # the range is a rounded one
             raise PolicyError(
                 "t of qs-closeness must not exceed the square root of 2, but was given a bit more: no two "

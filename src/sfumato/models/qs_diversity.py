@@ -22,7 +22,7 @@ from sfumato.models.judging.beliefs import Beliefs, Floats, beliefs
 from sfumato.models.judging.classes import NEAR, classes_of
 from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 if TYPE_CHECKING:
     from sfumato.models.qs_closeness import QSCloseness
@@ -102,9 +102,6 @@ class QSDiversity(PrivacyModel):
     l: int = field(
         metadata=about(Takes.WHOLE, "Rare from", "Labels from the l-th most likely on are rare.", least=1, example=10)
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     @property
     def exact_c(self) -> Fraction:

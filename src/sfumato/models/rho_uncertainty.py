@@ -13,7 +13,7 @@ from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.judging.weights import row_weights
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 CAP = 1000  # unsafe rules after which the audit need not go on
 
@@ -63,9 +63,6 @@ class RhoUncertainty(PrivacyModel):
             Takes.FLAG, "Knowing nothing counts", "Whether the share of an item among all records is bounded, too."
         ),
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     @property
     def exact_rho(self) -> Fraction:

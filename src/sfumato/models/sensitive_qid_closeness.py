@@ -24,7 +24,7 @@ from sfumato.models.judging.randomized import (
 )
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
 from sfumato.models.t_closeness import DISTANCES, hierarchies_missing
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 PRIORS = ("table", "any")
 TOLERANCE = 1e-9  # ordered and hierarchical distances are sums of floats; they pass up to t plus this
@@ -75,9 +75,6 @@ class SensitiveQidCloseness(PrivacyModel):
             Takes.CHOICE, "Prior", "What is believed before: as common as in the data, or anything.", choices=PRIORS
         ),
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def __hash__(self) -> int:
         return hash((tuple(self.t.items()), self.distance, self.prior))

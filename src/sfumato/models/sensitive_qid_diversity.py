@@ -18,7 +18,7 @@ from sfumato.data.schema import Role
 from sfumato.models.base import Need, PrivacyModel, Verdict
 from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, faults, randomized_column
 from sfumato.models.judging.weights import rows_in
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 KINDS = ("frequency", "entropy")
 SMALL_DOMAIN = ("error", "suppress", "lower")
@@ -69,9 +69,6 @@ class SensitiveQidDiversity(PrivacyModel):
             choices=SMALL_DOMAIN,
         ),
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def __hash__(self) -> int:
         return hash((tuple(self.l.items()), self.kind, self.small_domain))

@@ -28,7 +28,7 @@ from sfumato.models.judging.classes import (
     values_of,
 )
 from sfumato.models.judging.weights import Integers
-from sfumato.parameters import Takes, about, check_parameters
+from sfumato.parameters import Takes, about
 
 if TYPE_CHECKING:
     from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
@@ -101,9 +101,6 @@ class TCloseness(PrivacyModel):
     distance: str = field(
         default="equal", metadata=about(Takes.CHOICE, "Distance", "How far two values are apart.", choices=DISTANCES)
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     @property
     def exact_t(self) -> Fraction:
