@@ -34,6 +34,7 @@ Number: TypeAlias = int | float | Decimal | Fraction | str
 
 _SEPARATORS = (";", "\t", ",")
 _MOST_DECIMALS = 400  # further ones are below every float
+_MOST_LEVELS = 1_000  # of one hierarchy
 
 
 @runtime_checkable
@@ -159,6 +160,11 @@ class Prefix:
     lengths: int | Sequence[int]
 
     def __post_init__(self) -> None:
+        if isinstance(self.lengths, int) and self.lengths > _MOST_LEVELS:
+            raise PolicyError(
+                f"prefix was given as {self.lengths:,}, which makes as many levels; {_MOST_LEVELS:,} is the most.\n"
+                "Give how many characters to keep: a whole number such as 5, or falling lengths such as [5, 3, 2]."
+            )
         given = range(self.lengths, 0, -1) if isinstance(self.lengths, int) else self.lengths
         lengths = tuple(given) if isinstance(given, Sequence) else ()
         whole = all(isinstance(length, int) and not isinstance(length, bool) for length in lengths)

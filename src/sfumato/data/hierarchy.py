@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sfumato.errors import HierarchyError
 
 ROOT = "*"
+_DEEPEST = 200  # levels of nested tables
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,8 @@ def _up_to_the_root(path: Sequence[str]) -> tuple[str, ...]:
 
 
 def _nested_paths(tree: Any, above: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:
+    if len(above) > _DEEPEST:
+        raise HierarchyError(f"{name} has more than {_DEEPEST} levels.\nLet each level gather several groups into one.")
     if isinstance(tree, Mapping):
         for label, below in tree.items():
             yield from _nested_paths(below, (str(label), *above), name)

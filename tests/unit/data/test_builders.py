@@ -319,3 +319,13 @@ def test_flat_and_prefix_do_not_depend_on_the_order_of_rows():
 
 def test_dates_of_arrow_are_understood():
     assert Dates("year").build([str(datetime.datetime(2024, 1, 2, 3, 4, 5, 6))], NAME).n_leaves == 1
+
+
+def test_hierarchies_of_absurd_depth_are_refused_at_once():
+    with pytest.raises(PolicyError, match=r"prefix was given as 1,000,000,000, which makes as many levels"):
+        Prefix(1_000_000_000)
+    tree = ["Rome", "Oslo"]
+    for level in range(5_000):
+        tree = {f"a{level}": tree, f"b{level}": [f"x{level}"]}
+    with pytest.raises(HierarchyError, match="more than 200 levels"):
+        NestedHierarchy(tree).build(["Rome"], "The hierarchy")

@@ -101,10 +101,11 @@ class Columns:
                 self.others[name] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take the next rows."""
+        """Take the next rows, or raise an error of Arrow's when they do not hold together."""
         self.rows += batch.num_rows
         for name, kind in self.kinds.items():
             chunk = batch.column(batch.schema.get_field_index(name))
+            chunk.validate(full=True)  # Arrow takes places inside other arrays as it finds them
             if name in self.texts:
                 self.texts[name].add(chunk)
             else:

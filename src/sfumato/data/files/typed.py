@@ -18,6 +18,8 @@ from sfumato.data.kinds import is_text
 from sfumato.errors import DataError
 
 _BATCH = 1 << 18  # rows of a parquet file read at once
+# What damaged bytes lead to: names that are no text, sizes beyond all memory, places outside of a file.
+_DAMAGED = (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError)
 
 
 def parquet_names(parts: Sequence[Path]) -> list[str]:
@@ -31,7 +33,7 @@ def _open_parquet(path: Path) -> pa_parquet.ParquetFile:
         file = pa_parquet.ParquetFile(path)
         texts = [field.name for field in file.schema_arrow if is_text(field.type)]
         return pa_parquet.ParquetFile(path, metadata=file.metadata, read_dictionary=texts) if texts else file
-    except (OSError, pa.ArrowException) as error:
+    except _DAMAGED as error:
         raise _broken(path, "Parquet", error) from None
 
 
@@ -67,7 +69,7 @@ def read_parquet(asked: Reading) -> pa.Table:
                 asked.stage.advance(size * batch.num_rows)
                 if asked.is_enough(columns.rows):
                     return columns.finish()
-        except (OSError, pa.ArrowException) as error:
+        except _DAMAGED as error:
             raise _broken(part, "Parquet", error) from None
     return columns.finish()
 
@@ -86,7 +88,7 @@ def arrow_batches(path: Path) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBat
                 reader = pa_ipc.open_stream(file)
                 batches = iter(reader)
             yield reader.schema, batches, file.tell
-    except (OSError, pa.ArrowException) as error:
+    except _DAMAGED as error:
         raise _broken(path, "Arrow IPC", error) from None
 
 
