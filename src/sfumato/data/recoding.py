@@ -18,6 +18,7 @@ class Labelled:
 
     codes: Codes  # (n,)
     labels: tuple[str, ...]
+    missing: int = -1  # the code of cells that show nothing, where the original has no missing value of its own
 
 
 @dataclass(frozen=True, eq=False)

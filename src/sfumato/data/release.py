@@ -242,13 +242,16 @@ def _tidy(new: Labelled, column: CodedColumn) -> tuple[Labelled, int]:
 
     The order in which an anonymizer came across its labels may say something about the original rows.
     """
+    nothing = column.labels[column.missing] if column.missing >= 0 else None
+    if nothing is None and new.missing >= 0:
+        nothing = new.labels[new.missing]
     labels = sorted(set(new.labels))
     code_of = {label: code for code, label in enumerate(labels)}
     if list(new.labels) != labels:
         codes = np.empty_like(new.codes)
         look_up(np.array([code_of[label] for label in new.labels], dtype=np.int32), new.codes, codes)
         new = Labelled(codes=codes, labels=tuple(labels))
-    return new, code_of.get(column.labels[column.missing], -1) if column.missing >= 0 else -1
+    return new, code_of.get(nothing, -1) if nothing is not None else -1
 
 
 def _used_only(codes: Codes, n_labels: int, *, ours: bool) -> tuple[Codes, NDArray[np.bool_]]:

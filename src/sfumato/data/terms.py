@@ -93,8 +93,13 @@ class TermColumns:
                 continue
             shown = np.zeros(column.codes.size, dtype=np.bool_)
             shown[np.flatnonzero(self._term_of_code(column)[column.codes] >= 0)[stays]] = True
-            codes = np.where(shown, column.codes, len(column.labels)).astype(np.int32)
-            published[column.name] = Labelled(codes, (*column.labels, marker))
+            if column.missing >= 0:
+                codes = np.where(shown, column.codes, column.missing).astype(np.int32)
+                published[column.name] = Labelled(codes, column.labels)
+            else:
+                nothing = len(column.labels)
+                codes = np.where(shown, column.codes, nothing).astype(np.int32)
+                published[column.name] = Labelled(codes, (*column.labels, marker), missing=nothing)
         return published
 
     @cached_property

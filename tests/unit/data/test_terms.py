@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.data.encoding import encode
-from sfumato.data.release import Release
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns, without
 
@@ -108,3 +109,15 @@ def test_splitting_gives_back_the_terms_that_were_kept(data, rows):
 @pytest.mark.parametrize("names", [["blood", "fever"], ["fever", "hot"]])
 def test_columns_without_a_set_among_them_can_be_joined(names):
     assert TermColumns.of_dataset(encode(TABLE, SCHEMA), names).sets.start.tolist()[0] == 0
+
+
+@pytest.mark.parametrize("second", ["A", None])
+def test_a_removed_value_is_published_as_missing_in_a_column_of_single_values(second):
+    table = pa.table({"symptoms": ["cough"] * 3, "blood": ["A", second, "B"]})
+    dataset = encode(table, Schema({name: SCHEMA.columns[name] for name in table.column_names}))
+    terms = TermColumns.of_dataset(dataset, table.column_names)
+    gone = terms.sets.labels.index("blood=A")
+
+    release = publish(dataset, Recoding(columns=terms.split(without(terms.sets, terms.sets.items != gone), "")), ())
+
+    assert release.table().column("blood").to_pylist() == [None, None, "B"]
