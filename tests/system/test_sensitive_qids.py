@@ -128,7 +128,7 @@ def test_bad_questions_exit_with_two(place, arguments, message):
     ("old", "new", "code", "message"),
     [
         ("job = 2, age", "job = 7, age", 1, "small_domain"),
-        ("job = 0.4", "job = 0", 2, "above 0"),
+        ("job = 0.4", "job = 0", 2, "more than 0"),
         ('"smith", ', "", 2, "outside its declared domain"),
         ("[20, 30, 40, 50, 60]", "[20, 30, 30]", 2, "overlap"),
         ("bins = [20, 30, 40, 50, 60]", "", 2, "holds numbers"),

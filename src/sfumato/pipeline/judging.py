@@ -12,12 +12,15 @@ import pyarrow as pa
 from sfumato.data.files import digest
 from sfumato.data.files.release import read_release, schema_for
 from sfumato.data.release import Release
-from sfumato.errors import SfumatoError, Unsatisfiable
+from sfumato.data.schema import Role
+from sfumato.errors import DataError, SfumatoError, Unsatisfiable
 from sfumato.models.base import Policy, Verdict
 from sfumato.pipeline.facts import RUN_FILE, read_facts, record_of
 from sfumato.pipeline.known import Known, Record
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
+
+STATED = frozenset({"domain", "eta", "p"})  # what a release says of a randomized column
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,7 @@ class Seen:
         """Look at a run's folder, at the release folder in it, or at a file of any tool."""
         separator = plan.source.separator if plan.source else None
         release = read_release(path, plan.schema, separator=separator, progress=progress)
+        _refuse_unstated(release)
         for folder in (path, path.parent, path.parent.parent):
             if release.description and (folder / RUN_FILE).is_file():
                 facts = read_facts(folder)
@@ -53,7 +57,24 @@ class Seen:
         """Look at a table, with the public description and the facts of the run that made it where they are known."""
         schema = schema_for(description, plan.schema) if description else plan.schema
         release = Release.from_table(table, schema, description)
+        _refuse_unstated(release)
         return cls(release, record_of(facts) if facts is not None else None)
+
+
+def _refuse_unstated(release: Release) -> None:
+    """Raise when randomized columns come without what is needed to read them: no verb could say anything true."""
+    described = release.description.get("columns", {})
+    unstated = [
+        column.name
+        for column in release.columns.values()
+        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER and not set(described.get(column.name, ())) >= STATED
+    ]
+    if unstated:
+        raise DataError(
+            f"The plan randomizes {', '.join(map(repr, unstated))}, but the table comes without a description of how: "
+            "domain, eta and p.\nGive the folder that `sfumato anonymize` wrote, with its release.json, or in Python "
+            "the `release` of a run."
+        )
 
 
 def _is_about(facts: Mapping[str, Any], folder: Path) -> bool:
