@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step, steps
+from sfumato.data.base_rates import BaseRates
 from sfumato.data.builders import hierarchy_source
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
@@ -34,7 +35,7 @@ from sfumato.models import (
     SensitiveQidDiversity,
     TCloseness,
 )
-from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models.base import Need, Policy, PrivacyModel
 from sfumato.models.judging.beliefs import estimated_prior
 
 ROWS = 160
@@ -90,9 +91,15 @@ class Job:
     @property
     def public(self) -> PublicInputs:
         """What everybody knows."""
-        if not Policy(self.models).of(QSCloseness, QSDiversity):
-            return PublicInputs()
-        return PublicInputs(KNOWLEDGE, estimated_prior(self.dataset.columns["symptoms"], KNOWLEDGE))
+        rates = {
+            name: BaseRates.of(self.dataset.column(name))
+            for model in self.models
+            if Need.BASE_RATES in model.needs
+            for name in model.judged_columns
+        }
+        if not any(Need.KNOWLEDGE in model.needs for model in self.models):
+            return PublicInputs(base_rates=rates)
+        return PublicInputs(KNOWLEDGE, estimated_prior(self.dataset.columns["symptoms"], KNOWLEDGE), rates)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -104,6 +111,12 @@ class Job:
             chosen={0: self.anonymizer},
             options={self.anonymizer: made},
         )
+
+    @property
+    def met(self) -> tuple[PrivacyModel, ...]:
+        """The requirements that the named anonymizer itself meets."""
+        (own,) = [step for step in self.steps if step.anonymizer.name == self.anonymizer]
+        return tuple(own.policy)
 
     def workplace(self, **given: Any) -> Workplace:
         """Return where it is done: seeded, and with what everybody knows."""

@@ -20,6 +20,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import Problem, Stopped
 from sfumato.models.base import Policy, PrivacyModel
+from sfumato.parameters import check_parameters
 from sfumato.progress import SILENT, Progress, Stage
 
 Job = TypeVar("Job")
@@ -151,6 +152,9 @@ class Anonymizer(Protocol):
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()  # of an earlier phase, which then needs no step
     leaves_tree: ClassVar[bool] = False  # whether its cuts are kept, so that a later step can undo them
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:

@@ -8,7 +8,7 @@ The loops are in kernels/classes.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -19,11 +19,11 @@ from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Role, Schema
-from sfumato.errors import DataError, PolicyError
+from sfumato.errors import DataError
 from sfumato.kernels.classes.local_recoding import EFFORTS, recode
 from sfumato.kernels.classes.units import make_trees
 from sfumato.models.base import Policy, PrivacyModel
-from sfumato.parameters import one_of
+from sfumato.parameters import Takes, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +38,18 @@ class LocalRecoding(Anonymizer):
     phase: ClassVar[Phase] = Phase.CLASSES
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
 
-    mode: str = "capped"  # how much work goes into a low loss: fast, capped, std, thorough
-    keep_equal_together: bool = False  # records with equal quasi-identifiers get one label
-
-    def __post_init__(self) -> None:
-        one_of(self.mode, "local-recoding: mode", tuple(EFFORTS))
-        if not isinstance(self.keep_equal_together, bool):
-            raise PolicyError(
-                f"local-recoding: keep_equal_together was given as {self.keep_equal_together!r}.\n"
-                "Write true or false, without quotes."
-            )
+    mode: str = field(
+        default="capped",
+        metadata=about(
+            Takes.CHOICE, "Effort", "How much work goes into a low loss, the least first.", choices=tuple(EFFORTS)
+        ),
+    )
+    keep_equal_together: bool = field(
+        default=False,
+        metadata=about(
+            Takes.FLAG, "Equal rows stay together", "Records with equal quasi-identifiers get the same labels."
+        ),
+    )
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -16,18 +16,15 @@ from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, safe_st
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
-from sfumato.errors import PolicyError
 from sfumato.kernels.items.supports import make_published
 from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
-from sfumato.parameters import one_of, whole_number
+from sfumato.parameters import Takes, about
 
 Cuts: TypeAlias = NDArray[np.int64]  # where parts of the table begin, and its end
 Advance: TypeAlias = Callable[[float], None]
 
-SEARCHES = ("best", "mine", "dist")
-GOALS = ("loss", "rules", "distribution")
 PART = 4_000_000  # occurrences that one part has at most, unless the plan says how many parts
 
 
@@ -47,40 +44,89 @@ class PartialSuppression(Anonymizer):
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
-    search: str = "best"  # mine | dist: the published searches, which keep rules and the distribution
-    goal: str = "loss"  # of search best: loss | rules | distribution
-    slack: float = 0.05  # goal distribution: share by which an item may be ahead of the whole table
-    longest: int = 12  # items that a record with a sensitive one may hold at most
-    parts: int | None = None  # records are split into so many parts, grown side by side and then once together
-    time_limit: float | None = None  # seconds, after which the safe table reached by then is published
-    finish_on_interrupt: bool = False  # Ctrl-C then ends the search, not the run
-    tmax: float = 500  # mine and dist: parts are halved until n * 2 ** (mean length) / items is at most this
-    buffer_size: int = 1_000_000  # mine and dist: antecedents that are collected before they are repaired
-    restore: bool = False  # mine and dist: whether to put back afterwards what the whole table allows
-
-    def __post_init__(self) -> None:
-        one_of(self.search, "partial-suppression: search", SEARCHES)
-        one_of(self.goal, "partial-suppression: goal", GOALS)
-        whole_number(self.longest, "partial-suppression: longest", 2, 12)
-        if self.longest > 16:
-            raise PolicyError(
-                f"partial-suppression: longest was given as {self.longest}.\n"
-                "Each further item doubles the work; give at most 16."
-            )
-        if self.parts is not None:
-            whole_number(self.parts, "partial-suppression: parts", 1, 4)
-        _check_number(self.slack, "slack", "a share from 0 to 1", lambda value: 0 <= value <= 1)
-        if self.time_limit is not None:
-            _check_number(
-                self.time_limit, "time_limit", "seconds, more than 0, or leave it out", lambda value: value > 0
-            )
-        _check_number(self.tmax, "tmax", "a number of more than 0", lambda value: value > 0)
-        whole_number(self.buffer_size, "partial-suppression: buffer_size", 1, 1_000_000)
-        for option in ("finish_on_interrupt", "restore"):
-            if not isinstance(getattr(self, option), bool):
-                raise PolicyError(
-                    f"partial-suppression: {option} was given as {getattr(self, option)!r}.\nGive true or false."
-                )
+    search: str = field(
+        default="best",
+        metadata=about(
+            Takes.CHOICE,
+            "Search",
+            "Growth from a safe table; mine, dist: the published searches, which keep rules and the distribution.",
+            choices=("best", "mine", "dist"),
+        ),
+    )
+    goal: str = field(
+        default="loss",
+        metadata=about(
+            Takes.CHOICE,
+            "Goal",
+            "Of search best: fewest occurrences withheld, rules kept, or all items in balance.",
+            choices=("loss", "rules", "distribution"),
+        ),
+    )
+    slack: float = field(
+        default=0.05,
+        metadata=about(
+            Takes.NUMBER,
+            "Slack",
+            "Goal distribution: share by which an item may be ahead of the whole table.",
+            least=0,
+            most=1,
+        ),
+    )
+    longest: int = field(
+        default=12,
+        metadata=about(
+            Takes.WHOLE,
+            "Longest record",
+            "Items that a record with a sensitive one may hold at most.",
+            least=2,
+            most=16,
+            why="each further item doubles the work",
+        ),
+    )
+    parts: int | None = field(
+        default=None,
+        metadata=about(
+            Takes.WHOLE,
+            "Parts",
+            "Records are split into so many parts, grown side by side and then once together; none: by size.",
+            least=1,
+            example=4,
+        ),
+    )
+    time_limit: float | None = field(
+        default=None,
+        metadata=about(
+            Takes.NUMBER,
+            "Time",
+            "Seconds, after which the safe table reached by then is published.",
+            above=0,
+            example=60,
+        ),
+    )
+    finish_on_interrupt: bool = field(
+        default=False, metadata=about(Takes.FLAG, "Ctrl-C ends the search", "Ctrl-C then ends the search, not the run.")
+    )
+    tmax: float = field(
+        default=500,
+        metadata=about(
+            Takes.NUMBER,
+            "Size of parts",
+            "mine and dist: parts are halved until n * 2 ** (mean length) / items is at most this.",
+            above=0,
+        ),
+    )
+    buffer_size: int = field(
+        default=1_000_000,
+        metadata=about(
+            Takes.WHOLE, "Buffer", "mine and dist: antecedents that are collected before they are repaired.", least=1
+        ),
+    )
+    restore: bool = field(
+        default=False,
+        metadata=about(
+            Takes.FLAG, "Put back", "mine and dist: whether to put back afterwards what the whole table allows."
+        ),
+    )
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
@@ -180,8 +226,3 @@ def _halved(task: Task, first: int, last: int, tmax: float) -> Iterator[int]:
     middle = (first + last) // 2
     yield from _halved(task, first, middle, tmax)
     yield from _halved(task, middle, last, tmax)
-
-
-def _check_number(value: object, option: str, wanted: str, fits: Callable[[float], bool]) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
-        raise PolicyError(f"partial-suppression: {option} was given as {value!r}.\nGive {wanted}.")

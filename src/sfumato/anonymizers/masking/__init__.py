@@ -8,8 +8,7 @@ as they are and others masked. The loops are in kernels/masks.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.masking import search as searching
+from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, cells_of, in_words
 from sfumato.anonymizers.masking.facts import facts_of
 from sfumato.anonymizers.published.top_down import TopDown
-from sfumato.data.base_rates import BaseRates
-from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
+from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
@@ -30,7 +29,7 @@ from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.multi_diversity import MultiDiversity
-from sfumato.parameters import exact_fraction, one_of
+from sfumato.parameters import Takes, about
 
 SEARCHES = ("best", "fast", "paper")
 
@@ -48,28 +47,47 @@ class Masking(Anonymizer):
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (MultiDiversity, AlphaDiversity)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = (KAnonymity,)
 
-    search: str = "best"
-    weight: float = 1.0  # of a sensitive column's loss, where that of a quasi-identifier counts 1
-    local_suppression: bool = False  # sensitive values are shown as they are or as *, nothing between
-    avoid_vacuous: bool = False  # labels that hide a single value of their class are mixed with others where possible
+    search: str = field(
+        default="best",
+        metadata=about(
+            Takes.CHOICE,
+            "Search",
+            "The cheapest classes, masks row by row and a linear program; fast: without it; paper: the published one.",
+            choices=SEARCHES,
+        ),
+    )
+    weight: float = field(
+        default=1.0,
+        metadata=about(
+            Takes.NUMBER,
+            "Weight of sensitive columns",
+            "What the loss of a sensitive column counts, where that of a quasi-identifier counts 1.",
+            above=0,
+            most=1000,
+        ),
+    )
+    local_suppression: bool = field(
+        default=False,
+        metadata=about(
+            Takes.FLAG, "Nothing between", "Sensitive values are shown as they are or as *, nothing between."
+        ),
+    )
+    avoid_vacuous: bool = field(
+        default=False,
+        metadata=about(
+            Takes.FLAG,
+            "No vacuous masks",
+            "Labels that hide a single value of their class are mixed with others where possible.",
+        ),
+    )
 
     def __post_init__(self) -> None:
-        one_of(self.search, "masking: search", SEARCHES)
-        weight = exact_fraction(self.weight, "masking: weight")
-        if not 0 < weight <= 1000:
-            raise PolicyError(
-                f"masking: weight must be above 0 and at most 1000, but was given as {self.weight!r}.\n"
-                "1 counts the loss of sensitive values like that of quasi-identifiers."
-            )
-        for option in ("local_suppression", "avoid_vacuous"):
-            if not isinstance(getattr(self, option), bool):
-                raise PolicyError(
-                    f"masking: {option} was given as {getattr(self, option)!r}.\nWrite true or false, without quotes."
-                )
+        super().__post_init__()
         if self.avoid_vacuous and self.search == "paper":
             raise PolicyError(
-                'masking: avoid_vacuous was asked for with search = "paper", which masks whole values.\n'
-                'Choose search = "best" or "fast", or leave avoid_vacuous out.'
+                'avoid_vacuous of masking was asked for with search = "paper", which masks whole values.\n'
+                'Choose search = "best" or "fast", or leave avoid_vacuous out.',
+                at="avoid_vacuous",
             )
 
     @classmethod
@@ -81,7 +99,7 @@ class Masking(Anonymizer):
         """Return labels for quasi-identifiers (unless a step before made the classes) and sensitive columns."""
         models = self._models(policy)
         rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
-        columns = [_Sensitive.of(dataset, name, models, workplace) for name in _columns(models)]
+        columns = [Sensitive.of(dataset, name, models, workplace) for name in _columns(models)]
         n_rows = dataset.n_rows if rows is None else rows.size
         k = policy.k()
         if n_rows < k:
@@ -96,18 +114,18 @@ class Masking(Anonymizer):
         )
         quasi_identifiers = dataset.quasi_identifiers if before.class_of is None else ()
         _refuse_bare(quasi_identifiers)
-        table, cell_of, class_of_cell = _cells(dataset, quasi_identifiers, columns, before.class_of, rows)
+        table, cell_of, class_of_cell = cells_of(dataset, quasi_identifiers, columns, before.class_of, rows)
         if class_of_cell is not None:
             _refuse_small_classes(class_of_cell, table.rows, k)
             masked = searching.mask_within(table, class_of_cell, secrets, self._effort(secrets), workplace)
         else:
-            axes = _axes(quasi_identifiers)
+            axes = axes_of(quasi_identifiers)
             masked = self._search(table, axes, secrets, k, workplace)
             if masked is None and models[0].reading == "true":
                 masked = _everything_masked(table, axes, columns)
         if masked is None:
             raise Unsatisfiable(
-                f"{_in_words(models)} cannot be met in {'these' if class_of_cell is not None else 'any'} classes: "
+                f"{in_words(models)} cannot be met in {'these' if class_of_cell is not None else 'any'} classes: "
                 f'with reading = "{models[0].reading}" a mask hides nothing of its own column.\n'
                 'Raise alpha, or take reading = "prior".'
             )
@@ -128,7 +146,7 @@ class Masking(Anonymizer):
         tree = before.tree if class_of_cell is not None else None  # joined classes keep every bound: mixtures
         return before.with_columns(labelled, class_of=class_of, tree=tree, facts=facts)
 
-    def _models(self, policy: Policy) -> tuple[MultiDiversity | AlphaDiversity, ...]:
+    def _models(self, policy: Policy) -> tuple[MaskingModel, ...]:
         strange = sorted({model.name for model in policy if not isinstance(model, (*self.aims_at, *self.also_meets))})
         models: tuple[Any, ...] = policy.of(*self.aims_at)
         if strange or not models:
@@ -161,30 +179,13 @@ class Masking(Anonymizer):
         return search.masked()
 
 
-# What is asked.
-
-
-def _columns(models: Sequence[MultiDiversity | AlphaDiversity]) -> list[str]:
+def _columns(models: Sequence[MaskingModel]) -> list[str]:
     return list(dict.fromkeys(name for model in models for name in model.judged_columns))
 
 
-def _in_words(models: Sequence[MultiDiversity | AlphaDiversity]) -> str:
-    return " and ".join(sorted({model.name for model in models}))
-
-
-def _alphas(model: MultiDiversity | AlphaDiversity) -> tuple[Fraction | None, Fraction | None]:
-    """Return the bounds in sensitive equivalence classes and in classes; None where the other one implies it."""
-    if isinstance(model, AlphaDiversity):
-        return None, model.exact_alpha
-    whole = model.exact_alpha_qi
-    return model.exact_alpha_sa, whole if whole < model.exact_alpha_sa else None
-
-
-def _refuse_below_the_largest_share(
-    models: Sequence[MultiDiversity | AlphaDiversity], columns: Sequence[_Sensitive]
-) -> None:
+def _refuse_below_the_largest_share(models: Sequence[MaskingModel], columns: Sequence[Sensitive]) -> None:
     for model in models:
-        alpha = min(bound for bound in _alphas(model) if bound is not None)
+        alpha = min(bound for bound in alphas(model) if bound is not None)
         largest = {
             column.coded.name: column.largest_share(missing=model.missing_is_sensitive)
             for column in columns
@@ -219,167 +220,6 @@ def _refuse_small_classes(class_of_cell: Codes, rows: NDArray[np.int64], k: int)
         )
 
 
-# Columns.
-
-
-@dataclass(frozen=True, eq=False)
-class _Sensitive:
-    """A sensitive column over all leaves of its hierarchy: s leaves first, a missing value last of them, v labels."""
-
-    coded: CodedColumn
-    names: tuple[str, ...]  # (v,)
-    up: Codes  # (v,)
-    first: Codes  # (v,)
-    last: Codes  # (v,)
-    weight: NDArray[np.int64]  # (s,): base rates
-    leaf_of_row: Codes  # (n,)
-    has_missing: bool
-
-    @property
-    def n_leaves(self) -> int:
-        return self.weight.size
-
-    def largest_share(self, *, missing: bool) -> Fraction:
-        """Return the share of the most frequent value in the table; a missing one counts if asked."""
-        counts = np.bincount(self.leaf_of_row, minlength=self.n_leaves)
-        if self.has_missing and not missing:
-            counts[-1] = 0
-        return Fraction(int(counts.max()), max(int(self.leaf_of_row.size), 1))
-
-    @classmethod
-    def of(
-        cls, dataset: Dataset, name: str, models: Sequence[MultiDiversity | AlphaDiversity], workplace: Workplace
-    ) -> _Sensitive:
-        coded = dataset.column(name)
-        hierarchy = coded.hierarchy
-        if hierarchy is None:
-            raise DataError(
-                f"{_in_words(models)} masks column {name!r} along its hierarchy, but it has none.\n"
-                "Give it one in the plan. { flat = true } works without any file, but its only mask is *, which loses "
-                "the whole value."
-            )
-        rates = workplace.public.base_rates.get(name) or BaseRates.of(coded)
-        missing = coded.missing >= 0 or rates.missing > 0
-        at, shift = hierarchy.n_leaves, int(missing)
-        size = len(hierarchy.labels) + shift
-        root = size - 1
-        up = np.array([above + shift if above >= 0 else -1 for above in hierarchy.parent], dtype=np.int32)
-        up = np.concatenate([up[:at], [root] * shift, up[at:]]).astype(np.int32)
-        first = np.full(size, size, dtype=np.int32)
-        last = np.full(size, -1, dtype=np.int32)
-        leaves = at + shift
-        first[:leaves] = last[:leaves] = np.arange(leaves)
-        for node in range(size - 1):
-            first[up[node]], last[up[node]] = min(first[up[node]], first[node]), max(last[up[node]], last[node])
-        weight = [rates.weight.get(leaf, 0) for leaf in hierarchy.leaves] + [rates.missing] * shift
-        leaf_of = np.array(
-            [at if code == coded.missing else hierarchy.node_of[label] for code, label in enumerate(coded.labels)],
-            dtype=np.int32,
-        )
-        shown = "" if coded.missing < 0 else coded.labels[coded.missing]
-        column = cls(
-            coded=coded,
-            names=(*hierarchy.labels[:at], *([shown] * shift), *hierarchy.labels[at:]),
-            up=up,
-            first=first,
-            last=last,
-            weight=np.array(weight, dtype=np.int64),
-            leaf_of_row=leaf_of[coded.codes],
-            has_missing=missing,
-        )
-        impossible = np.flatnonzero(column.weight[leaf_of] == 0).size
-        if impossible and any(model.reading == "prior" for model in models):
-            raise DataError(
-                f"The base rates of column {name!r} say that {impossible:,} of the {len(coded.labels):,} values in the "
-                "data never occur.\nGive every value that occurs a weight above 0."
-            )
-        return column
-
-    def for_kernels(
-        self, models: Sequence[MultiDiversity | AlphaDiversity], weight: float, *, flat: bool
-    ) -> searching.Column:
-        """Return the column with what is asked of it; the first leaf of a label says which labels are leaves."""
-        reading = models[0].reading
-        below = (self.last - self.first + 1).astype(np.int64)
-        part = np.ones(self.n_leaves, dtype=np.int64)
-        of = below if reading == "uniform" else np.ones_like(below)
-        if reading == "prior":
-            part = self.weight
-            upto = np.concatenate([[0], np.cumsum(part)])
-            of = np.maximum(upto[self.last + 1] - upto[self.first], 1)
-        up = self.up.copy()
-        if flat:
-            up[: self.n_leaves] = up.size - 1
-        bounds: list[list[Fraction] | None] = [None, None]
-        for model in models:
-            if self.coded.name not in model.judged_columns:
-                continue
-            for level, alpha in enumerate(_alphas(model)):
-                if alpha is not None:
-                    new = self._bounds(alpha, model)
-                    old = bounds[level]
-                    bounds[level] = new if old is None else [min(pair) for pair in zip(old, new, strict=True)]
-        return searching.Column(
-            up=up,
-            first=self.first,
-            last=self.last,
-            loss=weight * (below - 1) / self.n_leaves,
-            part=part,
-            of=of,
-            sub_bound=bounds[0],
-            whole_bound=bounds[1],
-        )
-
-    def _bounds(self, alpha: Fraction, model: MultiDiversity | AlphaDiversity) -> list[Fraction]:
-        total = int(self.weight.sum())
-        bounds = [alpha] * self.n_leaves
-        if model.reading == "uniform":
-            bounds = [max(alpha, Fraction(1, self.n_leaves))] * self.n_leaves
-        elif model.reading == "prior":
-            bounds = [max(alpha, Fraction(int(weight), total)) for weight in self.weight]
-        if self.has_missing and not model.missing_is_sensitive:
-            bounds[-1] = Fraction(1)
-        return bounds
-
-
-def _axes(quasi_identifiers: Sequence[CodedColumn]) -> Axes:
-    trees = [tree for column in quasi_identifiers if (tree := column.tree) is not None]
-    return Axes(
-        up=[tree.parent for tree in trees],
-        loss=[(tree.leaves - 1) / (float(tree.leaves[-1]) * len(trees)) for tree in trees],
-    )
-
-
-def _cells(
-    dataset: Dataset,
-    quasi_identifiers: Sequence[CodedColumn],
-    columns: Sequence[_Sensitive],
-    class_of: Codes | None,
-    rows: NDArray[np.int64] | None,
-) -> tuple[Cells, Codes, Codes | None]:
-    """Return the distinct rows, the one of each row, and its class where a step before made the classes."""
-    keys: list[tuple[Codes, int]] = [(column.codes, len(column.labels)) for column in quasi_identifiers]
-    if class_of is not None:
-        keys = [(class_of, int(class_of.max()) + 1)]
-    keys += [(column.leaf_of_row, column.n_leaves) for column in columns]
-    if rows is not None:
-        keys = [(codes[rows], size) for codes, size in keys]
-    found = distinct_codes(keys, dataset.n_rows if rows is None else rows.size)
-    m = len(columns)
-    sensitive = np.ascontiguousarray(found.codes[:, -m:])
-    tuples = distinct_codes([(sensitive[:, i], column.n_leaves) for i, column in enumerate(columns)], len(sensitive))
-    table = Cells(
-        codes=np.ascontiguousarray(found.codes[:, :-m]),
-        tuple_of=tuples.cell_of,
-        rows=found.weight,
-        leaf_of=tuples.codes.astype(np.int64),
-    )
-    if class_of is None:
-        return table, found.cell_of, None
-    _, class_of_cell = np.unique(table.codes[:, 0], return_inverse=True)
-    return table, found.cell_of, class_of_cell.astype(np.int32)
-
-
 def _spread(codes: NDArray[Any], rows: NDArray[np.int64] | None, n_rows: int) -> Codes:
     """Return codes of some rows as codes of all, 0 where a row is not published."""
     if rows is None:
@@ -389,7 +229,7 @@ def _spread(codes: NDArray[Any], rows: NDArray[np.int64] | None, n_rows: int) ->
     return spread
 
 
-def _everything_masked(table: Cells, axes: Axes, columns: Sequence[_Sensitive]) -> searching.Masked:
+def _everything_masked(table: Cells, axes: Axes, columns: Sequence[Sensitive]) -> searching.Masked:
     """Return one class in which nothing sensitive is shown: what is left when masks hide nothing by themselves."""
     rows = np.bincount(table.tuple_of, weights=table.rows).astype(np.int64)
     roots = np.array([column.up.size - 1 for column in columns], dtype=np.int64)

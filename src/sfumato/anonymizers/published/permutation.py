@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.errors import DataError
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
-from sfumato.parameters import whole_number
+from sfumato.parameters import Takes, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +30,9 @@ class Permutation(Anonymizer):
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
-    p: int = 4  # records in a group
-
-    def __post_init__(self) -> None:
-        whole_number(self.p, "permutation: p", 2, 4)
+    p: int = field(
+        default=4, metadata=about(Takes.WHOLE, "Records in a group", "Among which sensitive items move.", least=2)
+    )
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding with shuffled sensitive parts."""

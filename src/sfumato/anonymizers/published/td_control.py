@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from sfumato.errors import DataError
 from sfumato.kernels.items.supports import item_codes, make_baskets
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
-from sfumato.parameters import whole_number
+from sfumato.parameters import Takes, about
 
 FAN_OUT = 4  # of the tree that stands in for a hierarchy
 
@@ -40,10 +40,9 @@ class TdControl(Anonymizer):
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
-    splits: int = 64  # nodes that are tried, those that tell most first
-
-    def __post_init__(self) -> None:
-        whole_number(self.splits, "td-control: splits", 0, 64)
+    splits: int = field(
+        default=64, metadata=about(Takes.WHOLE, "Splits", "Nodes that are tried, those that tell most first.", least=0)
+    )
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding with generalized items, and without the sensitive types that had to go."""

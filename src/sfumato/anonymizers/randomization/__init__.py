@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
@@ -31,14 +31,13 @@ from sfumato.kernels.cells.randomization import count_codes, draw_from_tables, d
 from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
-from sfumato.parameters import one_of
+from sfumato.parameters import Takes, about
 
 CHUNK = 1 << 18  # rows drawn under one key
 SUBSETS = 400_000  # up to so many subsets a column is drawn from tables
 BATCH = 1 << 14  # rows drawn at once, so that keystream and sets stay in the cache
 WORDS = 1 << 18  # of the keystream made at once
 ROOM = 1 << 32  # bytes that the sets of one column may take
-DEPENDENCE = ("refuse", "allow")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +48,15 @@ class Randomization(Anonymizer):
     phase: ClassVar[Phase] = Phase.CELLS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity, SensitiveQidCloseness)
 
-    dependence: str = "refuse"  # columns that give one another away: refuse | allow
-
-    def __post_init__(self) -> None:
-        one_of(self.dependence, "randomization: dependence", DEPENDENCE)
+    dependence: str = field(
+        default="refuse",
+        metadata=about(
+            Takes.CHOICE,
+            "Columns that give one another away",
+            "What to do about a randomized column that could be read off from another.",
+            choices=("refuse", "allow"),
+        ),
+    )
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:

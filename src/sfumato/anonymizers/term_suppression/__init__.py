@@ -28,7 +28,7 @@ from sfumato.anonymizers.term_suppression.conditions import (
     refuse_unreachable,
     terms_of,
 )
-from sfumato.anonymizers.term_suppression.merging import Grove
+from sfumato.anonymizers.term_suppression.merging import Grove, Solve
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
@@ -38,7 +38,8 @@ from sfumato.kernels.terms.options import SMALL
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
-from sfumato.parameters import one_of, whole_number
+from sfumato.parameters import Takes, about
+from sfumato.progress import Stage
 
 SEARCHES = ("exact", "adaptive", "dfs")
 SECONDS = 10.0  # per group for the published searches, as in the paper
@@ -52,36 +53,57 @@ class TermSuppression(Anonymizer):
     phase: ClassVar[Phase] = Phase.TERMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = TERM_MODELS
 
-    search: str = "exact"  # adaptive | dfs: the published searches, for comparison
-    node_budget: int = (
-        searching.NODES
-    )  # steps of the exact search in one group, after which the best safe answer stands
-    time_limit: float | None = (
-        None  # seconds: exact for the whole table, adaptive and dfs for each group (10 if not given)
+    search: str = field(
+        default="exact",
+        metadata=about(
+            Takes.CHOICE, "Search", "exact, or one of the published searches, for comparison.", choices=SEARCHES
+        ),
     )
-    joint: bool = False  # cut groups, and undo cuts, with the coming removal in mind; needs mondrian before it
-    weight: float = 1.0  # when joint: what the loss of all terms counts against that of all quasi-identifiers
+    node_budget: int = field(
+        default=searching.NODES,
+        metadata=about(
+            Takes.WHOLE,
+            "Steps in a group",
+            "Steps of the exact search in one group, after which the best safe answer stands.",
+            least=0,
+        ),
+    )
+    time_limit: float | None = field(
+        default=None,
+        metadata=about(
+            Takes.NUMBER,
+            "Time",
+            "Seconds: exact for the whole table, adaptive and dfs for each group (10 if not given).",
+            above=0,
+            example=60,
+        ),
+    )
+    joint: bool = field(
+        default=False,
+        metadata=about(
+            Takes.FLAG,
+            "Cuts and removal together",
+            "Cut groups, and undo cuts, with the coming removal in mind; needs mondrian before it.",
+        ),
+    )
+    weight: float = field(
+        default=1.0,
+        metadata=about(
+            Takes.NUMBER,
+            "Weight of terms",
+            "When joint: what the loss of all terms counts against that of all quasi-identifiers.",
+            least=0,
+        ),
+    )
 
     def __post_init__(self) -> None:
-        one_of(self.search, "term-suppression: search", SEARCHES)
-        whole_number(self.node_budget, "term-suppression: node_budget", 0, searching.NODES)
-        limit = self.time_limit
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0):
-            raise PolicyError(
-                f"term-suppression: time_limit was given as {limit!r}.\nGive seconds, more than 0, or leave it out."
-            )
-        if not isinstance(self.joint, bool):
-            raise PolicyError(
-                f"term-suppression: joint was given as {self.joint!r}.\nWrite true or false, without quotes."
-            )
+        super().__post_init__()
         if self.joint and self.search != "exact":
             raise PolicyError(
-                f"term-suppression: joint = true was asked for with search = {self.search!r}.\n"
-                'Only search = "exact" works with it.'
+                f"joint of term-suppression was asked for with search = {self.search!r}.\n"
+                'Only search = "exact" works with it.',
+                at="joint",
             )
-        weight = self.weight
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
-            raise PolicyError(f"term-suppression: weight was given as {weight!r}.\nGive a number, 0 or more.")
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
@@ -227,40 +249,17 @@ def suppress_terms(
     siblings are also merged where loss + weight * share of the terms' worth is lower for the union.
     """
     workplace = workplace or Workplace()
-    records, belief, requirement = asked.records, asked.belief, asked.requirement
     rows = np.arange(class_of.size) if keep_row is None else np.flatnonzero(keep_row)
     home: NDArray[Any]
     home, group_of = np.unique(class_of[rows], return_inverse=True)
     stage = workplace.stage("removing terms", home.size)
-    options: dict[str, Any] = {"advance": stage.advance}
-    if search == "exact":
-        options |= {"nodes": node_budget, "deadline": Deadline(time_limit), "workplace": workplace}
-    else:
-        options |= {"checkpoint": workplace.checkpoint}
+    solve = _solver(sets, asked, search, node_budget, time_limit, workplace, stage)
     node_of, merged = None, 0
-    if search != "exact":
-        most = int(np.diff(sets.start).max(initial=0))
-        if most > SMALL:
-            raise PolicyError(
-                f"search = {search!r} was asked for, but a record of column {sets.name!r} has {most} terms.\n"
-                f'The published searches stop at {SMALL}. Use search = "exact".'
-            )
+    if parent is None:
         order, start = searching.groups_as_ranges(group_of, home.size)
-        seconds = SECONDS if time_limit is None else time_limit
-        found = solve_published(
-            records, rows[order], start, belief, requirement, adaptive=search == "adaptive", seconds=seconds, **options
-        )
-    elif parent is None:
-        order, start = searching.groups_as_ranges(group_of, home.size)
-        found = searching.solve_all(records, rows[order], start, belief, requirement, **options)
+        found = solve(rows[order], start)
     else:
-        grove = Grove.plant(
-            records,
-            rows,
-            class_of[rows],
-            parent,
-            lambda order, start: searching.solve_all(records, order, start, belief, requirement, **options),
-        )
+        grove = Grove.plant(asked.records, rows, class_of[rows], parent, solve)
         grove.merge_unreachable()
         if loss is not None:
             grove.merge_cheaper(loss, weight)
@@ -269,7 +268,7 @@ def suppress_terms(
         node_of = np.full(class_of.size, -1, dtype=np.int64)
         node_of[rows] = grove.node_at
     stage.done()
-    keep = searching.kept_items(records, found)
+    keep = searching.kept_items(asked.records, found)
     new_class = np.full(class_of.size, -1, dtype=np.int32)
     new_class[rows] = group_of
     return Suppressed(
@@ -277,7 +276,42 @@ def suppress_terms(
         class_of=new_class,
         node_of=node_of,
         found=found,
-        facts=_facts(records, found, keep, merged, search, rows),
+        facts=_facts(asked.records, found, keep, merged, search, rows),
+    )
+
+
+def _solver(
+    sets: CodedSets,
+    asked: TermsAsked,
+    search: str,
+    node_budget: int,
+    time_limit: float | None,
+    workplace: Workplace,
+    stage: Stage,
+) -> Solve:
+    """Return what solves groups of rows: the exact search, or a published one if records are short enough for it."""
+    options: dict[str, Any]
+    if search == "exact":
+        options = {"nodes": node_budget, "deadline": Deadline(time_limit), "workplace": workplace}
+        return lambda order, start: searching.solve_all(
+            asked.records, order, start, asked.belief, asked.requirement, advance=stage.advance, **options
+        )
+    most = int(np.diff(sets.start).max(initial=0))
+    if most > SMALL:
+        raise PolicyError(
+            f"search = {search!r} was asked for, but a record of column {sets.name!r} has {most} terms.\n"
+            f'The published searches stop at {SMALL}. Use search = "exact".'
+        )
+    options = {"adaptive": search == "adaptive", "seconds": SECONDS if time_limit is None else time_limit}
+    return lambda order, start: solve_published(
+        asked.records,
+        order,
+        start,
+        asked.belief,
+        asked.requirement,
+        advance=stage.advance,
+        checkpoint=workplace.checkpoint,
+        **options,
     )
 
 
