@@ -109,41 +109,25 @@ def _assess(d, prior, requirement, tally):
 
 
 @kernel
-def _switch(i, bit, walk, now, left, option_of, menu, tally):
+def _switch(i, bit, kept, left, now, option_of, table, labels, tally):
     """Remove a term of record i, or put it back, with what follows for its option and the tally."""
-    table, labels = menu.table, menu.labels
     put(table[now[i], SIZE], table[now[i], AT], labels, -1.0, tally)
-    flag = np.int64(1) << bit
-    left[i] += -1 if walk.kept[i] & flag else 1
-    walk.kept[i] ^= flag
-    now[i] = option_of[i, walk.kept[i]]
+    left[i] += 1 - 2 * (kept[i] >> bit & 1)
+    kept[i] ^= np.int64(1) << bit
+    now[i] = option_of[i, kept[i]]
     put(table[now[i], SIZE], table[now[i], AT], labels, 1.0, tally)
 
 
 @kernel
-def _expand(depth, adaptive, walk, now, left, option_of, prior, requirement, menu, tally):
-    """Assess the group without each occurrence that a node may remove, and put them in the order to follow."""
-    table, labels = menu.table, menu.labels
-    tail, fine = walk.tail[depth], walk.fine[depth]
-    rank = np.empty(walk.length[depth])
-    for j in range(rank.size):
-        i, bit = walk.record_of[tail[j]], walk.bit_of[tail[j]]
-        option = option_of[i, walk.kept[i] ^ (np.int64(1) << bit)]
-        put(table[now[i], SIZE], table[now[i], AT], labels, -1.0, tally)
-        put(table[option, SIZE], table[option, AT], labels, 1.0, tally)
-        fine[j], value = _assess(now.size, prior, requirement, tally)
-        walk.state[EVALUATED] += 1
-        put(table[option, SIZE], table[option, AT], labels, -1.0, tally)
-        put(table[now[i], SIZE], table[now[i], AT], labels, 1.0, tally)
-        rank[j] = (value - walk.score[depth]) * left[i]
-    for j in range(1, rank.size if adaptive else 0):
+def _best_first(rank, tail, fine):
+    """Put occurrences in the order of falling ranks, equal ones as they come."""
+    for j in range(1, rank.size):
         occurrence, safe, value = tail[j], fine[j], rank[j]
         spot = j
         while spot > 0 and rank[spot - 1] < value:
             tail[spot], fine[spot], rank[spot] = tail[spot - 1], fine[spot - 1], rank[spot - 1]
             spot -= 1
         tail[spot], fine[spot], rank[spot] = occurrence, safe, value
-    walk.at[depth] = 0
 
 
 @kernel
@@ -179,13 +163,24 @@ def walk_on(walk, steps, adaptive, option_of, unit, prior, requirement, menu):
                 if safe:
                     state[BEST] = 0
                     break
-            _expand(depth, adaptive, walk, now, left, option_of, prior, requirement, menu, tally)
+            rank = np.empty(length[depth])
+            for j in range(rank.size):  # how the group would be without each occurrence
+                i, bit = record_of[tail[depth, j]], bit_of[tail[depth, j]]
+                _switch(i, bit, kept, left, now, option_of, table, labels, tally)
+                fine[depth, j], value = _assess(d, prior, requirement, tally)
+                _switch(i, bit, kept, left, now, option_of, table, labels, tally)
+                rank[j] = (value - score[depth]) * left[i]
+            state[EVALUATED] += rank.size
+            if adaptive:
+                _best_first(rank, tail[depth], fine[depth])
+            at[depth] = 0
         if at[depth] == length[depth]:
             at[depth] = -1
             depth -= 1
             if depth >= 0:
                 occurrence = tail[depth, at[depth] - 1]
-                _switch(record_of[occurrence], bit_of[occurrence], walk, now, left, option_of, menu, tally)
+                i, bit = record_of[occurrence], bit_of[occurrence]
+                _switch(i, bit, kept, left, now, option_of, table, labels, tally)
             continue
         j = at[depth]
         at[depth] += 1
@@ -202,7 +197,7 @@ def walk_on(walk, steps, adaptive, option_of, unit, prior, requirement, menu):
                 best[other] = kept[other]
             best[i] ^= np.int64(1) << bit_of[occurrence]
             continue
-        _switch(i, bit_of[occurrence], walk, now, left, option_of, menu, tally)
+        _switch(i, bit_of[occurrence], kept, left, now, option_of, table, labels, tally)
         for further in range(j + 1, length[depth]):
             tail[depth + 1, further - j - 1] = tail[depth, further]
         length[depth + 1] = length[depth] - j - 1

@@ -67,29 +67,7 @@ def _by_worth(low, high, menu):
 
 
 @kernel
-def _make_tree(order, low, high, constant, requirement, menu):
-    """Return a search that stands at its root; without room for children when it would be too large."""
-    d = order.size
-    room = np.int64(0)
-    for i in range(d):
-        room = max(room, high[i] - low[i])
-    if d * room > _LARGEST_TREE:
-        room = np.int64(0)
-    tree = Tree(
-        np.empty((d, room, 2), dtype=np.int64),
-        np.empty((d, room)),
-        np.zeros((d + 1, 6), dtype=np.int64),
-        np.zeros((d + 1, 2)),
-    )
-    for position in range(d - 1, -1, -1):
-        silent = menu.table[low[order[position]], SIZE] == 0
-        tree.path[position, UNEXPLAINED] = tree.path[position + 1, UNEXPLAINED] + silent
-    tree.far[0, NEAR], tree.far[0, SLOPE] = requirement.prior_square, requirement.prior_square + constant
-    return tree
-
-
-@kernel
-def _list_children(depth, m, turned, order, low, high, best, requirement, menu, tally, fronts, bounds, tree):
+def _list_children(depth, m, turned, order, low, high, best, bound, menu, tally, fronts, bounds, tree):
     """List the options of the record at a depth that may lead to something better, the most promising first."""
     table, option_value, _labels = menu
     child, child_near, path, far = tree
@@ -108,11 +86,11 @@ def _list_children(depth, m, turned, order, low, high, best, requirement, menu, 
         if turned >= 0 and (linked > turned or linked + path[depth + 1, UNEXPLAINED] < turned):
             continue
         value = far[depth, NEAR] + own_part(option, m, menu, tally)
-        need = least_cost(plain, depth + 1, requirement.bound - value, fronts)
+        need = least_cost(plain, depth + 1, bound - value, fronts)
         slope = 0.0
         if bounds > 1 and need < NEVER:
             slope = far[depth, SLOPE] + option_value[option, TANGENT]
-            need = max(need, least_cost(tangential, depth + 1, requirement.bound - slope, fronts))
+            need = max(need, least_cost(tangential, depth + 1, bound - slope, fronts))
         if need == NEVER or price + need > best_cost:
             continue
         if price + need == best_cost:
@@ -136,7 +114,7 @@ def _list_children(depth, m, turned, order, low, high, best, requirement, menu, 
 
 
 @kernel
-def _next_child(depth, best, menu, fronts, tree):
+def _next_child(depth, best, table, fronts, tree):
     """Return the place of the next child that may still lead to something better; -1: there is none."""
     child, child_near, path, _far = tree
     best_cost, best_distance = best
@@ -146,7 +124,7 @@ def _next_child(depth, best, menu, fronts, tree):
         key = child[depth, at, KEY]
         if key > best_cost:
             break
-        left = best_cost - path[depth, SPENT] - menu.table[child[depth, at, OPTION], COST]
+        left = best_cost - path[depth, SPENT] - table[child[depth, at, OPTION], COST]
         value = child_near[depth, at]
         if key < best_cost or value + least_value(np.int64(0), depth + 1, left, fronts) < best_distance - SAME:
             return at
@@ -164,10 +142,18 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
     table, option_value, labels = menu
     d = order.size
     best_cost, best_distance = best
-    tree = _make_tree(order, low, high, constant, requirement, menu)
-    child, child_near, path, far = tree
-    if child.shape[1] == 0:
+    room = np.int64(0)
+    for i in range(d):
+        room = max(room, high[i] - low[i])
+    if d * room > _LARGEST_TREE:
         return best_cost, best_distance, 0, False
+    child, child_near = np.empty((d, room, 2), dtype=np.int64), np.empty((d, room))
+    path, far = np.zeros((d + 1, 6), dtype=np.int64), np.zeros((d + 1, 2))
+    tree = Tree(child, child_near, path, far)
+    for position in range(d - 1, -1, -1):
+        silent = table[low[order[position]], SIZE] == 0
+        path[position, UNEXPLAINED] = path[position + 1, UNEXPLAINED] + silent
+    far[0, NEAR], far[0, SLOPE] = requirement.prior_square, requirement.prior_square + constant
     clear(tally)
     used = 0
     depth = np.int64(0)
@@ -178,12 +164,14 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
             if used >= nodes:
                 return best_cost, best_distance, used, False
             used += 1
-            _list_children(depth, m, turned, order, low, high, best, requirement, menu, tally, fronts, bounds, tree)
+            _list_children(
+                depth, m, turned, order, low, high, best, requirement.bound, menu, tally, fronts, bounds, tree
+            )
             fresh = False
         else:
             option = path[depth, CHOSEN]
             put(table[option, SIZE], table[option, AT], labels, -1.0, tally)
-        at = _next_child(depth, best, menu, fronts, tree)
+        at = _next_child(depth, best, table, fronts, tree)
         while at >= 0 and depth == d - 1:
             option, value = child[depth, at, OPTION], child_near[depth, at]
             path[depth, CHOSEN] = option
@@ -192,7 +180,7 @@ def search_tree(m, turned, order, low, high, pick, best, requirement, menu, tall
                 best_cost, best_distance = price, value
                 for position in range(d):
                     pick[order[position]] = path[position, CHOSEN]
-            at = _next_child(depth, (best_cost, best_distance), menu, fronts, tree)
+            at = _next_child(depth, (best_cost, best_distance), table, fronts, tree)
         if at < 0:
             depth -= 1
             continue
