@@ -191,7 +191,7 @@ def improve(state, secrets, flows, n_flows, leaf_of, rounds, reach):
             now = 0.0
             for j in range(m):
                 now += secrets.loss[j, state.entry[e, LABEL, j]]
-            best, best_rows = 1e-12, 0
+            best, best_rows = 1e-12, np.int64(0)
             if now > 1e-12 and held > 0:
                 for j in range(m):
                     labels[j] = leaf_of[o, j]
@@ -260,6 +260,7 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
     m = leaf_of.shape[1]
     wanted = np.empty(m, dtype=np.int64)
     best_labels = np.empty(m, dtype=np.int64)
+    one = np.int64(1)  # row; a plain 1 would have what it is given to compiled once more
     for i in range(m):
         for u in range(secrets.leaves[i], secrets.loss.shape[1]):
             only, several = -1, False
@@ -281,7 +282,7 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
                     for j in range(m):
                         wanted[j] = state.entry[e, LABEL, j]
                     wanted[i] = u
-                    if movable(state, secrets, e, wanted, 1) == 1:
+                    if movable(state, secrets, e, wanted, one) == 1:
                         best, best_flow = price, f
                         for j in range(m):
                             best_labels[j] = wanted[j]
@@ -308,8 +309,8 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
                 if n_flows == flows.shape[0]:
                     return -1
                 e = flows[best_flow, ENTRY]
-                if movable(state, secrets, e, best_labels, 1) == 1:
-                    to = carry(state, secrets, e, best_labels, 1)
+                if movable(state, secrets, e, best_labels, one) == 1:
+                    to = carry(state, secrets, e, best_labels, one)
                     if state.number[OVERFLOW]:
                         return -1
                     if to >= 0:

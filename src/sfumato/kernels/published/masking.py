@@ -43,7 +43,7 @@ def mask_from_below(state, secrets, labels, rows):
         if worst < 0:
             return cost
         i = state.group[worst_group, COLUMN]
-        level = WHOLE if worst_group < m else SUB
+        level = np.int64(WHOLE if worst_group < m else SUB)
         most, chosen = 0.0, -1
         e = state.group[worst_group, HEAD]
         v = secrets.loss.shape[1] - 1 if worst_group < m else -1

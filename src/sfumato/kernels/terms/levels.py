@@ -207,6 +207,7 @@ def list_vectors(levels, budget, exact, most, requirement, n_labels, nodes, vect
 def bound_by_sizes(groups, start, low_at, high_at, cost, requirement, n_labels, menu, nodes, bound):
     """Raise the lower bound of the cost of some groups, by what sizes exclude at a part of the known cost."""
     vectors, keys = np.empty((1024, MOST), dtype=np.int32), np.empty((2, 1024))
+    any_cost = np.bool_(False)  # a plain False would have the list compiled once more
     for index in range(groups.size):
         group = groups[index]
         begin, end = start[group], start[group + 1]
@@ -215,7 +216,9 @@ def bound_by_sizes(groups, start, low_at, high_at, cost, requirement, n_labels, 
         levels = make_levels(low_at[begin:end], high_at[begin:end], menu)
         for parts in range(15, 7, -1):
             budget = cost[group] // 16 * parts
-            found, _used, whole = list_vectors(levels, budget, False, 1e-9, requirement, n_labels, nodes, vectors, keys)
+            found, _used, whole = list_vectors(
+                levels, budget, any_cost, 1e-9, requirement, n_labels, nodes, vectors, keys
+            )
             if not whole:
                 continue
             least = budget + 1
