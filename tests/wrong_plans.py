@@ -67,6 +67,9 @@ SHAPES = [
     (plan(require=[{**REQUIRE[0], "anonymizer": "randomization"}]), "require[1].anonymizer"),
     (plan(anonymizers={"mondrain": {}}), "anonymizers.mondrain"),
     (plan(anonymizers={"mondrian": 3}), "anonymizers.mondrian"),
+    (plan(anonymizers={"mondrian": {"stric": True}}), "anonymizers.mondrian.stric"),
+    (plan(anonymizers={"mondrian": {"strict": "yes"}}), "anonymizers.mondrian.strict"),
+    (plan(anonymizers={"masking": {"weight": 0}}), "anonymizers.masking.weight"),
     (plan(anonymizers={"drop-sensitive": {"stric": True}}), "anonymizers.drop-sensitive.stric"),
     (asking({"model": "sensitive-qid-diversity", "l": {"x": 2, "y": 1}}, x=CELLS, y=CELLS), "require[2].l.y"),
     (asking({"model": "sensitive-qid-diversity", "l": 3}, x=CELLS), "require[2].l"),
@@ -135,6 +138,11 @@ TOGETHER = [
         },
         "anonymizers.term-suppression.joint",
     ),
+    (
+        plan(anonymizers={"term-suppression": {"joint": True, "search": "dfs"}}),
+        "anonymizers.term-suppression.joint",
+    ),
+    (plan(anonymizers={"masking": {"avoid_vacuous": True, "search": "paper"}}), "anonymizers.masking.avoid_vacuous"),
 ]
 
 WRONG = [*SHAPES, *TOGETHER]

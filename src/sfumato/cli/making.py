@@ -106,8 +106,9 @@ def _show_preview(facts: Mapping[str, Any]) -> None:
     for number, step in enumerate(facts["steps"], start=1):
         console.print(f"\nStep {number}: {step['anonymizer']}, because {step['why']}.", highlight=False, markup=False)
         for name, value in step["options"].items():
-            about = f": {step['about'][name]}" if name in step["about"] else ""
-            console.print(Padding(Text(f"{name} = {json.dumps(value, default=str)}{about}"), (0, 0, 0, 4)))
+            console.print(
+                Padding(Text(f"{name} = {json.dumps(value, default=str)}: {step['about'][name]}"), (0, 0, 0, 4))
+            )
     console.print("\nThen an independent audit of the written release, requirement by requirement:", highlight=False)
     for requirement in facts["requirements"]:
         parameters = {key: value for key, value in requirement.items() if key not in ("model", "promise", "limit")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,7 @@ class Notes:
         """Return a model or an anonymizer made from a table, or None with notes of all that is wrong with it."""
         before = len(self.problems)
         parameters = parameters_of(make)
-        known = [item.name for item in fields(make)]
+        known = [parameter.name for parameter in parameters]
         self.unknown_keys(table, [*known, *besides], place, where)
         unknown = len(self.problems) - before
         needed = [parameter.name for parameter in parameters if parameter.required and parameter.name not in table]

@@ -60,9 +60,13 @@ def test_every_key_is_in_it_with_its_words():
 
     assert set(schema["properties"]) == set(TABLES)
     assert set(schema["properties"]["anonymizers"]["properties"]) == set(ANONYMIZERS)
-    for name, model in PRIVACY_MODELS.items():
-        found = schema["$defs"][name]["properties"]
-        for parameter in parameters_of(model):
+    members = {name: (model, schema["$defs"][name]) for name, model in PRIVACY_MODELS.items()}
+    members |= {
+        name: (ANONYMIZERS[name], made) for name, made in schema["properties"]["anonymizers"]["properties"].items()
+    }
+    for member, described in members.values():
+        found = described["properties"]
+        for parameter in parameters_of(member):
             assert found[parameter.name]["title"] == parameter.title
             assert found[parameter.name]["description"] == parameter.help
 
