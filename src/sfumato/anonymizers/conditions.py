@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.hierarchy import ROOT
+from sfumato.data.kinds import as_number, exact_number
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.kernels.classes.conditions import (
@@ -143,14 +145,13 @@ def _ranks(dataset: Dataset, column: CodedColumn) -> tuple[list[int], int]:
     known: list[Any] = [label for code, label in enumerate(column.labels) if code != column.missing]
     order = known  # codes stand in order already, unless a domain says otherwise
     if column.kind is Kind.NUMBER:
-        known = [float(label) for label in known]
-        try:
-            order = sorted({float(label) for label in domain}) if domain is not None else sorted(known)
-        except ValueError:
+        if domain is not None and any(math.isnan(as_number(label)) for label in domain):
             raise DataError(
                 f"Column {column.name!r} holds numbers, but its declared domain has values that are none.\n"
                 'Correct the domain, or ask for distance = "equal".'
-            ) from None
+            )
+        known = [exact_number(label) for label in known]
+        order = sorted({exact_number(label) for label in domain} if domain is not None else known)
     elif domain is not None:
         order = list(dict.fromkeys(domain))
     elif column.hierarchy is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
+from sfumato.data.kinds import as_number, exact_number
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError
@@ -242,15 +244,11 @@ def values_of(column: ReleasedColumn, n_rows: int) -> Values:
     return Values(value_of, list(number_of), labels, has_missing)
 
 
-def read_label(label: str, kind: Kind) -> float | str:
-    """Return a number, or the text itself where it is none."""
-    if kind is not Kind.NUMBER:
+def read_label(label: str, kind: Kind) -> Decimal | str:
+    """Return a number to its last digit, or the text itself where it is none."""
+    if kind is not Kind.NUMBER or math.isnan(as_number(label)):
         return label
-    try:
-        number = float(label)
-    except ValueError:
-        return label
-    return number if math.isfinite(number) else label
+    return exact_number(label)
 
 
 def at_most(numerator: Integers, denominator: Integers, bound: Fraction) -> NDArray[np.bool_]:
@@ -259,7 +257,7 @@ def at_most(numerator: Integers, denominator: Integers, bound: Fraction) -> NDAr
     >>> at_most(np.array([1, 2, 3]), np.array([3, 3, 9]), Fraction(1, 3)).tolist()
     [True, False, True]
     """
-    high = max(int(numerator.max(initial=0)) * bound.denominator, int(denominator.max(initial=0)) * bound.numerator)
+    high = max(int(numerator.max(initial=1)) * bound.denominator, int(denominator.max(initial=1)) * bound.numerator)
     if high < LARGEST:
         return np.asarray(numerator * bound.denominator <= denominator * bound.numerator, dtype=np.bool_)
     ratio = numerator.astype(np.float64) / denominator.astype(np.float64)
