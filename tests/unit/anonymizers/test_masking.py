@@ -10,7 +10,7 @@ import pytest
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking import Masking, regions
 from sfumato.data.base_rates import BaseRates
-from sfumato.data.builders import Flat, Given, Widths
+from sfumato.data.builders import Flat, Given, Prefix, Widths
 from sfumato.data.encoding import encode
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.knowledge import PublicInputs
@@ -251,3 +251,45 @@ def test_more_rows_than_there_are_cannot_be_asked_for():
 def test_wrong_options_are_refused(wrong):
     with pytest.raises(PolicyError):
         Masking(**wrong)
+
+
+@pytest.mark.parametrize(
+    "hierarchy",
+    [Flat(), Prefix(1), Given(Hierarchy.from_nested({"a": ["q"], "b": ["zz"]}))],
+    ids=["flat", "prefix", "given"],
+)
+@pytest.mark.parametrize("reading", ["prior", "uniform"])
+def test_base_rates_may_list_values_that_the_data_lack(hierarchy, reading):
+    schema = Schema(
+        {
+            "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER, hierarchy=Flat()),
+            "s": ColumnSpec(name="s", role=Role.SENSITIVE, hierarchy=hierarchy),
+        }
+    )
+    model = AlphaDiversity(sensitive="s", alpha=0.5, reading=reading)
+    table = pa.table({"age": ["1", "1", "2", "2"], "s": ["q"] * 4})
+    _, _, release = masked(table, model, schema=schema, rates={"s": BaseRates(weight={"q": 5, "zz": 7})})
+
+    assert model.audit(release).satisfied
+    assert release.column("s").labels == ("*",)
+
+
+def test_given_base_rates_bound_nothing_for_the_true_reading_and_that_is_said_before_the_audit():
+    schema = Schema(
+        {
+            "q": ColumnSpec(name="q", role=Role.QUASI_IDENTIFIER, hierarchy=Flat()),
+            "s": ColumnSpec(name="s", role=Role.SENSITIVE, hierarchy=Flat()),
+            "t": ColumnSpec(name="t", role=Role.SENSITIVE, hierarchy=Flat()),
+        }
+    )
+    table = pa.table({"q": list("aabb"), "s": list("prpr"), "t": list("xyxy")})
+    model = MultiDiversity(sensitive=["s", "t"], alpha_sa="1/2", reading="true")
+    counted = {
+        "s": BaseRates(weight={"p": 2, "r": 2}, counted=True),
+        "t": BaseRates(weight={"x": 2, "y": 2}, counted=True),
+    }
+    _, _, release = masked(table, model, schema=schema, rates=counted)
+
+    assert model.audit(release).satisfied
+    with pytest.raises(Unsatisfiable, match="leave out base_rates of 's', which are counted"):
+        masked(table, model, schema=schema, rates=counted | {"s": BaseRates(weight={"p": 2, "r": 8})})

@@ -245,3 +245,10 @@ def test_near_ties_of_many_classes_are_decided_once_for_each_shape(release_of, m
 
     assert diverse(4, "entropy").audit(of_counts(release_of, *classes)).satisfied
     assert len(calls) == 1
+
+
+def test_whole_numbers_that_no_float_tells_apart_are_different_values(release_of):
+    release = release_of({"age": ["30"] * 2, "s": [str(2**53), str(2**53 + 1)]})
+
+    assert LDiversity(sensitive="s", l=2).audit(release).satisfied
+    assert not LDiversity(sensitive="s", l=2).audit(release_of({"age": ["30"] * 2, "s": ["1", "1.0"]})).satisfied

@@ -255,3 +255,29 @@ def test_no_sensitive_value_shows_in_a_verdict(release_of):
         verdict = close(0.1, distance).audit(release)
         assert not verdict.satisfied
         assert "syphilis" not in f"{verdict} {verdict.as_dict()} {verdict._repr_html_()} {verdict!r}"
+
+
+@pytest.mark.parametrize(("one", "other"), [(2**53, 2**53 + 1), (-(2**64), -(2**64) - 1), ("0.1", f"0.1{'0' * 20}1")])
+@pytest.mark.parametrize("distance", ["equal", "ordered"])
+def test_numbers_that_no_float_tells_apart_are_different_values(release_of, one, other, distance):
+    columns = {"ward": ["a"] * 4 + ["b"] * 4, "s": [str(one)] * 4 + [str(other)] * 4}
+    release = release_of(columns, specs=sensitive(kind=Kind.NUMBER))
+    verdict = close("0.1", distance).audit(release)
+
+    assert (verdict.satisfied, verdict.reached, verdict.facts["values"]) == (False, 0.5, 2)
+
+
+def test_numbers_of_a_declared_domain_are_told_apart_to_the_last_digit(release_of):
+    domain = tuple(str(2**53 + step) for step in (2, 0, 1))
+    release = release_of({"ward": ["a", "b"], "s": domain[:2]}, specs=sensitive(kind=Kind.NUMBER, domain=domain))
+
+    assert close("0.5", "ordered").audit(release).reached == 0.5  # two steps of two, for half of the rows
+
+
+@pytest.mark.parametrize("t", ["1e-19", "1/10000000000000000000000"])
+def test_a_very_small_t_is_judged_exactly(release_of, t):
+    alike = release_of({"age": ["30", "31"], "s": ["flu", "flu"]})
+    apart = release_of({"age": ["30", "31"], "s": ["flu", "ulcer"]})
+
+    assert close(t).audit(alike).satisfied
+    assert not close(t).audit(apart).satisfied

@@ -121,13 +121,14 @@ class Masking(Anonymizer):
         else:
             axes = axes_of(quasi_identifiers)
             masked = self._search(table, axes, secrets, k, workplace)
-            if masked is None and models[0].reading == "true":
+            counted = all(column.counted for column in columns) and rows is None
+            if masked is None and models[0].reading == "true" and counted:
                 masked = _everything_masked(table, axes, columns)
         if masked is None:
             raise Unsatisfiable(
                 f"{in_words(models)} cannot be met in {'these' if class_of_cell is not None else 'any'} classes: "
                 f'with reading = "{models[0].reading}" a mask hides nothing of its own column.\n'
-                'Raise alpha, or take reading = "prior".'
+                f'Raise alpha, or take reading = "prior"{_or_count(columns)}.'
             )
         shown = searching.labels_of_rows(cell_of, table, masked)
         labelled = {
@@ -183,6 +184,12 @@ def _columns(models: Sequence[MaskingModel]) -> list[str]:
     return list(dict.fromkeys(name for model in models for name in model.judged_columns))
 
 
+def _or_count(columns: Sequence[Sensitive]) -> str:
+    """Return what else helps where the base rates of columns were given: counted, they bound what masks can hide."""
+    given = [repr(column.coded.name) for column in columns if not column.counted]
+    return f", or leave out base_rates of {', '.join(given)}, which are counted in the data then" if given else ""
+
+
 def _refuse_below_the_largest_share(models: Sequence[MaskingModel], columns: Sequence[Sensitive]) -> None:
     for model in models:
         alpha = min(bound for bound in alphas(model) if bound is not None)
@@ -193,11 +200,13 @@ def _refuse_below_the_largest_share(models: Sequence[MaskingModel], columns: Seq
         }
         name = max(largest, key=lambda name: largest[name])
         reachable = largest[name]
+        counted = all(each.counted for each in columns)
+        least = "The smallest alpha that can be reached is" if counted else "No alpha can be reached below"
         if alpha < reachable:
             raise Unsatisfiable(
                 f'{model.name} with reading = "true" asks that no value be more likely than {plain_number(alpha)}, but '
                 f"one of column {name!r} has a share of {float(reachable):.4g} in the table: in some class it is that "
-                f'likely.\nThe smallest alpha that can be reached is "{reachable}"; or take reading = "prior".'
+                f'likely.\n{least} "{reachable}"; or take reading = "prior".'
             )
 
 

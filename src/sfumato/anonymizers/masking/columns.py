@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking.search import Column
 from sfumato.data.base_rates import BaseRates
+from sfumato.data.codebook import hierarchy_for
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
+from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import DataError
 from sfumato.kernels.masks.regions import Axes, Cells
 from sfumato.models.alpha_diversity import AlphaDiversity
@@ -35,6 +37,16 @@ def alphas(model: MaskingModel) -> tuple[Fraction | None, Fraction | None]:
     return model.exact_alpha_sa, whole if whole < model.exact_alpha_sa else None
 
 
+def _with_known_values(hierarchy: Hierarchy, dataset: Dataset, coded: CodedColumn, rates: BaseRates) -> Hierarchy:
+    """Return a column's hierarchy with all values that base rates list: one made from the data has only those in it."""
+    absent = [value for value in rates.weight if hierarchy.node_of.get(value, hierarchy.n_leaves) >= hierarchy.n_leaves]
+    spec = dataset.schema.spec(coded.name)
+    if not absent or spec is None:
+        return hierarchy
+    known = [label for code, label in enumerate(coded.labels) if code != coded.missing]
+    return hierarchy_for(spec, coded.kind, [*known, *absent]) or hierarchy
+
+
 @dataclass(frozen=True, eq=False)
 class Sensitive:
     """A sensitive column over all leaves of its hierarchy: s leaves first, a missing value last of them, v labels."""
@@ -47,6 +59,7 @@ class Sensitive:
     weight: NDArray[np.int64]  # (s,): base rates
     leaf_of_row: Codes  # (n,)
     has_missing: bool
+    counted: bool  # whether base rates are the rows of this table, counted
 
     @property
     def n_leaves(self) -> int:
@@ -72,6 +85,7 @@ class Sensitive:
                 "the whole value."
             )
         rates = workplace.public.base_rates.get(name) or BaseRates.of(coded)
+        hierarchy = _with_known_values(hierarchy, dataset, coded, rates)
         missing = coded.missing >= 0 or rates.missing > 0
         at, shift = hierarchy.n_leaves, int(missing)
         size = len(hierarchy.labels) + shift
@@ -99,6 +113,7 @@ class Sensitive:
             weight=np.array(weight, dtype=np.int64),
             leaf_of_row=leaf_of[coded.codes],
             has_missing=missing,
+            counted=rates.counted and rates.total == coded.codes.size,
         )
         impossible = np.flatnonzero(column.weight[leaf_of] == 0).size
         if impossible and any(model.reading == "prior" for model in models):
