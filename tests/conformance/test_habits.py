@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
 
 import sfumato
+from house import PROJECT, ROOT
 from sfumato.models import PRIVACY_MODELS
 
-ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DEV = {re.split(r"[<>=]", each)[0] for each in PROJECT["project"]["optional-dependencies"]["dev"]}
 YAML = sorted(
     [*ROOT.glob("*.y*ml"), *ROOT.glob(".*.yaml"), *ROOT.glob("*.cff"), *(ROOT / ".github").rglob("*.yml")],

@@ -5,14 +5,11 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-import tomllib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "sfumato"
-FILES = sorted(SOURCE.rglob("*.py"))
+from house import FILES, ROOT, SOURCE, layers, rooms
+
 POSIX_ONLY = {  # what Windows has not, or takes for something else
     "os": {"fork", "kill", "killpg", "geteuid", "getuid", "getpgid", "setsid", "sched_getaffinity", "mkfifo", "chown"},
     "signal": {"SIGALRM", "SIGKILL", "SIGHUP", "SIGUSR1", "alarm", "setitimer", "pthread_kill"},
@@ -47,24 +44,8 @@ def test_compiled_functions_are_known_by_their_decorators():
             assert any(map(is_compiled, functions(tree))) or path.endswith("__init__.py"), path
 
 
-def layers():
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (contract,) = (each for each in settings["tool"]["importlinter"]["contracts"] if each["type"] == "layers")
-    return contract["layers"]
-
-
 def test_every_room_has_its_layer():
-    named = [name.strip(" ()") for layer in layers() for name in re.split(r"[|:]", layer)]
-    rooms = {f"sfumato.{path.stem}" for path in SOURCE.iterdir() if is_room(path)}
-
-    assert sorted(named) == sorted(rooms)
-
-
-def is_room(path):
-    """A module or package of sfumato that others may import."""
-    if path.is_dir():
-        return (path / "__init__.py").is_file()
-    return path.suffix == ".py" and not path.stem.startswith("__")
+    assert sorted(name for layer in layers() for name in layer) == sorted(path.stem for path in rooms())
 
 
 def test_every_package_is_a_package():

@@ -1,0 +1,90 @@
+"""ARCHITECTURE.md is true as far as can be checked: rooms, order, paths, names, lists and laws."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+
+import pytest
+
+from house import FILES, ROOT, SOURCE, layers, rooms
+
+TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def part(title):
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)[1]
+
+
+def cells(title):
+    """The cells of the table below a heading, without its head."""
+    lines = [line for line in part(title).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def quoted(text):
+    return re.findall(r"`([^`]+)`", text)
+
+
+def test_every_room_is_named_and_every_room_that_is_named_exists():
+    named = [name for row in cells("The rooms") for name in quoted(row[0])]
+
+    assert sorted(named) == sorted(f"{path.name}/" if path.is_dir() else path.name for path in rooms())
+
+
+def test_rooms_stand_in_the_order_of_their_layers():
+    shown = [{name.strip("/").removesuffix(".py") for name in quoted(row[0])} for row in cells("The rooms")]
+
+    assert shown == layers()[::-1]
+
+
+def test_every_path_that_is_named_exists():
+    paths = {name for name in quoted(TEXT) if re.fullmatch(r"[\w./-]+(/|\.(py|md|cff|toml|json))", name)}
+    elsewhere = {"private/run.json", "release.json", "run.json"}  # what a run leaves
+
+    assert len(paths) > 40
+    for name in paths - elsewhere:
+        assert (SOURCE / name).exists() or (ROOT / name).exists(), name
+
+
+def test_every_name_of_the_code_exists():
+    named = {name for name in quoted(TEXT) if re.fullmatch(r"[A-Z]\w+(\.[a-z_]+)?|[a-z]+_[a-z_]+", name)}
+    named -= {name for name in named if (ROOT / name).exists()}
+    defined = {name for path in FILES for name in names_in(ast.parse(path.read_text(encoding="utf-8")))}
+
+    assert {"Case", "Recoding.tree", "SECRET_ROLES", "also_meets"} <= named
+    assert {each for name in named for each in name.split(".")} - {"Fraction"} <= defined
+
+
+def names_in(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+@pytest.mark.parametrize("row", cells("Adding a member of a family"), ids=lambda row: row[0])
+def test_a_family_has_its_contract_its_list_and_its_laws(row):
+    _, contract, members, laws = row
+    for path, name in (quoted(contract), quoted(members)):
+        module = importlib.import_module(
+            "sfumato." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        )
+        assert hasattr(module, name), (path, name)
+    name_of_list = quoted(members)[1]
+    for law in quoted(laws):
+        assert (ROOT / law).is_file(), law
+    texts = "".join((ROOT / law).read_text(encoding="utf-8") for law in quoted(laws))
+    assert name_of_list in texts, f"no law runs over {name_of_list}"
+
+
+def test_every_list_of_members_is_in_the_table_of_families():
+    listed = {quoted(row[2])[1] for row in cells("Adding a member of a family")}
+    texts = [package.read_text(encoding="utf-8") for package in SOURCE.glob("*/__init__.py")]
+    found = {name for text in texts for name in re.findall(r"^([A-Z_]+)(?:: .*)? = \{", text, re.MULTILINE)}
+
+    assert found <= listed
+    assert len(found) >= 6
