@@ -7,6 +7,7 @@ is known by a lock that nobody holds, also where other containers or machines wo
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import glob
 import json
@@ -14,10 +15,10 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from sfumato.errors import DataError, OutputError
 
@@ -41,24 +42,28 @@ def read_numbered(path: Path, newest: int, refusal: str) -> dict[str, Any]:
     return dict(found)
 
 
-def nothing(folder: Path) -> bool:
-    """Whether a folder may be replaced: none may."""
-    return False
+# What in a folder is not its maker's own, by name; None when the folder is not of this maker at all.
+Foreign: TypeAlias = Callable[[Path], Sequence[str] | None]
+
+
+def nobodys(folder: Path) -> None:
+    """Say that a folder is not of the maker, whoever asks: it is never replaced."""
 
 
 @contextmanager
-def atomic_folder(target: Path, overwrite: bool = False, *, is_run: Callable[[Path], bool] = nothing) -> Iterator[Path]:
+def atomic_folder(target: Path, overwrite: bool = False, *, foreign: Foreign = nobodys) -> Iterator[Path]:
     """Yield a folder beside the target, for its owner only, that takes the target's name when all went well.
 
-    After an error, or when the user stops the work, nothing of it is left. An existing run is replaced only with
-    `overwrite`, and anything else that exists is not touched at all, unless it is an empty folder.
+    After an error, or when the user stops the work, nothing of it is left. A folder of the same maker is replaced only
+    with `overwrite`, and only if it holds nothing but what its maker wrote; an empty one too. At every moment there is
+    the old folder or the new one under the target's name, wherever the system can exchange the two.
     """
     target = _resolved(target)
-    _refuse_what_must_stay(target, is_run, overwrite=overwrite)
+    _refuse_what_must_stay(target, foreign, overwrite=overwrite)
     with _workplace(target) as temporary:
         temporary.mkdir(mode=0o700)
         yield temporary
-        _put_in_place(temporary, target, is_run, overwrite=overwrite)
+        _put_in_place(temporary, target, foreign, overwrite=overwrite)
 
 
 @contextmanager
@@ -149,8 +154,18 @@ def _sweep_up(target: Path) -> None:
             with path.open("r+b") as lock:
                 if _lock(lock) is not True:
                     continue
+                _put_back(_old_of(_work_of(path)), target)
                 _remove(_work_of(path))
             path.unlink(missing_ok=True)
+
+
+def _put_back(old: Path, target: Path) -> None:
+    """Give an old folder its name again if who wanted to replace it was killed between two steps; else delete it."""
+    if old.is_dir():
+        if target.exists():
+            _remove(old)
+        else:
+            old.rename(target)
 
 
 def _remove(path: Path) -> None:
@@ -200,33 +215,42 @@ def _flush_all(folder: Path) -> None:
 # Folders that are there already.
 
 
-def _refuse_what_must_stay(target: Path, is_run: Callable[[Path], bool], *, overwrite: bool) -> None:
+def _refuse_what_must_stay(target: Path, foreign: Foreign, *, overwrite: bool) -> None:
     if not os.path.lexists(target):
         return
     if not target.is_dir():
         raise OutputError(f"The output folder {target} is a file.\nName a folder.")
     try:
-        replaceable = is_run(target) or not any(target.iterdir())
+        found = foreign(target) if any(target.iterdir()) else ()
     except OSError as error:
         raise unwritable(target, error) from None
-    if not replaceable:
+    if found is None:
         raise OutputError(
             f"The output folder {target} exists already and is no run of sfumato, so it is never overwritten.\n"
             "Choose another folder."
+        )
+    if found:
+        shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5:,} more" if len(found) > 5 else "")
+        raise OutputError(
+            f"The output folder {target} holds what its run did not write: {shown}. So it is never overwritten.\n"
+            "Move these away, or choose another folder."
         )
     if not overwrite:
         raise OutputError(f"The output folder {target} exists already.\nChoose another, or add --overwrite.")
 
 
-def _put_in_place(temporary: Path, target: Path, is_run: Callable[[Path], bool], *, overwrite: bool) -> None:
-    """Rename the new folder; an old one makes room first and is deleted last, when the new one is there to stay."""
+def _put_in_place(temporary: Path, target: Path, foreign: Foreign, *, overwrite: bool) -> None:
+    """Give the new folder its name. An old one is deleted last, when the new one is there to stay."""
     _flush_all(temporary)
-    _refuse_what_must_stay(target, is_run, overwrite=overwrite)  # things may have changed since we began
+    _refuse_what_must_stay(target, foreign, overwrite=overwrite)  # things may have changed since we began
+    if target.exists() and _exchanged(temporary, target):
+        _flush(target.parent)
+        return  # the old one has the hidden name now, and goes with it
     if not target.exists():
         temporary.rename(target)
         _flush(target.parent)
         return
-    old = target.with_name(f".{target.name}.old-{secrets.token_hex(4)}")
+    old = _old_of(temporary)
     target.rename(old)
     try:
         temporary.rename(target)
@@ -235,6 +259,23 @@ def _put_in_place(temporary: Path, target: Path, is_run: Callable[[Path], bool],
         raise
     _flush(target.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _old_of(temporary: Path) -> Path:
+    """Return where an old folder waits while a new one takes its name in two steps."""
+    return temporary.with_name(temporary.name.replace(".tmp-", ".old-"))
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two folders swap their names in one step, and say whether the system could."""
+    here, swap = -100, 2  # paths are not relative to an open folder; Linux and macOS have the same number for a swap
+    try:
+        library = ctypes.CDLL(None)
+        if hasattr(library, "renameat2"):
+            return bool(library.renameat2(here, os.fsencode(one), here, os.fsencode(other), swap) == 0)
+        return bool(library.renamex_np(os.fsencode(one), os.fsencode(other), swap) == 0)
+    except (AttributeError, OSError, TypeError):  # another system, an old one, or another C library
+        return False
 
 
 _ABOUT_WRITING = frozenset(

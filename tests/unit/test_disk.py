@@ -16,8 +16,9 @@ from sfumato.disk import atomic_file, atomic_folder
 from sfumato.errors import OutputError
 
 
-def is_run(folder):
-    return (folder / "release" / "release.json").exists()
+def foreign(folder):
+    inside = [path.name for path in folder.iterdir()]
+    return [name for name in inside if name != "release"] if "release" in inside else None
 
 
 def a_run(folder):
@@ -61,10 +62,10 @@ def test_an_old_run_stays_until_the_new_one_is_whole(tmp_path):
     a_run(target)
     with pytest.raises(OutputError, match="exists already"), atomic_folder(target):
         pass
-    with pytest.raises(ValueError, match="boom"), atomic_folder(target, overwrite=True, is_run=is_run):
+    with pytest.raises(ValueError, match="boom"), atomic_folder(target, overwrite=True, foreign=foreign):
         raise ValueError("boom")
     assert names(target) == ["release"]
-    with atomic_folder(target, overwrite=True, is_run=is_run) as folder:
+    with atomic_folder(target, overwrite=True, foreign=foreign) as folder:
         (folder / "new").touch()
         assert names(target) == ["release"]
     assert names(target) == ["new"]
@@ -76,12 +77,12 @@ def test_an_empty_folder_can_be_overwritten_and_a_strange_one_never(tmp_path):
     target.mkdir()
     with pytest.raises(OutputError, match="exists already"), atomic_folder(target):
         pass
-    with atomic_folder(target, overwrite=True, is_run=is_run) as folder:
+    with atomic_folder(target, overwrite=True, foreign=foreign) as folder:
         (folder / "thesis.doc").touch()
     for overwrite in (True, False):
         with (
             pytest.raises(OutputError, match="never overwritten"),
-            atomic_folder(target, overwrite=overwrite, is_run=is_run),
+            atomic_folder(target, overwrite=overwrite, foreign=foreign),
         ):
             pass
     assert names(target) == ["thesis.doc"]
@@ -102,6 +103,16 @@ def test_a_folder_that_appears_meanwhile_is_not_overwritten(tmp_path):
     assert names(tmp_path) == ["out"]
 
 
+def test_what_a_run_did_not_write_is_named_and_stays(tmp_path):
+    target = tmp_path / "out"
+    target.mkdir()
+    a_run(target)
+    (target / "thesis.doc").touch()
+    with pytest.raises(OutputError, match=r"thesis\.doc"), atomic_folder(target, overwrite=True, foreign=foreign):
+        pass
+    assert names(target) == ["release", "thesis.doc"]
+
+
 def test_a_failed_swap_puts_the_old_run_back(tmp_path, monkeypatch):
     target = tmp_path / "out"
     target.mkdir()
@@ -113,16 +124,65 @@ def test_a_failed_swap_puts_the_old_run_back(tmp_path, monkeypatch):
             raise OSError(errno.EIO, "broken")
         return rename(self, goal)
 
+    monkeypatch.setattr(disk, "_exchanged", lambda one, other: False)
     monkeypatch.setattr(Path, "rename", failing)
-    with pytest.raises(OutputError, match="Input/output error"), atomic_folder(target, overwrite=True, is_run=is_run):
+    with pytest.raises(OutputError, match="Input/output error"), atomic_folder(target, overwrite=True, foreign=foreign):
         pass
     assert names(tmp_path) == ["out"]
     assert names(target) == ["release"]
 
 
+def killed(folder, *, swap):
+    """Replace a run, and die after the first step that changes a name, whichever way names are changed."""
+    code = """
+import os, pathlib, signal, sys
+from sfumato import disk
+folder, swap = pathlib.Path(sys.argv[1]), sys.argv[2] == "swap"
+rename, exchanged = pathlib.Path.rename, disk._exchanged
+
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+pathlib.Path.rename = lambda self, to: (rename(self, to), die())
+disk._exchanged = lambda one, other: swap and exchanged(one, other) and die()
+with disk.atomic_folder(folder / "out", overwrite=True, foreign=lambda folder: []) as temporary:
+    (temporary / "new").touch()
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(folder), "swap" if swap else "steps"], check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="names cannot be exchanged in one step here")
+def test_names_are_exchanged_in_one_step(tmp_path):
+    (tmp_path / "out").mkdir()
+    a_run(tmp_path / "out")
+    killed(tmp_path, swap=True)
+    assert names(tmp_path / "out") == ["new"]  # at no moment was there neither
+
+    with atomic_folder(tmp_path / "out", overwrite=True, foreign=lambda folder: []) as temporary:
+        (temporary / "newer").touch()
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="nobody can be killed like this there")
+def test_where_names_cannot_be_exchanged_the_next_one_puts_the_old_folder_back(tmp_path):
+    (tmp_path / "out").mkdir()
+    a_run(tmp_path / "out")
+    killed(tmp_path, swap=False)
+    assert not (tmp_path / "out").exists()
+
+    with pytest.raises(OutputError, match="exists already"), atomic_folder(tmp_path / "out"):
+        pass
+    assert names(tmp_path) == ["out"]
+    assert names(tmp_path / "out") == ["release"]
+
+
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="is a file"), atomic_folder(tmp_path / "file", overwrite=True, is_run=is_run):
+    with (
+        pytest.raises(OutputError, match="is a file"),
+        atomic_folder(tmp_path / "file", overwrite=True, foreign=foreign),
+    ):
         pass
     with pytest.raises(OutputError, match="is a folder"), atomic_file(tmp_path):
         pass
@@ -183,7 +243,7 @@ def test_a_file_appears_as_a_whole_and_may_be_replaced(tmp_path):
 def test_a_link_leads_to_the_folder_itself(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with atomic_folder(tmp_path / "link", overwrite=True, is_run=is_run) as folder:
+    with atomic_folder(tmp_path / "link", overwrite=True, foreign=foreign) as folder:
         (folder / "x").touch()
     assert (tmp_path / "link").is_symlink()
     assert names(tmp_path / "real") == ["x"]
@@ -275,10 +335,11 @@ def test_a_folder_is_on_the_disk_before_it_has_its_name_and_before_the_old_one_g
         a_run(tmp_path / "out")
     happened = []
     flush, rename, remove = disk._flush, Path.rename, shutil.rmtree
+    monkeypatch.setattr(disk, "_exchanged", lambda one, other: False)
     monkeypatch.setattr(disk, "_flush", lambda path: (happened.append(("flush", path.name)), flush(path))[1])
     monkeypatch.setattr(Path, "rename", lambda self, to: (happened.append(("rename", to.name)), rename(self, to))[1])
     monkeypatch.setattr(shutil, "rmtree", lambda path, **how: (happened.append(("remove", "")), remove(path, **how))[1])
-    with atomic_folder(tmp_path / "out", overwrite=old, is_run=is_run) as folder:
+    with atomic_folder(tmp_path / "out", overwrite=old, foreign=foreign) as folder:
         (folder / "inner").mkdir()
         (folder / "inner" / "data.csv").write_text("1")
         (folder / "run.json").write_text("{}")

@@ -44,9 +44,13 @@ def init(
     from sfumato.data.files import Source
     from sfumato.disk import atomic_file
     from sfumato.drafting import draft
+    from sfumato.errors import OutputError
+    from sfumato.plan import is_plan
     from sfumato.plan.json_schema import FILE, schema_text
 
     schema_file = out.parent / FILE
+    if overwrite and out.is_file() and not is_plan(out):
+        raise OutputError(f"{out} is no plan, so it is not overwritten.\nName another file with --out.")
     with atomic_file(out, overwrite=overwrite) as temporary, watching() as progress:
         drafted = draft(Source(path=data, separator=separator), out.parent, progress)
         temporary.write_text(drafted.text, encoding="utf-8")
@@ -176,11 +180,14 @@ def report(
 ) -> None:
     """Make the report page of a run again."""
     from sfumato.disk import atomic_file
+    from sfumato.errors import OutputError
     from sfumato.pipeline import read_facts
-    from sfumato.report.page import render
+    from sfumato.report.page import is_page, render
 
     page = out or run / "private" / "report.html"
     facts = read_facts(run)
+    if page.is_file() and not is_page(page):
+        raise OutputError(f"{page} exists already and is no report of sfumato.\nName another file with --out.")
     with atomic_file(page, overwrite=True) as temporary:
         temporary.write_text(render(facts), encoding="utf-8")
     wrote(page)

@@ -21,19 +21,19 @@ from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
 from sfumato.data.files import Source, read_table
-from sfumato.data.files.release import is_run, schema_for
+from sfumato.data.files.release import schema_for
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.disk import atomic_folder
 from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
-from sfumato.errors import DataError
+from sfumato.errors import DataError, OutputError
 from sfumato.estimators import CrossTable, reconstruct
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
 from sfumato.pipeline.clock import Clock
-from sfumato.pipeline.facts import RUN_FORMAT, columns_of, public_facts, versions, warnings_of
+from sfumato.pipeline.facts import RUN_FORMAT, columns_of, foreign_to_run, public_facts, versions, warnings_of
 from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold
 from sfumato.pipeline.known import Gathering, Known, changes_since
 from sfumato.pipeline.making import Made, make, refuse_nothing_to_publish
@@ -99,7 +99,8 @@ class Case:
 
         `page` renders the holder's report from the facts of the run.
         """
-        with atomic_folder(out, overwrite=overwrite, is_run=is_run) as folder:  # first: refused before hours of work
+        self._refuse_inputs_in(out)
+        with atomic_folder(out, overwrite=overwrite, foreign=foreign_to_run) as folder:  # refused before hours of work
             known, made = self._made(seed, threads)
             # Whoever finds this after a power cut shall not take it for a release: it gets that name last of all.
             public, private = folder / "unaudited", folder / "private"
@@ -131,6 +132,15 @@ class Case:
             self.plan, dataset, known, self.engine, seed=seed, threads=threads, progress=self.progress, clock=self.clock
         )
         return known, made
+
+    def _refuse_inputs_in(self, out: Path) -> None:
+        plan = self.plan
+        inputs = {"the plan": plan.path, "source.path": plan.source.path if plan.source else None, **plan.files}
+        inside = [name for name, path in inputs.items() if path and path.resolve().is_relative_to(out.resolve())]
+        if inside:
+            raise OutputError(
+                f"The output folder {out} holds what this run reads: {', '.join(inside)}.\nChoose another folder."
+            )
 
     def _write(self, release: Release, folder: Path) -> Mapping[str, str]:
         missing = self.plan.schema.missing[0] if self.plan.schema.missing else ""

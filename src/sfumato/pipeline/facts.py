@@ -24,6 +24,7 @@ import numpy as np
 from sfumato import __version__
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
+from sfumato.data.files import digest
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.schema import Role
 from sfumato.disk import read_numbered
@@ -42,6 +43,25 @@ def read_facts(run: Path) -> dict[str, Any]:
     if not path.is_file():
         raise DataError(f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out.")
     return read_numbered(path, RUN_FORMAT, "is no run of sfumato.\nRun `sfumato anonymize` again.")
+
+
+def foreign_to_run(folder: Path) -> list[str] | None:
+    """Return what a folder holds that its run did not write, or not so, by name; None when it is no run at all."""
+    try:
+        facts = read_facts(folder)
+        files = facts["release"].get("files")
+    except (DataError, KeyError, AttributeError):
+        return None
+    known = {"private", "private/report.html", RUN_FILE.as_posix(), "release"}
+    known |= {f"release/{name}" for name in (files or ("data.csv", "data.parquet", "release.json"))}
+    inside = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    foreign = [name for name in inside if name not in known]
+    changed = [
+        f"release/{name}"
+        for name, sha256 in (files or {}).items()
+        if (folder / "release" / name).is_file() and digest(folder / "release" / name) != sha256
+    ]
+    return foreign + changed
 
 
 def versions() -> dict[str, str]:

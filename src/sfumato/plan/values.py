@@ -151,6 +151,14 @@ class Plan:
         return tuple(warnings_of(self))
 
 
+def is_plan(path: Path) -> bool:
+    """Whether a file looks like a plan: TOML that says something of columns."""
+    try:
+        return "columns" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
 def _plans_beside(path: Path) -> str:
     """Return a hint at plans in the same folder."""
     folder = path.parent

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfumato.report import (
@@ -69,6 +70,12 @@ class Section:
     title: str
     content: Any
     broken: str = ""  # what went wrong, when its facts could not be read
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that was made here, and may be made again."""
+    with path.open("rb") as file:
+        return b'<meta name="generator" content="sfumato">' in file.read(4096)
 
 
 def render(facts: Mapping[str, Any]) -> str:

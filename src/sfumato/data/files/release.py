@@ -278,11 +278,6 @@ def _table(source: Source, schema: Schema, progress: Progress) -> pa.Table:
     return read_table(source, drop=dropped, progress=progress)
 
 
-def is_run(folder: Path) -> bool:
-    """Whether a folder is what a run left."""
-    return (folder / RELEASE / DESCRIPTION).is_file()
-
-
 def _release_folder(path: Path) -> Path | None:
     """Return the folder of a release that sfumato wrote, given by one of its names, or None."""
     for folder in (path, path / RELEASE, path.parent if path.name in _DATA else path):
