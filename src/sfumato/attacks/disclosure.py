@@ -15,7 +15,7 @@ from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_thre
 from sfumato.attacks.exclusion import NEAR, Labels, beliefs_without_one
 from sfumato.data.release import Release
 from sfumato.models.base import PrivacyModel
-from sfumato.models.judging.posteriors import Domain, Secrets, beliefs
+from sfumato.models.judging.posteriors import Domain, Secrets, chances
 from sfumato.models.judging.weights import rows_in
 from sfumato.parameters import one_of
 
@@ -102,7 +102,7 @@ class Disclosure(Attack):
             group_of, n_groups = secrets.groups(i, knowing_others=knowing_others)
             highest, above = np.zeros(n_groups), np.zeros(n_groups, dtype=np.bool_)
             limit = np.maximum(self.threshold, _base(domain)) + 1e-12
-            for _, found in beliefs(
+            for _, found in chances(
                 secrets, i, "prior", [Fraction(1)] * domain.n_leaves, knowing_others=knowing_others
             ):
                 np.maximum.at(highest, found.group, found.chance)

@@ -185,17 +185,24 @@ def _count_pairs(classes: Classes, value_of: Integers, n_values: int) -> Counts:
     return Counts(start, value, count, classes.size)
 
 
-def sensitive_column(release: Release, name: str, model: PrivacyModel) -> ReleasedColumn:
-    """Return the column that a model is about, or raise when it cannot be judged."""
+def judged_column(release: Release, name: str, model: PrivacyModel) -> ReleasedColumn | CodedSets:
+    """Return a column that a model names, or raise when the release does not have it."""
     column = release.columns.get(name)
-    asked = f"{model.name} is asked of column {name!r}"
     if column is None:
         carried = release.carried is not None and name in release.carried.column_names
         found = "which has role 'other'" if carried else "which the release does not have"
         raise DataError(
-            f"{asked}, {found}.\nIts judged columns are: {', '.join(release.columns) or 'none'}.\n"
-            "Correct the name in the requirement, or give the column the role 'sensitive'."
+            f"{model.name} is asked of column {name!r}, {found}.\n"
+            f"Its judged columns are: {', '.join(release.columns) or 'none'}.\n"
+            f"Correct the name in the requirement, or give the column the role {model.judged_role.value!r}."
         )
+    return column
+
+
+def sensitive_column(release: Release, name: str, model: PrivacyModel) -> ReleasedColumn:
+    """Return the column that a model is about, or raise when it cannot be judged."""
+    column = judged_column(release, name, model)
+    asked = f"{model.name} is asked of column {name!r}"
     if isinstance(column, CodedSets):
         raise DataError(f"{asked}, which holds sets.\nAsk it of a column with one value in each row.")
     if column.role is Role.QUASI_IDENTIFIER:

@@ -198,7 +198,7 @@ class Secrets:
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs:
+class Chances:
     """How likely leaves are in some groups, and whether each keeps its bound."""
 
     group: Integers  # (p,)
@@ -207,9 +207,9 @@ class Beliefs:
     kept: NDArray[np.bool_]  # (p,): decided exactly
 
 
-def beliefs(
+def chances(
     secrets: Secrets, i: int, reading: str, bounds: Sequence[Fraction], *, knowing_others: bool
-) -> Iterator[tuple[Integers, Beliefs]]:
+) -> Iterator[tuple[Integers, Chances]]:
     """Yield sizes of all groups of a column (g,) with what is believed in some of them, batch by batch."""
     domain = secrets.domains[i]
     group_of, n_groups = secrets.groups(i, knowing_others=knowing_others)
@@ -271,7 +271,7 @@ class _Batch:
     def _sum(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.add.reduceat(values, self.first)
 
-    def decided(self) -> Beliefs:
+    def decided(self) -> Chances:
         """Return chances, and whether each keeps its bound: in whole numbers, or exact fractions where these differ."""
         count = self.count[self.of]
         chance = self._sum(count * (self.part / self.whole)) / self.pair_size
@@ -288,7 +288,7 @@ class _Batch:
         kept = np.where(fractions > 0, gap <= 0, kept)
         for pair in np.flatnonzero((fractions > 0) & (np.abs(gap) <= NEAR)).tolist():
             kept[pair] = self._exact(pair) <= self.bounds[self.pair_leaf[pair]]
-        return Beliefs(self.pair_group, self.pair_leaf, chance, kept)
+        return Chances(self.pair_group, self.pair_leaf, chance, kept)
 
     def _exact(self, pair: int) -> Fraction:
         last = self.first[pair + 1] if pair + 1 < self.first.size else self.of.size
@@ -301,7 +301,7 @@ class _Batch:
         )
         return total / int(self.pair_size[pair])
 
-    def hidden_bounded(self, secrets: Secrets, i: int) -> Beliefs:
+    def hidden_bounded(self, secrets: Secrets, i: int) -> Chances:
         """Return the highest chance that any original has which fits the release and the base rates."""
         domain = secrets.domains[i]
         shown = self.label[self.of] == self.pair_leaf[self.pair_of]
@@ -316,7 +316,7 @@ class _Batch:
         num, den = self.num[self.pair_leaf], self.den[self.pair_leaf]
         rows = visible + masked
         kept = np.asarray(rows * den <= self.pair_size * num, dtype=np.bool_)
-        return Beliefs(self.pair_group, self.pair_leaf, rows / self.pair_size, kept)
+        return Chances(self.pair_group, self.pair_leaf, rows / self.pair_size, kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +341,7 @@ def judge(
         bounds = domain.bounds(alpha, reading, missing_is_sensitive=missing_is_sensitive)
         base = np.array([float(bound) if bound > alpha else 0.0 for bound in bounds])
         fails = np.zeros(0, dtype=np.bool_)
-        for size, found in beliefs(secrets, i, reading, bounds, knowing_others=knowing_others):
+        for size, found in chances(secrets, i, reading, bounds, knowing_others=knowing_others):
             fails = fails if fails.size else np.zeros(size.size, dtype=np.bool_)
             fails[found.group[~found.kept]] = True
             above = found.kept & (found.chance > base[found.leaf] + NEAR)

@@ -11,6 +11,7 @@ from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
+from sfumato.models.judging.classes import judged_column
 
 
 def public_knowledge(release: Release, model: PrivacyModel) -> Knowledge:
@@ -39,15 +40,8 @@ def term_column(release: Release, model: PrivacyModel) -> CodedSets:
 
 
 def _check_column(release: Release, name: str, model: PrivacyModel) -> None:
-    column = release.columns.get(name)
+    column = judged_column(release, name, model)
     asked = f"{model.name} is asked of column {name!r}"
-    if column is None:
-        carried = release.carried is not None and name in release.carried.column_names
-        found = "which has role 'other'" if carried else "which the release does not have"
-        raise DataError(
-            f"{asked}, {found}.\nIts judged columns are: {', '.join(release.columns) or 'none'}.\n"
-            "Correct the name in the requirement, or give the column the role 'quasi-sensitive'."
-        )
     if column.role is Role.QUASI_IDENTIFIER:
         raise DataError(
             f"{asked}, which is a quasi-identifier: all rows of a group have the same terms in it.\n"
