@@ -18,6 +18,7 @@ from sfumato.data.knowledge import PublicInputs
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Role, Schema
+from sfumato.errors import DataError
 from sfumato.models import MultiDiversity
 from sfumato.models.base import Policy
 
@@ -124,3 +125,10 @@ def test_a_guess_knows_the_most_common_value():
     guess = Disclosure(columns=BOTH).guess(seen(MEDICAL))
     assert guess.worst == pytest.approx(4 / 12)  # No, in the household
     assert guess.exposed == 0
+
+
+def test_a_column_that_the_table_lacks_is_named():
+    table = Release.from_table(MEDICAL, SCHEMA)
+
+    with pytest.raises(DataError, match="column 'salary', which the release does not have"):
+        Disclosure(columns=("disease", "salary")).on(table)

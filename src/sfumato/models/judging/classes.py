@@ -185,8 +185,8 @@ def _count_pairs(classes: Classes, value_of: Integers, n_values: int) -> Counts:
     return Counts(start, value, count, classes.size)
 
 
-def judged_column(release: Release, name: str, model: PrivacyModel) -> ReleasedColumn | CodedSets:
-    """Return a column that a model names, or raise when the release does not have it."""
+def judged_column(release: Release, name: str, model: PrivacyModel, role: Role) -> ReleasedColumn | CodedSets:
+    """Return a column that a model names, or raise when the release does not have it, in the role that it needs."""
     column = release.columns.get(name)
     if column is None:
         carried = release.carried is not None and name in release.carried.column_names
@@ -194,14 +194,14 @@ def judged_column(release: Release, name: str, model: PrivacyModel) -> ReleasedC
         raise DataError(
             f"{model.name} is asked of column {name!r}, {found}.\n"
             f"Its judged columns are: {', '.join(release.columns) or 'none'}.\n"
-            f"Correct the name in the requirement, or give the column the role {model.judged_role.value!r}."
+            f"Correct the name in the requirement, or give the column the role {role.value!r}."
         )
     return column
 
 
 def sensitive_column(release: Release, name: str, model: PrivacyModel) -> ReleasedColumn:
     """Return the column that a model is about, or raise when it cannot be judged."""
-    column = judged_column(release, name, model)
+    column = judged_column(release, name, model, Role.SENSITIVE)
     asked = f"{model.name} is asked of column {name!r}"
     if isinstance(column, CodedSets):
         raise DataError(f"{asked}, which holds sets.\nAsk it of a column with one value in each row.")

@@ -40,7 +40,7 @@ def term_column(release: Release, model: PrivacyModel) -> CodedSets:
 
 
 def _check_column(release: Release, name: str, model: PrivacyModel) -> None:
-    column = judged_column(release, name, model)
+    column = judged_column(release, name, model, Role.QUASI_SENSITIVE)
     asked = f"{model.name} is asked of column {name!r}"
     if column.role is Role.QUASI_IDENTIFIER:
         raise DataError(
