@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import fields
 from itertools import product
 
 import numpy as np
@@ -27,7 +26,6 @@ from sfumato.errors import Unsatisfiable
 from sfumato.metrics.cover import cover
 from sfumato.models import KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import Policy
-from sfumato.parameters import parameters_of
 
 # Those who share their work out. The others run on one thread, whatever they are given.
 THREADED = {"mondrian", "partial-suppression", "randomization", "term-suppression"}
@@ -166,14 +164,6 @@ def test_who_can_share_work_out_does_so_and_nobody_else(name, in_small_parts):
                 used.add(len(in_small_parts))
 
     assert (max(used) > 1) == (name in THREADED)
-
-
-@pytest.mark.parametrize("name", ANONYMIZERS)
-def test_every_option_describes_itself(name):
-    described = [option.name for option in parameters_of(ANONYMIZERS[name])]
-
-    assert described == [option.name for option in fields(ANONYMIZERS[name])]
-    assert all(option.title and option.help for option in parameters_of(ANONYMIZERS[name]))
 
 
 @pytest.mark.parametrize("name", RECODERS)

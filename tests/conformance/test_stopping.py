@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from anonymizing import JOBS, Job
-from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Deadline, Workplace, side_by_side
 from sfumato.errors import Stopped
 
@@ -21,10 +20,6 @@ def asked(times: list[int], last: int) -> Callable[[], bool]:
         return len(times) >= last
 
     return stop
-
-
-def test_there_is_a_job_for_every_anonymizer():
-    assert {job.anonymizer for job in JOBS} == set(ANONYMIZERS)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

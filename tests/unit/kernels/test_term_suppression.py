@@ -161,7 +161,7 @@ def test_closed_sets_are_the_intersections_of_rows(rows, terms):
         n = function(len(terms), touched, subsets)
         n = n if function is closed_by_counting else n[0]
         found = {
-            frozenset(int(ordered[bit]) for bit in range(len(terms)) if subsets.mask[i, 0] >> bit & 1) for i in range(n)
+            frozenset(int(ordered[bit]) for bit in range(len(terms)) if subsets.bits[i, 0] >> bit & 1) for i in range(n)
         }
         assert found == wanted
         assert len(found) == n

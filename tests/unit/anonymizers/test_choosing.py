@@ -1,0 +1,59 @@
+"""From requirements to steps: who does what, in which order, and why."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonymizing import ALPHA, CLOSE, KNOWLEDGE, RHO, SETS, K, L, dataset_of
+from sfumato.anonymizers import choosing
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.term_suppression import TermSuppression
+from sfumato.data.knowledge import PublicInputs
+from sfumato.data.recoding import Recoding
+from sfumato.models.base import Policy
+
+DATASET = dataset_of(frozenset({"ward", "therapy", "symptoms", "drugs", "job", "household"}))
+
+
+def chosen(*models, named=None, **options):
+    return choosing.steps(DATASET.schema, Policy(models), chosen=named or {}, options=options)
+
+
+def test_later_phases_come_later_whatever_the_order_of_requirements():
+    found = chosen(SETS, RHO, CLOSE, ALPHA, L)
+
+    assert [step.anonymizer.name for step in found] == [
+        "mondrian",
+        "masking",
+        "term-suppression",
+        "partial-suppression",
+        "randomization",
+    ]
+    assert [step.later for step in found] == [found[at + 1 :] for at in range(5)]
+    assert all(step.why for step in found)
+
+
+def test_who_also_meets_what_is_asked_of_classes_takes_it_over_unless_somebody_is_named():
+    (masking,) = chosen(K, ALPHA)
+    assert masking.policy.requirements == (K, ALPHA)
+
+    assert [step.anonymizer.name for step in chosen(K, ALPHA, L)] == ["local-recoding", "masking"]
+    assert [step.anonymizer.name for step in chosen(K, ALPHA, named={0: "mondrian"})] == ["mondrian", "masking"]
+
+
+def test_two_anonymizers_for_one_phase_are_a_problem_of_the_second_requirement():
+    named = {0: "mondrian", 1: "local-recoding"}
+    (problem,) = choosing.problems(chosen(K, L, named=named), named)
+
+    assert problem.place == "require[2].anonymizer"
+    assert "'local-recoding', 'mondrian'" in problem.text
+
+
+def test_a_step_hears_how_later_ones_want_groups_to_be_cut():
+    place = Workplace(public=PublicInputs(KNOWLEDGE, np.full(len(KNOWLEDGE.labels), 1 / len(KNOWLEDGE.labels))))
+    alone, joint = (
+        chosen(K, CLOSE, **{"term-suppression": TermSuppression(joint=joint)})[0].carry_out(DATASET, Recoding(), place)
+        for joint in (False, True)
+    )
+
+    assert not np.array_equal(alone.class_of, joint.class_of)
