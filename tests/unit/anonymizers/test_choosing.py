@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from anonymizing import ALPHA, CLOSE, KNOWLEDGE, RHO, SETS, K, L, dataset_of
-from sfumato.anonymizers import choosing
+from sfumato.anonymizers import ANONYMIZERS, choosing
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.recoding import Recoding
+from sfumato.data.schema import ColumnSpec, Role, Schema
+from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Policy
 
 DATASET = dataset_of(frozenset({"ward", "therapy", "symptoms", "drugs", "job", "household"}))
@@ -47,6 +49,18 @@ def test_two_anonymizers_for_one_phase_are_a_problem_of_the_second_requirement()
 
     assert problem.place == "require[2].anonymizer"
     assert "'local-recoding', 'mondrian'" in problem.text
+
+
+def test_every_model_has_an_anonymizer_that_aims_at_it():
+    assert {model for anonymizer in ANONYMIZERS.values() for model in anonymizer.aims_at} == {*PRIVACY_MODELS.values()}
+    assert all(type(RHO) in ANONYMIZERS[name].aims_at for name in choosing.aiming_at(RHO))
+
+
+def test_labels_of_hierarchies_are_published_where_all_have_one_else_ranges():
+    bare = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
+
+    assert [step.anonymizer.name for step in chosen(K, L)] == ["local-recoding"]
+    assert [step.anonymizer.name for step in choosing.steps(bare, Policy((K,)), chosen={}, options={})] == ["mondrian"]
 
 
 def test_a_step_hears_how_later_ones_want_groups_to_be_cut():

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.data.files.columns import Columns, TextLists, Texts, common_types
+from sfumato.errors import DataError
+
+words = st.none() | st.sampled_from(["a", "b", "c", ""])
+HERE = Path("parts")
+
+
+def fed(column, chunks, kind):
+    for number, chunk in enumerate(chunks):
+        array = pa.array(chunk, kind)
+        if number % 2 and pa.types.is_string(kind):  # a dictionary of its own, in an order of its own
+            array = array.dictionary_encode()
+        column.add(array)
+    return column.finish()
+
+
+@given(chunks=st.lists(st.lists(words, max_size=5), min_size=1, max_size=4))
+def test_text_in_chunks_is_the_text_of_the_whole(chunks):
+    whole = fed(Texts(), chunks, pa.string())
+
+    assert whole.to_pylist() == [cell for chunk in chunks for cell in chunk]
+    assert len(set(whole.dictionary.to_pylist())) == len(whole.dictionary)
+
+
+@given(chunks=st.lists(st.lists(st.none() | st.lists(words, max_size=3), max_size=4), min_size=1, max_size=4))
+def test_lists_in_chunks_are_the_lists_of_the_whole(chunks):
+    whole = fed(TextLists(), chunks, pa.list_(pa.string()))
+
+    assert whole.to_pylist() == [cell for chunk in chunks for cell in chunk]
+
+
+@pytest.mark.parametrize(("values", "width"), [(128, pa.int8()), (129, pa.int16()), (40_000, pa.int32())])
+def test_codes_are_as_narrow_as_their_number_allows(values, width):
+    column = Texts()
+    column.add(pa.array(map(str, range(values))))
+
+    assert column.finish().type.index_type == width
+
+
+def test_batches_become_one_table_with_the_types_that_are_asked_for():
+    kinds = {"n": pa.int64(), "t": pa.string()}
+    columns = Columns(kinds, HERE)
+    columns.add(pa.record_batch({"t": ["x"], "n": pa.array([1], pa.int8())}))
+    columns.add(pa.record_batch({"t": ["y"], "n": pa.array([300], pa.int16())}))
+
+    table = columns.finish()
+
+    assert table.column_names == ["n", "t"]
+    assert table.to_pydict() == {"n": [1, 300], "t": ["x", "y"]}
+    assert table.schema.field("n").type == pa.int64()
+
+
+def test_columns_without_rows_are_refused():
+    with pytest.raises(DataError, match="columns but no rows"):
+        Columns({"n": pa.int64()}, HERE).finish()
+
+
+def test_parts_agree_on_the_wider_type_and_any_text_is_text():
+    narrow = pa.schema([("n", pa.int8()), ("t", pa.dictionary(pa.int8(), pa.string()))])
+    wide = pa.schema([("n", pa.int32()), ("t", pa.large_string())])
+
+    assert common_types([narrow, wide], ["n", "t"], HERE) == {"n": pa.int32(), "t": pa.string()}
+
+
+def test_parts_that_cannot_agree_are_refused_by_name():
+    with pytest.raises(DataError, match="type of column 'n'"):
+        common_types([pa.schema([("n", pa.int8())]), pa.schema([("n", pa.string())])], ["n"], HERE)
