@@ -75,13 +75,23 @@ class BitSets(CodedSets):
 
     def members(self, first: int, last: int) -> Codes:
         """Return the members of some rows, row after row."""
-        return np.nonzero(self.bits(first, last))[1].astype(np.int32)
+        places = np.flatnonzero(self.bits(first, last).view(np.bool_))  # much faster than numbers in two directions
+        return np.remainder(places, max(len(self.labels), 1), dtype=np.int64).astype(np.int32)
 
     def bits(self, first: int, last: int) -> NDArray[np.uint8]:
         """Return for some rows and each label whether it is a member, shape (rows, labels)."""
         part = np.ascontiguousarray(self.packed[first:last])
         part = part.astype(part.dtype.newbyteorder("<"), copy=False)
         return np.unpackbits(part.view(np.uint8), axis=1, count=len(self.labels), bitorder="little")
+
+    def parts(self) -> NDArray[np.float64]:
+        """Return how many records each label stands for when the members of a set share its record, shape (labels,)."""
+        size, total = self.size, np.zeros(len(self.labels))
+        for first in range(0, len(self.packed), _STEP):
+            bits, of = self.bits(first, first + _STEP), size[first : first + _STEP]
+            for count in np.unique(of[of > 0]):
+                total += bits[of == count].sum(axis=0, dtype=np.int64) / count
+        return total
 
     def take(self, rows: NDArray[np.int32]) -> BitSets:
         """Return the sets of some rows."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedColumn, CodedSets, visible_labels
 from sfumato.data.dates import DATE_LEVELS, day_of, period
 from sfumato.data.labels import number_text
@@ -111,15 +112,12 @@ class ColumnDistributions(Metric):
         """A column of single values that is published as sets: each member of a set gets its part of the record."""
         published = comparison.release.columns[column.name]
         assert isinstance(published, CodedSets)
-        size = np.diff(published.start)
-        part = np.repeat(1 / np.maximum(size, 1), size)
-        weight = np.bincount(published.items, part, minlength=len(published.labels))
+        weight = _parts(published)
         markers = comparison.dataset.schema.missing
         marker = visible_labels(column, markers)[column.missing] if column.missing >= 0 else None
         labels = tuple(column.labels[column.missing] if label == marker else label for label in published.labels)
-        terms = ReleasedColumn(
-            name=column.name, role=column.role, kind=column.kind, codes=published.items, labels=labels
-        )
+        each = np.arange(len(labels), dtype=np.int32)
+        terms = ReleasedColumn(name=column.name, role=column.role, kind=column.kind, codes=each, labels=labels)
         covered = cover(terms, column, domain=comparison.domain(column.name), exact=True, markers=markers)
         before = np.bincount(column.codes, minlength=len(column.labels))
         facts = self._facts(column, before, covered.spread(weight), as_sets=True)
@@ -130,6 +128,16 @@ class ColumnDistributions(Metric):
             facts["after"].append(never)
             facts["moved"] = _moved(np.array(facts["before"]), np.array(facts["after"]))
         return facts
+
+
+def _parts(sets: CodedSets) -> NDArray[np.float64]:
+    """Return how many records each label stands for when the members of a set share its record, shape (labels,)."""
+    if isinstance(sets, BitSets):
+        return sets.parts()
+    size = np.diff(sets.start)
+    share = np.repeat(1 / np.maximum(size, 1), size)
+    parts: NDArray[np.float64] = np.bincount(sets.items, share, minlength=len(sets.labels)).astype(np.float64)
+    return parts
 
 
 def _described(

@@ -69,6 +69,9 @@ def test_bit_sets_hold_the_members_of_each_set(rows, d):
         labels=tuple(map(str, range(d))),
     )
     assert column.items.tolist() == items.tolist()
+    size = np.diff(column.start)
+    shares = np.repeat(1 / np.maximum(size, 1), size)
+    assert np.allclose(column.parts(), np.bincount(items, shares, minlength=len(column.labels)))
     assert column.start.tolist() == start.tolist()
     assert column.size.tolist() == [len(row) for row in rows]
     assert [set(column.cell(row)) for row in range(len(rows))] == [{str(item) for item in row} for row in rows]
