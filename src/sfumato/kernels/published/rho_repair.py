@@ -131,7 +131,7 @@ def _repair_antecedent(antecedent, heuristic, baskets, published, bound, now, st
         for index in range(times):
             other = index + _random_below(n_both - index, seed)
             holders[index], holders[other] = holders[other], holders[index]
-            _delete(chosen, holders[index], baskets, published, now)
+            _delete(np.int64(chosen), holders[index], baskets, published, now)
         stale[chosen] = True
         gone += times
 
@@ -211,7 +211,7 @@ def _repair_empty(baskets, published, bound, now, seed):
             first, last = baskets.tid_start[item], baskets.tid_start[item + 1]
             at = first + _random_below(last - first, seed)
             if published.kept[baskets.occurrence[at]]:
-                _delete(item, baskets.tids[at], baskets, published, now)
+                _delete(item, np.int64(baskets.tids[at]), baskets, published, now)
                 gone += 1
     return gone
 
@@ -237,7 +237,7 @@ def _give_up_long_records(size, buffer_size, baskets, published, now, stale):
             for at in range(start[record], start[record + 1]):
                 if kept[at] and baskets.sensitive[items[at]]:
                     stale[items[at]] = True
-                    _delete(items[at], record, baskets, published, now)
+                    _delete(np.int64(items[at]), record, baskets, published, now)
                     gone += 1
         else:
             most = max(most, antecedents)
@@ -283,9 +283,9 @@ def _repair_size(size, capacity, heuristic, baskets, published, bound, now, chan
     while slots < 2 * capacity:
         slots *= 2
     seen = np.zeros(slots, dtype=np.uint64)
-    gone, n_buffered, record = 0, 0, 0
+    gone, n_buffered, record = 0, np.int64(0), 0
     while record <= n_records:
-        n_members, n_secret = 0, 0
+        n_members, n_secret = np.int64(0), np.int64(0)
         for at in range(start[record], start[record + 1]) if record < n_records else range(0):
             if kept[at]:
                 members[n_members] = items[at]
@@ -343,7 +343,7 @@ def repair(heuristic, buffer_size, baskets, published, bound, seed):
         before = gone
         for item in range(n_items):
             stale[item] = False
-        size = 1
+        size = np.int64(1)  # a plain 1 would have all that it is given to compiled once more
         while True:
             given_up, capacity = _give_up_long_records(size, buffer_size, baskets, published, now, stale)
             gone += given_up
