@@ -10,6 +10,7 @@ import math
 from functools import cache
 from itertools import chain
 
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
@@ -66,7 +67,15 @@ def test_every_metric_is_reached():
 
 
 def test_every_attack_is_reached():
-    assert {found.attack for family in ALONE for found in attacked(family)} == set(ATTACKS)
+    reached = {found.attack for family in ALONE for found in attacked(family)}
+    name = pa.table({"name": ["a", "b"], "age": [30, 30]})
+    plan = sf.Plan.from_dict(
+        {
+            "columns": {"name": {"role": "identifier"}, "age": {"role": "quasi-identifier"}},
+            "require": [{"model": "k-anonymity", "k": 2}],
+        }
+    )
+    assert reached | {found.attack for found in sf.attack(name, plan)} == set(ATTACKS)
 
 
 @alone

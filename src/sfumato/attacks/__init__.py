@@ -6,6 +6,7 @@ from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, ex
 from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
+from sfumato.attacks.plain_sight import PlainSight
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
 from sfumato.attacks.rule_inference import RuleInference
 from sfumato.data.dataset import Dataset
@@ -14,7 +15,7 @@ from sfumato.progress import SILENT, Progress
 
 ATTACKS: dict[str, type[Attack]] = {
     attack.name: attack
-    for attack in (Linking, KnowledgeLinking, Disclosure, RuleInference, SetInference, Intersection, SecondRelease)
+    for attack in (PlainSight, Linking, KnowledgeLinking, Disclosure, RuleInference, SetInference, Intersection, SecondRelease)
 }
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Intersection",
     "KnowledgeLinking",
     "Linking",
+    "PlainSight",
     "RuleInference",
     "SecondRelease",
     "SetInference",

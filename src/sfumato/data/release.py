@@ -24,6 +24,7 @@ from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import encode_sets, repeat_sets
+from sfumato.data.strays import Stray, StrayKind, stray_columns
 from sfumato.errors import DataError
 
 FORMAT = 1
@@ -59,6 +60,7 @@ class Release:
     public: PublicInputs = NOTHING_PUBLIC  # what everybody knows besides
     # (n,): how many published rows each row stands for, where equal ones are held once; None: one each.
     weights: NDArray[np.int64] | None = None
+    strays: tuple[Stray, ...] = ()  # what came along and does not belong there
 
     @property
     def total(self) -> int:
@@ -143,6 +145,7 @@ class Release:
         columns: dict[str, ReleasedColumn | CodedSets] = {}
         specs = [(name, schema.spec(name)) for name in names]
         carried = [name for name, spec in specs if spec is not None and spec.role is Role.OTHER]
+        strays = _stray(specs, n_rows, description or {})
         rest = table.select(carried) if carried else None
         waiting = [(spec, table.column(name)) for name, spec in reversed(specs) if spec is not None]
         del table  # like `encode`, this lets columns go one by one
@@ -157,6 +160,7 @@ class Release:
             n_rows=n_rows,
             order=tuple(name for name in names if name in columns or name in carried),
             description=description or {},
+            strays=strays,
         )
 
 
@@ -397,8 +401,20 @@ def describe_columns(release: Release) -> dict[str, dict[str, Any]]:
     return described
 
 
+def _stray(
+    specs: Sequence[tuple[str, ColumnSpec | None]], n_rows: int, description: Mapping[str, Any]
+) -> tuple[Stray, ...]:
+    """Return the columns of a table that do not belong to it, each once."""
+    identifiers = [name for name, spec in specs if spec is not None and spec.role is Role.IDENTIFIER]
+    unknown = [name for name, spec in specs if spec is None]
+    described = description.get("columns", {name for name, _ in specs})
+    undescribed = [name for name, _ in specs if name not in {*described, *identifiers, *unknown}]
+    found = {StrayKind.IDENTIFIER: identifiers, StrayKind.UNKNOWN: unknown, StrayKind.UNDESCRIBED: undescribed}
+    return tuple(stray for kind, names in found.items() for stray in stray_columns(kind, names, n_rows))
+
+
 def _check_released_columns(found: list[str], schema: Schema) -> None:
-    """Raise unless every column that a requirement may need is there, and nothing is there that nobody judged."""
+    """Raise unless every column that a requirement may need is there."""
     problems = []
     twice = sorted({name for name in found if found.count(name) > 1})
     if twice:
@@ -408,12 +424,6 @@ def _check_released_columns(found: list[str], schema: Schema) -> None:
     if absent:
         problems.append(
             f"The table lacks {len(absent)} column(s) of the plan: {some(absent, 20)}.\nIt has: {some(found, 20)}."
-        )
-    silent = [name for name in found if schema.spec(name) is None]
-    if silent:
-        problems.append(
-            f"The table has {len(silent)} column(s) that the plan says nothing about: {some(silent, 20)}.\n"
-            'Give each a role under [columns], or all of them with [columns."*"] role = "other".'
         )
     if problems:
         raise DataError("\n".join(problems))

@@ -19,7 +19,7 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
-from sfumato.data.files import Source, digest, read_digested
+from sfumato.data.files import Source, read_digested
 from sfumato.data.files.release import ReleaseFormat, read_release, write_release
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
@@ -103,8 +103,7 @@ class LocalEngine:
         self, release: Release, folder: Path, form: ReleaseFormat, *, missing: str, progress: Progress
     ) -> Mapping[str, str]:
         """Write a release into a folder, and return the digests of its files."""
-        write_release(release, folder, form, missing=missing, progress=progress)
-        return {path.name: digest(path) for path in sorted(folder.iterdir())}
+        return write_release(release, folder, form, missing=missing, progress=progress)
 
     def read_back(self, folder: Path, schema: Schema) -> Release:
         """Return what was written."""

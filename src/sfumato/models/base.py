@@ -38,6 +38,7 @@ class Verdict:
     group: str = "group"  # what a group is called: "class"
     known_from: Mapping[str, str] = field(default_factory=dict)  # public input -> where the judge got it from
     notes: tuple[str, ...] = ()  # what whoever reads the verdict should know about its inputs
+    finding: str = ""  # in words, where names tell more than figures
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data that JSON can hold; what is infinite becomes None."""
@@ -78,6 +79,8 @@ class Verdict:
         )
 
     def _finding(self) -> str:
+        if self.finding:
+            return self.finding
         if self.reached is None:
             return "there is nothing to judge"
         reached, required = _apart(self.reached, self.required)
@@ -151,6 +154,47 @@ class PrivacyModel(Protocol):
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release; `name_items` lets the verdict name the items that break it: for the holder's eyes only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NothingElse(PrivacyModel):
+    """A release holds what the plan publishes and nothing else. No plan asks for it: it is asked of every table."""
+
+    name: ClassVar[str] = "nothing-else"
+    judged_role: ClassVar[Role] = Role.OTHER
+
+    @property
+    def promise(self) -> str:
+        """One sentence for people."""
+        return "Nothing came along with the release that the plan does not publish."
+
+    @property
+    def limit(self) -> str:
+        """One sentence for people."""
+        return "Names and digests are looked at, not what stands in columns that the plan publishes."
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """It names no column."""
+        return ()
+
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
+        """Name the columns and files that do not belong to the release."""
+        strays = release.strays
+        return Verdict(
+            model=self,
+            satisfied=not strays,
+            reached=len(strays),
+            required=0,
+            groups=len(release.order) + len(strays),
+            failing=len(strays),
+            failing_rows=max((stray.rows for stray in strays), default=0),
+            facts={"strays": [{"what": each.kind.value, "name": each.name, "rows": each.rows} for each in strays]},
+            measure="what does not belong",
+            bound="at most",
+            group="column or file",
+            finding="; ".join(map(str, strays)),
+        )
 
 
 def place_of(model: PrivacyModel, column: str) -> str:

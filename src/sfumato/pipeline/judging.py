@@ -14,7 +14,7 @@ from sfumato.data.files.release import read_release, schema_for
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, SfumatoError, Unsatisfiable
-from sfumato.models.base import Policy, Verdict
+from sfumato.models.base import NothingElse, Policy, Verdict
 from sfumato.pipeline.facts import RUN_FILE, read_facts, record_of
 from sfumato.pipeline.known import Known, Record
 from sfumato.plan import Plan
@@ -90,12 +90,14 @@ def judge(
 ) -> tuple[Verdict, ...]:
     """Let every model of the policy judge the release; an audit that breaks counts as failed and is a bug.
 
-    With `name_items`, verdicts that can do so name the items that break them: for the holder only.
+    Where something came along that does not belong to the release, a verdict more says so. With `name_items`, verdicts
+    that can do so name the items that break them: for the holder only.
     """
-    stage = progress.stage("audit", total=len(policy.requirements))
+    models = (*policy, NothingElse()) if release.strays else tuple(policy)
+    stage = progress.stage("audit", total=len(models))
     release = replace(release, public=known.public)
     verdicts = []
-    for model in policy:
+    for model in models:
         try:
             verdict = model.audit(release, name_items=name_items)
         except SfumatoError:

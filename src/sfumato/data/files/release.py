@@ -22,11 +22,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
 from sfumato.data.dataset import CodedSets, as_arrow
-from sfumato.data.files import Source, read_columns, read_table
+from sfumato.data.files import Source, digest, read_columns, read_digested
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns, members_of, n_members
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
+from sfumato.data.strays import Stray, StrayKind, stray_columns
 from sfumato.disk import read_numbered, unwritable
 from sfumato.errors import DataError, OutputError
 from sfumato.progress import SILENT, Progress
@@ -54,8 +55,11 @@ def write_release(
     *,
     missing: str = "",
     progress: Progress = SILENT,
-) -> None:
-    """Write data and description into a folder that exists; `missing` is what a missing cell shows."""
+) -> dict[str, str]:
+    """Write data and description into a folder that exists, and return the SHA-256 of each file by name.
+
+    `missing` is what a missing cell shows.
+    """
     if format not in _ROWS:
         raise OutputError(f"The release was to be written as {format!r}.\nThe formats are csv and parquet.")
     stage = progress.stage("write", total=release.n_rows)
@@ -63,11 +67,14 @@ def write_release(
         path = folder / f"data.{format}"
         for rows in _write_csv(release, path, missing) if format == "csv" else _write_parquet(release, path):
             stage.advance(rows)
-        text = json.dumps(_description(release, missing), indent=1, ensure_ascii=False, default=_plain)
+        files = {path.name: digest(path)}
+        description = {**_description(release, missing), "files": files}
+        text = json.dumps(description, indent=1, ensure_ascii=False, default=_plain)
         (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise unwritable(folder, error) from None
     stage.done()
+    return {**files, DESCRIPTION: digest(folder / DESCRIPTION)}
 
 
 def _description(release: Release, missing: str) -> dict[str, Any]:
@@ -254,7 +261,7 @@ def read_release(
                 "Name the folder that `sfumato anonymize` wrote."
             )
         source = _readable_by(schema, Source(path, separator=separator, missing=schema.missing))
-        return Release.from_table(_table(source, schema, progress), schema)
+        return _read_as_release(source, schema, {}, progress)
     description = _read_description(folder / DESCRIPTION)
     schema = schema_for(description, schema)
     found = [folder / name for name in _DATA if (folder / name).is_file()]
@@ -263,7 +270,20 @@ def read_release(
             f"{folder} holds {len(found)} data files of a release.\nOne of {' and '.join(_DATA)} belongs there."
         )
     source = Source(found[0], separator="," if found[0].suffix == ".csv" else None, missing=schema.missing)
-    return Release.from_table(_table(source, schema, progress), schema, description)
+    release = _read_as_release(source, schema, description, progress)
+    others = sorted({path.name for path in folder.iterdir()} - {found[0].name, DESCRIPTION})
+    return replace(release, strays=(*release.strays, *(Stray(StrayKind.FILE, name) for name in others)))
+
+
+def _read_as_release(source: Source, schema: Schema, description: Mapping[str, Any], progress: Progress) -> Release:
+    """Return a table as a release; identifiers are not even loaded, but it is known that they are there."""
+    dropped = [name for name in read_columns(source) if name in schema.named(Role.IDENTIFIER)]
+    table, sha256 = read_digested(source, drop=dropped, progress=progress)
+    release = Release.from_table(table, schema, description)
+    strays = stray_columns(StrayKind.IDENTIFIER, dropped, release.n_rows)
+    if description.get("files", {}).get(source.path.name, sha256) != sha256:
+        strays += (Stray(StrayKind.CHANGED, source.path.name, release.n_rows),)
+    return replace(release, strays=(*strays, *release.strays))
 
 
 def _readable_by(schema: Schema, source: Source) -> Source:
@@ -271,11 +291,6 @@ def _readable_by(schema: Schema, source: Source) -> Source:
     if source.separator is not None and not set(schema.columns) & set(read_columns(source)):
         return replace(source, separator=None)
     return source
-
-
-def _table(source: Source, schema: Schema, progress: Progress) -> pa.Table:
-    dropped = frozenset(schema.named(Role.IDENTIFIER)) & frozenset(read_columns(source))
-    return read_table(source, drop=dropped, progress=progress)
 
 
 def _release_folder(path: Path) -> Path | None:
@@ -293,6 +308,7 @@ def _read_description(path: Path) -> dict[str, Any]:
         for column in description["columns"].values():
             Role(column["role"])
             Kind(column.get("kind", "category"))
+        dict(description.get("files", {}))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(f"{path} {refusal}") from None
     return description

@@ -12,6 +12,7 @@ import pytest
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.encoding import encode
+from sfumato.data.files import digest
 from sfumato.data.files import release as release_files
 from sfumato.data.files.release import quoted, read_release, write_release
 from sfumato.data.recoding import Labelled, Recoding
@@ -180,8 +181,10 @@ def test_an_unknown_format_is_refused(tmp_path):
 
 
 def test_the_description_is_written_beside_the_data(tmp_path):
-    write_release(RELEASE, tmp_path, "csv", missing="?")
-    assert json.loads((tmp_path / "release.json").read_text()) == {**RELEASE.description, "missing": "?"}
+    digests = write_release(RELEASE, tmp_path, "csv", missing="?")
+    found = json.loads((tmp_path / "release.json").read_text())
+    assert found == {**RELEASE.description, "missing": "?", "files": {"data.csv": digest(tmp_path / "data.csv")}}
+    assert digests == {name: digest(tmp_path / name) for name in ("data.csv", "release.json")}
 
 
 def test_a_release_of_another_tool_gets_a_description_too(tmp_path):

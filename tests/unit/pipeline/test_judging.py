@@ -1,0 +1,143 @@
+"""Audits and attacks look at the whole of what is published, not only at the columns that requirements name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.pipeline import Case, Seen
+from sfumato.plan import Plan
+from tests.commands import told
+
+PLAN = """
+[source]
+path = "people.csv"
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+[columns.ill]
+role = "sensitive"
+[[require]]
+model = "k-anonymity"
+k = 3
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text("name,age,ill\n" + "".join(f"p{i},{20 + i % 9},{i % 3}\n" for i in range(60)))
+    return Plan.load(tmp_path / "plan.toml")
+
+
+@pytest.fixture
+def run(plan, tmp_path):
+    Case(plan).make_folder(tmp_path / "run", lambda facts: "")
+    return tmp_path / "run"
+
+
+def strays(verdicts):
+    assert all(verdict.satisfied for verdict in verdicts if verdict.model.name != "nothing-else")
+    return [
+        (stray["name"], stray["rows"])
+        for verdict in verdicts
+        if verdict.model.name == "nothing-else"
+        for stray in verdict.facts["strays"]
+    ]
+
+
+def safe(**more):
+    return {"age": ["[20, 29]"] * 6, "ill": list("xyzxyz"), **more}
+
+
+def test_a_table_with_identifiers_fails_and_the_columns_are_named(plan, tmp_path):
+    rows = "".join(f"Alice{i},40,x\n" for i in range(6))
+    (tmp_path / "third.csv").write_text("name,age,ill\n" + rows)
+
+    found = told("audit", tmp_path / "third.csv", "--plan", tmp_path / "plan.toml")
+
+    assert not found["satisfied"]
+    assert [verdict["satisfied"] for verdict in found["verdicts"]] == [True, False]
+    assert strays(sf.audit(tmp_path / "third.csv", plan)) == [("name", 6)]
+    line = str(sf.audit(tmp_path / "third.csv", plan)[-1])
+    assert line == "nothing-else FAILS: 'name' is a column that the plan drops as an identifier (6 rows)"
+    assert "Alice" not in json.dumps(found)
+
+
+def test_the_same_is_said_of_frames(plan):
+    assert strays(sf.audit(pa.table(safe()), plan)) == []
+    assert strays(sf.audit(pa.table(safe(name=list("abcdef"))), plan)) == [("name", 6)]
+    assert strays(sf.audit(pa.table(safe(phone=list("123456"))), plan)) == [("phone", 6)]
+
+
+def test_the_original_is_judged_by_every_model_and_its_identifiers_are_named(plan, tmp_path):
+    original = pa.table({"name": list("abc"), "age": [1, 2, 3], "ill": list("xyz")})
+
+    names = [(verdict.model.name, verdict.satisfied) for verdict in sf.audit(original, plan)]
+
+    assert names == [("k-anonymity", False), ("nothing-else", False)]
+
+
+def test_a_run_as_it_was_made_holds(plan, run):
+    assert [verdict.model.name for verdict in sf.audit(run, plan)] == ["k-anonymity"]
+    assert json.loads((run / "release" / "release.json").read_text())["files"].keys() == {"data.csv"}
+
+
+def test_files_beside_the_data_are_named(plan, run, tmp_path):
+    shutil.copy(tmp_path / "people.csv", run / "release" / "people.csv")
+
+    assert strays(sf.audit(run, plan)) == [("people.csv", 0)]
+    assert strays(sf.audit(run / "release" / "data.csv", plan)) == [("people.csv", 0)]
+
+
+def pasted(run, name):
+    data = run / "release" / "data.csv"
+    head, *rows = data.read_text().splitlines()
+    data.write_text("\n".join([f"{head},{name}", *(f"{row},p{i}" for i, row in enumerate(rows))]) + "\n")
+
+
+def test_names_pasted_into_a_release_are_found_as_column_and_by_digest(plan, run):
+    pasted(run, "name")
+
+    assert strays(sf.audit(run, plan)) == [("name", 60), ("data.csv", 60)]
+
+
+def test_a_column_that_the_description_does_not_name_is_found_where_the_plan_allows_others(plan, run, tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN + '[columns."*"]\nrole = "other"\n')
+    description = json.loads((run / "release" / "release.json").read_text())
+    del description["files"]  # as in releases of earlier versions
+    (run / "release" / "release.json").write_text(json.dumps(description))
+    assert strays(sf.audit(run, Plan.load(tmp_path / "plan.toml"))) == []
+    pasted(run, "note")
+
+    assert strays(sf.audit(run, Plan.load(tmp_path / "plan.toml"))) == [("note", 60)]
+
+
+def test_one_changed_cell_is_found_by_the_digest(plan, run):
+    data = run / "release" / "data.csv"
+    data.write_text(data.read_text()[:-2] + "9\n")
+
+    assert strays(sf.audit(run, plan)) == [("data.csv", 60)]
+
+
+def test_whoever_can_read_names_exposes_everybody(plan, run):
+    attacks = {exposure.attack: exposure for exposure in sf.attack(run, plan)}
+    assert "plain-sight" not in attacks
+    pasted(run, "name")
+
+    found = {exposure.attack: exposure for exposure in sf.attack(run, plan)}["plain-sight"]
+
+    assert (found.after.exposed, found.after.people, found.after.worst) == (60, 60, 1.0)
+    assert found.before.exposed == 0  # the original without its identifiers
+    assert "'name'" in found.title
+
+
+def test_what_is_judged_says_what_came_along(plan, run):
+    (run / "release" / "notes.txt").write_text("x")
+
+    assert [stray.name for stray in Seen.at(run, plan).release.strays] == ["notes.txt"]
