@@ -15,7 +15,16 @@ from sfumato.progress import SILENT, Progress
 
 ATTACKS: dict[str, type[Attack]] = {
     attack.name: attack
-    for attack in (PlainSight, Linking, KnowledgeLinking, Disclosure, RuleInference, SetInference, Intersection, SecondRelease)
+    for attack in (
+        PlainSight,
+        Linking,
+        KnowledgeLinking,
+        Disclosure,
+        RuleInference,
+        SetInference,
+        Intersection,
+        SecondRelease,
+    )
 }
 
 __all__ = [

@@ -7,11 +7,11 @@ import shutil
 
 import pyarrow as pa
 import pytest
+from tests.commands import told
 
 import sfumato as sf
 from sfumato.pipeline import Case, Seen
 from sfumato.plan import Plan
-from tests.commands import told
 
 PLAN = """
 [source]
