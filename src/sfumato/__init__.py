@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from sfumato.plan import Plan as Plan
     from sfumato.progress import Progress as Progress
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each name lives: loaded at first use, so that `import sfumato` and `sfumato --help` stay quick.
 _OFFERED = {
