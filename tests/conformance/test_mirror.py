@@ -58,7 +58,6 @@ ELSEWHERE = {
     "models/sensitive_qid_diversity.py": RANDOMIZED,
     "pipeline/clock.py": "unit/pipeline/test_case.py",
     "pipeline/facts.py": "unit/pipeline/test_known.py",
-    "pipeline/judging.py": "unit/pipeline/test_case.py",
     "pipeline/making.py": "unit/pipeline/test_case.py",
     "pipeline/original.py": "conformance/test_the_house.py",
     "progress.py": "unit/test_bars.py",
