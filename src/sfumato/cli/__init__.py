@@ -11,13 +11,14 @@ import os
 import signal
 import sys
 import traceback
+from typing import NoReturn
 
 import typer
 
 from sfumato.cli import making, questions
 from sfumato.cli.app import app
 from sfumato.cli.terminal import INTERRUPTED, fail, leave, written
-from sfumato.errors import SfumatoError
+from sfumato.errors import InputError, SfumatoError
 
 __all__ = ["app", "main", "making", "questions"]
 
@@ -50,7 +51,11 @@ def main() -> None:
         fail(str(error), error.exit_code, as_json)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
+    except MemoryError:
+        _fail_for_memory(as_json)
     except Exception as error:
+        if isinstance(error, ImportError) and "shared object" in str(error):  # how the loader says it
+            _fail_for_memory(as_json)
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a wrong option or argument
             fail(error.format_message() + "\nSee `sfumato --help`.", int(error.exit_code), as_json)
         _show_trace(BUG)
@@ -63,6 +68,15 @@ def main() -> None:
     if code == INTERRUPTED:  # also what typer makes of Ctrl-C
         fail(f"Stopped. {written()}", INTERRUPTED, as_json)
     leave(code if isinstance(code, int) else 0)
+
+
+def _fail_for_memory(as_json: bool) -> NoReturn:
+    fail(
+        f"There is not enough memory for this. {written()}\n"
+        "Close other programs, raise the limit (ulimit -v, the container's), or use a machine with more.",
+        InputError.exit_code,
+        as_json,
+    )
 
 
 def _show_trace(exit_code: int) -> None:

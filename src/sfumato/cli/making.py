@@ -163,6 +163,7 @@ def _anonymize(
         run = api.run(plan, out, seed=seed, threads=threads, engine=engine, overwrite=overwrite, progress=progress)
         wrote(out)
     with telling():
+        warn([warning for warning in run.facts["warnings"] if warning not in plan.warnings()])  # found in the data
         if as_json:
             print_json({"out": str(out), **without_values(run.facts)})
         else:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # the exit code of a command that was stopped, as shells have it
 TABLE_WIDTH = 80  # columns of a terminal below which tables are set as lists
+
+# Characters that steer a terminal or the direction of text, rather than to be read.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 _WRITTEN: list[str] = []  # what this command has left behind for good
 
@@ -66,14 +71,31 @@ def fail(message: str, exit_code: int, as_json: bool) -> NoReturn:
     leave(exit_code)
 
 
+def legible(text: str) -> str:
+    r"""Return text with what would steer a terminal written out: names of columns and files may hold anything.
+
+    >>> print(legible("\x1b[31mcity"))
+    \u001b[31mcity
+    """
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class _Legible(Console):
+    """A console on which only its own styles steer the terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(legible(segment.text), segment.style)
+
+
 def stderr() -> Console:
     """Where progress, notes and errors go."""
-    return Console(stderr=True)
+    return _Legible(stderr=True)
 
 
 def stdout() -> Console:
     """Where answers go."""
-    return Console()
+    return _Legible()
 
 
 def say(text: str, style: str | None = None) -> None:
@@ -90,7 +112,7 @@ def warn(warnings: Sequence[str], word: str = "Warning") -> None:
 def print_json(content: Mapping[str, Any], indent: int | None = 1) -> None:
     """Print one JSON object; where the stream is not UTF-8 with escapes, which read back the same."""
     unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    print(json.dumps(content, indent=indent, ensure_ascii=not unicode))  # noqa: T201
+    print(legible(json.dumps(content, indent=indent, ensure_ascii=not unicode)))  # noqa: T201 - still the same JSON
 
 
 @contextmanager
@@ -120,5 +142,5 @@ def show_columns(console: Console, head: Sequence[str], rows: Sequence[Sequence[
     for word in head:
         table.add_column(word, overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(legible(cell)) for cell in row))  # before widths are measured
     console.print(table)

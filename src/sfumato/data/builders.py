@@ -107,6 +107,8 @@ class HierarchyFile:
 
 
 def _read_text(path: Path, name: str) -> str:
+    if path.exists() and not path.is_file():
+        raise HierarchyError(f"{name} is no ordinary file at {path}.\nGive a file of text.")
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import TEXT, CodedColumn, Codes, as_arrow
 from sfumato.data.dates import Dates, day_of
 from sfumato.data.distinct import Placed, Tally
-from sfumato.data.hierarchy import Hierarchy, some
+from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.kinds import as_number, exact_number, infer_kind
 from sfumato.data.schema import ColumnSpec, Kind
 from sfumato.errors import DataError, HierarchyError
@@ -151,7 +151,7 @@ def _in_order_of_time(labels: list[str], spec: ColumnSpec) -> ColumnSpec:
     dated = [(day, label) for label in labels if (day := day_of(label)) is not None]
     odd = len(labels) - len(dated)
     if odd:
-        shown = "" if spec.secret else f": {some(label for label in labels if day_of(label) is None)}"
+        shown = spec.shown(label for label in labels if day_of(label) is None)
         raise DataError(
             f"Column {spec.name!r} shall hold ISO dates such as 2024-05-31, but {odd:,} of its {len(labels):,} "
             f"distinct values are none{shown}.\n"
@@ -175,7 +175,7 @@ def hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy 
     node_of = hierarchy.node_of
     absent = [label for label in labels if node_of.get(label, hierarchy.n_leaves) >= hierarchy.n_leaves]
     if absent:
-        shown = "" if spec.secret else f": {some(absent)}"
+        shown = spec.shown(absent)
         raise HierarchyError(
             f"{name} misses {len(absent):,} of the {len(labels):,} values in the data{shown}.\n"
             "Add a line for each, or list their spelling under missing = [...] if they stand for missing values."

@@ -167,6 +167,12 @@ def check_columns(found: Sequence[str], schema: Schema) -> None:
     twice = [name for name, count in Counter(found).items() if count > 1]
     if twice:
         problems.append(f"The table has columns with the same name: {some(twice)}.\nRename them in the file.")
+    if schema.columns and schema.rest is None and set(schema.columns).isdisjoint(found):
+        raise DataError(  # without their names: they may be somebody's record
+            f"The plan names {len(schema.columns)} column(s), but the table has none of them "
+            f"and {len(found)} others.\n"
+            "Check that the file begins with a line of column names, and that the plan is about this file."
+        )
     for name in schema.columns:
         if name not in found:
             problems.append(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Self
 
 from sfumato.data.bins import Bins
 from sfumato.data.builders import HierarchySource
+from sfumato.data.hierarchy import some
 
+SHOW_VALUES = "SFUMATO_SHOW_VALUES"  # set in the environment: messages name values that are no secrets
 DEFAULT_MISSING = ("",)
 
 
@@ -104,8 +107,14 @@ class ColumnSpec:
 
     @property
     def secret(self) -> bool:
-        """Whether the column's original values must not be shown."""
-        return self.role in SECRET_ROLES
+        """Whether messages must not show the column's values: those of the others only where somebody wants them."""
+        return self.role in SECRET_ROLES or not os.environ.get(SHOW_VALUES)
+
+    def shown(self, values: Iterable[str]) -> str:
+        """Return some values for the end of a message, or how to see them; nothing where nobody may."""
+        if self.role in SECRET_ROLES:
+            return ""
+        return f" (set {SHOW_VALUES}=1 to see which)" if self.secret else f": {some(values)}"
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
+NAMES = "backslashreplace"  # names of files need not be UTF-8; JSON reads these escapes back
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 Page = Callable[[Mapping[str, Any]], str]  # turns the facts of a run into the holder's report
 
@@ -116,9 +117,9 @@ class Case:
             written = replace(written, public=known.public)
             outcome = self._measured(made, written, known, verdicts, written, files)
             text = json.dumps(outcome.facts, indent=1, ensure_ascii=False)
-            (private / "run.json").write_text(text + "\n", encoding="utf-8")
+            (private / "run.json").write_text(text + "\n", encoding="utf-8", errors=NAMES)
             stage = self.progress.stage("report")
-            (private / "report.html").write_text(page(outcome.facts), encoding="utf-8")
+            (private / "report.html").write_text(page(outcome.facts), encoding="utf-8", errors=NAMES)
             stage.done()
             public.rename(folder / "release")
         return outcome
@@ -210,7 +211,7 @@ class Case:
             "measurements": [measurement.as_dict() for measurement in measurements],
             "attacks": [exposure.as_dict() for exposure in exposures],
             "timings": self.clock.steps,
-            "warnings": [*plan.warnings(), *warnings_of(dataset)],
+            "warnings": [*plan.warnings(), *warnings_of(dataset, known)],
             "versions": versions(),
         }
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ import numpy as np
 from sfumato import __version__
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
+from sfumato.data.distinct import occurring
 from sfumato.data.files import digest
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.schema import Role
@@ -171,9 +172,9 @@ def columns_of(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:
     return described
 
 
-def warnings_of(dataset: Dataset) -> list[str]:
+def warnings_of(dataset: Dataset, known: Known) -> list[str]:
     """Return what the data do not bear out of what the plan says."""
-    found = []
+    found = [*_unused_domains(dataset), *_unlinked_terms(dataset, known)]
     for column in dataset.with_role(Role.ITEMS):
         spec = dataset.schema.spec(column.name)
         named = spec.sensitive_items if spec is not None else None
@@ -185,3 +186,31 @@ def warnings_of(dataset: Dataset) -> list[str]:
                     "Check that they are written as in the data."
                 )
     return found
+
+
+def _unused_domains(dataset: Dataset) -> Iterator[str]:
+    for column in dataset.columns.values():
+        spec = dataset.schema.spec(column.name)
+        if not isinstance(column, CodedColumn) or spec is None or spec.domain is None or spec.bins is not None:
+            continue
+        used = occurring(column.codes, len(column.labels))
+        absent = set(spec.domain) - {label for label, occurs in zip(column.labels, used, strict=True) if occurs}
+        if absent:
+            yield (
+                f"{len(absent):,} of {len(set(spec.domain)):,} values of the domain never occur in column "
+                f"{column.name!r}. Check that they are written as in the data."
+            )
+
+
+def _unlinked_terms(dataset: Dataset, known: Known) -> Iterator[str]:
+    knowledge = known.public.knowledge
+    if knowledge is None:
+        return
+    for column in dataset.with_role(Role.QUASI_SENSITIVE):
+        if isinstance(column, CodedSets):
+            unlinked = len(set(column.labels) - set(knowledge.terms))
+            if unlinked:
+                yield (
+                    f"{unlinked:,} of {len(column.labels):,} terms in column {column.name!r} are not in the knowledge "
+                    "table, so nothing is taken to follow from them. Check that they are written as there."
+                )

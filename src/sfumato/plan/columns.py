@@ -145,6 +145,8 @@ class _Column:
         if isinstance(value, str):
             self.notes.files[f"{self.place}.{key}"] = path = self.base / value
             try:
+                if path.exists() and not path.is_file():  # such as /dev/zero, which has no end
+                    raise OSError
                 lines = path.read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError):
                 self.add(key, f"{what} names the file {value!r}, which cannot be read as UTF-8 text.")

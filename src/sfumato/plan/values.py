@@ -20,6 +20,8 @@ from sfumato.errors import PlanError, Problem, did_you_mean
 from sfumato.models.base import Policy
 from sfumato.parameters import Takes, about
 
+TOO_DEEP = "its lists and tables stand in each other too deeply. Write it flatter."
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseOptions:
@@ -106,7 +108,14 @@ class Plan:
             raise refused(f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
         except tomllib.TOMLDecodeError as error:
             raise refused(f"it is not valid TOML: {error}.") from None
-        return parse(document, path.parent, where, path=path, text=text)
+        except RecursionError:
+            raise refused(TOO_DEEP) from None
+        except ValueError:
+            raise refused("it has a whole number of thousands of digits. Write a smaller one.") from None
+        try:
+            return parse(document, path.parent, where, path=path, text=text)
+        except RecursionError:
+            raise refused(TOO_DEEP) from None
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], base: str | Path = ".") -> Plan:

@@ -105,7 +105,7 @@ def test_values_are_shown_when_they_are_no_secret(tmp_path):
 def test_a_missing_file_and_a_folder_are_refused(tmp_path):
     with pytest.raises(HierarchyError, match="not found"):
         HierarchyFile(tmp_path / "none.csv").build([], NAME)
-    with pytest.raises(HierarchyError, match="cannot be read"):
+    with pytest.raises(HierarchyError, match="no ordinary file"):
         HierarchyFile(tmp_path).build([], NAME)
 
 

@@ -81,7 +81,8 @@ def test_a_number_hierarchy_is_sorted_and_spelled_as_in_the_data():
 
 
 @pytest.mark.parametrize(("role", "visible"), [(Role.QUASI_IDENTIFIER, True), (Role.SENSITIVE, False)])
-def test_values_that_a_hierarchy_misses_are_counted(role, visible):
+def test_values_that_a_hierarchy_misses_are_counted(role, visible, monkeypatch):
+    monkeypatch.setenv("SFUMATO_SHOW_VALUES", "1")
     with pytest.raises(HierarchyError) as caught:
         coded(["a", SECRET], hierarchy=Given(Hierarchy.flat(["a", "b"])), role=role)
     assert "misses 1 of the 2 values" in str(caught.value)

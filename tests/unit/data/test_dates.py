@@ -82,7 +82,8 @@ def test_a_day_is_a_level_above_moments():
     assert hierarchy.leaves[0] == "2024-01-02T01:00"
 
 
-def test_bad_dates_are_counted_and_shown_only_where_they_are_no_secret():
+def test_bad_dates_are_counted_and_shown_only_where_they_are_no_secret(monkeypatch):
+    monkeypatch.setenv("SFUMATO_SHOW_VALUES", "1")
     bad = ["2024-01-01", "2024-02-30", "secret words"]
 
     with pytest.raises(DataError, match=r"2 of its 3 distinct values are none: '2024-02-30', 'secret words'"):

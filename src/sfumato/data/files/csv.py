@@ -130,6 +130,8 @@ def read_csv(asked: Reading) -> pa.Table:
                     if asked.is_enough(rows):
                         records.complete = True
                         break
+        except MemoryError:
+            raise
         except pa.ArrowException as error:
             if records.wrong:  # too many of them: the reader gave up
                 raise _uneven(source, layout, records) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,7 +85,11 @@ class TextBytes:
     def _next(self, size: int) -> pa.Buffer:
         try:
             block = self.raw.read(size) if self.unpacked is None else self.unpacked.read_buffer(size)
-        except (OSError, pa.ArrowException):
+        except MemoryError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            if getattr(error, "errno", None) == errno.ENOMEM:
+                raise MemoryError from None
             raise DataError(
                 f"{self.path} cannot be unpacked: it is damaged or cut off.\nCopy or download the file again."
             ) from None

@@ -1,0 +1,144 @@
+"""Input that is odd or hostile: words and exit code 2, and nothing that steers the reader's terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+PLAN = """
+[source]
+path = "people.csv"
+[columns.age]
+role = "quasi-identifier"
+[columns.city]
+role = "quasi-identifier"
+[columns.ill]
+role = "sensitive"
+[[require]]
+model = "k-anonymity"
+k = 3
+"""
+STEERING = "\x1b]0;taken\x07\x1b[31m\u202e"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = "".join(f"{20 + i % 9},{('Rome', 'Oslo')[i % 2]},{i % 3}\n" for i in range(60))
+    (tmp_path / "people.csv").write_text("age,city,ill\n" + rows)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def sfumato(folder, *words, **environment):
+    done = subprocess.run(
+        [sys.executable, "-m", "sfumato", *words],
+        cwd=folder,
+        capture_output=True,
+        env={**os.environ, "COLUMNS": "120", **environment},
+        check=False,
+    )
+    return done.returncode, done.stdout.decode() + done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"x = {'[' * 5000}{']' * 5000}", "too deeply"),
+        (PLAN.replace("k = 3", "k = " + "1" * 5000), "thousands of digits"),
+        (
+            PLAN.replace("[columns.ill]", "hierarchy = " + "{a=" * 400 + '["Rome"]' + "}" * 400 + "\n[columns.ill]"),
+            "too deeply",
+        ),
+    ],
+)
+def test_plans_that_are_too_much_are_refused_in_words(folder, text, words):
+    (folder / "plan.toml").write_text(text)
+
+    code, said = sfumato(folder, "explain", "plan.toml")
+
+    assert (code, words in said) == (2, True), said
+
+
+def test_devices_are_no_hierarchies_and_no_lists(folder):
+    for line in ('hierarchy = "/dev/zero"', 'domain = "/dev/zero"'):
+        (folder / "plan.toml").write_text(PLAN.replace("[columns.ill]", f"{line}\n[columns.ill]"))
+
+        code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
+
+        assert code == 2, said
+        assert "/dev/zero" in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are UTF-8 elsewhere")
+def test_the_name_of_a_plan_need_not_be_utf_8(folder):
+    name = os.fsdecode(b"pl\xfcn.toml")
+    (folder / "plan.toml").rename(folder / name)
+
+    code, said = sfumato(folder, "anonymize", name, "--out", "out")
+
+    assert code == 0, said
+    assert json.loads((folder / "out" / "private" / "run.json").read_text())["plan"]["path"] == name
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are set so only here")
+def test_too_little_memory_is_named_as_such(folder):
+    (folder / "people.csv").write_text("age,city,ill\n" + "20,Rome,1\n" * 200_000)
+    for megabytes in (300, 600):
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'ulimit -v {megabytes}000; "{sys.executable}" -m sfumato anonymize plan.toml --out out'],
+            cwd=folder,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 2, done.stderr
+        assert b"not enough memory" in done.stderr
+
+
+def test_names_of_columns_do_not_steer_the_terminal(folder):
+    text = (folder / "people.csv").read_text()
+    (folder / "people.csv").write_text(text.replace("city", f"{STEERING}city", 1))
+
+    for words in (("init", "people.csv", "--out", "draft.toml"), ("explain", "draft.toml"), ("explain", "plan.toml")):
+        for more in ((), ("--json",)):
+            _, said = sfumato(folder, *words, *(("--overwrite",) if words[0] == "init" else ()), *more, NO_COLOR="1")
+            assert "city" in said
+            assert not {"\x1b", "\x07", "\u202e"} & set(said), words
+            if more:
+                assert json.loads(said.splitlines()[0] if said.startswith('{"error"') else said)
+
+
+def test_values_of_quasi_identifiers_are_named_only_to_who_asks(folder):
+    (folder / "cities.csv").write_text("Rome;*\n")
+    (folder / "plan.toml").write_text(PLAN.replace("[columns.ill]", 'hierarchy = "cities.csv"\n[columns.ill]'))
+
+    code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
+    _, more = sfumato(folder, "anonymize", "plan.toml", "--out", "out", SFUMATO_SHOW_VALUES="1")
+
+    assert (code, "misses 1 of the 2 values" in said, "Oslo" in said) == (2, True, False)
+    assert "'Oslo'" in more
+
+
+def test_a_record_in_place_of_a_header_is_not_shown(folder):
+    (folder / "people.csv").write_text("Alice,Rome,gout\n" * 60)
+
+    code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
+
+    assert (code, "line of column names" in said, "Alice" in said) == (2, True, False)
+
+
+def test_what_the_plan_spells_differently_from_the_data_is_said_in_the_terminal(folder):
+    (folder / "people.csv").write_text("ill\n" + "flu|gout\nflu\ngout\ncough\n" * 10)
+    (folder / "plan.toml").write_text(
+        '[source]\npath = "people.csv"\n[columns.ill]\nrole = "items"\nkind = "set"\n'
+        'sensitive_items = ["guot", "flu"]\n'
+        '[[require]]\nmodel = "rho-uncertainty"\ncolumn = "ill"\nrho = "0.9"\n'
+    )
+
+    code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
+
+    assert code == 0, said
+    assert "Warning: 1 of 2 sensitive items never occur in column 'ill'" in said
