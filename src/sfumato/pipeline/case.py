@@ -121,6 +121,8 @@ class Case:
             stage = self.progress.stage("report")
             (private / "report.html").write_text(page(outcome.facts), encoding="utf-8", errors=NAMES)
             stage.done()
+            for path in private.iterdir():
+                path.chmod(0o600)  # a copy of it is for its owner alone, too
             public.rename(folder / "release")
         return outcome
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -59,6 +60,8 @@ def test_a_run_leaves_release_and_private_and_nothing_else(plan, tmp_path):
     found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
     assert found == ["private/report.html", "private/run.json", "release/data.csv", "release/release.json"]
     assert leftovers(tmp_path) == ["out"]
+    if os.name == "posix":
+        assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out" / "private").iterdir()} == {0o600}
     assert (tmp_path / "out" / "private" / "report.html").read_text() == "2 verdicts"
     assert all(verdict.satisfied for verdict in outcome.verdicts)
     assert read_facts(tmp_path / "out") == json.loads(json.dumps(outcome.facts))
