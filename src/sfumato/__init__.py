@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sfumato.errors import PolicyError as PolicyError
     from sfumato.errors import Problem as Problem
     from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.errors import Stopped as Stopped
     from sfumato.errors import Unsatisfiable as Unsatisfiable
     from sfumato.estimators.base import CrossTable as CrossTable
     from sfumato.estimators.base import Expectation as Expectation
@@ -81,6 +82,7 @@ _OFFERED = {
         "PolicyError",
         "Problem",
         "SfumatoError",
+        "Stopped",
         "Unsatisfiable",
     ),
     "sfumato.estimators.base": ("CrossTable", "Expectation"),

@@ -22,8 +22,12 @@ from sfumato.errors import InputError
 
 try:
     import numba
+    from llvmlite import ir as ir
+    from numba import types as types
     from numba.core import event
     from numba.core.caching import FunctionCache, IndexDataCacheFile
+    from numba.extending import intrinsic as intrinsic
+    from numba.extending import overload as overload
 except ValueError as error:
     raise InputError(
         f"The compiler of the inner loops, numba, does not start: {error}.\n"

@@ -9,6 +9,7 @@ import pytest
 from anonymizing import JOBS, Job
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", JOBS, ids=str)
 def test_what_is_published_of_a_decision_is_the_same_after_a_journey(job: Job):
     decisions = job.decisions()
@@ -19,6 +20,7 @@ def test_what_is_published_of_a_decision_is_the_same_after_a_journey(job: Job):
         assert job.release(arrived).table().equals(job.release(decided).table())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [job for job in JOBS if len(job.models) > 1], ids=str)
 def test_steps_go_on_from_a_decision_that_came_from_elsewhere(job: Job):
     at_home, abroad = job.decisions(), job.decisions(carry=lambda decided: pickle.loads(pickle.dumps(decided)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from functools import cache
 
 import pytest
 
@@ -16,8 +17,13 @@ POSIX_ONLY = {  # what Windows has not, or takes for something else
 }
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def modules_of(paths):
-    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+    return [(path.relative_to(ROOT).as_posix(), parsed(path)) for path in paths]
 
 
 def functions(tree):
@@ -42,6 +48,25 @@ def test_compiled_functions_are_known_by_their_decorators():
     for path, tree in modules_of(FILES):
         if "/kernels/" in path:
             assert any(map(is_compiled, functions(tree))) or path.endswith("__init__.py"), path
+
+
+def test_one_module_knows_the_compiler():
+    """So its options, its store and what it refuses are dealt with in one place."""
+    users = {
+        path
+        for path, tree in modules_of(FILES)
+        for node in ast.walk(tree)
+        for name in imported_by(node)
+        if name.partition(".")[0] in ("numba", "llvmlite")
+    }
+
+    assert users == {"src/sfumato/compiling.py"}
+
+
+def imported_by(node):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
 def test_every_room_has_its_layer():

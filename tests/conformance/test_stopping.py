@@ -22,6 +22,7 @@ def asked(times: list[int], last: int) -> Callable[[], bool]:
     return stop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("job", JOBS, ids=str)
 def test_a_stop_ends_the_work_at_the_next_checkpoint(job: Job, threads: int):

@@ -48,6 +48,7 @@ def audited(folder):
     return [{key: verdict[key] for key in KEPT} for verdict in answer["verdicts"]], json.dumps(answer)
 
 
+@pytest.mark.slow
 @every_family
 def test_an_audit_of_ones_own_run_needs_no_source(own):
     before, _ = audited(own)
@@ -92,6 +93,7 @@ def counted(monkeypatch):
     return counts
 
 
+@pytest.mark.slow
 @every_family
 def test_a_run_reads_and_encodes_its_source_once_and_makes_no_table_that_nobody_reads(made, family, tmp_path, counted):
     plan = sf.Plan.load(made(family) / "plan.toml")
@@ -106,6 +108,7 @@ def test_a_run_reads_and_encodes_its_source_once_and_makes_no_table_that_nobody_
     assert counted["tables made of a release"] == 1
 
 
+@pytest.mark.slow
 @every_family
 @pytest.mark.parametrize("verb", ["audit", "measure", "attack"])
 def test_a_verb_reads_and_encodes_the_source_at_most_once(made, family, counted, verb):

@@ -101,6 +101,7 @@ def typed(verb, case, way):
     return shown(verb, told(verb, case.ways[way], "--plan", case.path)[LISTED[verb]])
 
 
+@pytest.mark.slow
 @every_family
 @every_verb
 def test_whatever_has_a_description_gets_one_answer(made, family, verb):
@@ -114,6 +115,7 @@ def test_whatever_has_a_description_gets_one_answer(made, family, verb):
         assert typed(verb, case, way) == wanted, way
 
 
+@pytest.mark.slow
 @every_family
 @every_verb
 def test_files_and_frames_get_that_answer_or_say_what_is_missing(made, family, verb):
@@ -132,6 +134,7 @@ def test_files_and_frames_get_that_answer_or_say_what_is_missing(made, family, v
         assert found == dict.fromkeys(found, wanted)
 
 
+@pytest.mark.slow
 @every_family
 @every_verb
 def test_an_original_given_as_a_frame_stands_for_the_source(made, family, verb):
@@ -156,6 +159,7 @@ def test_every_model_is_reached(made):
     assert judged == set(PRIVACY_MODELS)
 
 
+@pytest.mark.slow
 @every_verb
 def test_a_process_of_its_own_says_the_same(made, verb):
     case = made("terms")

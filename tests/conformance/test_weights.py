@@ -66,6 +66,7 @@ def same(found, wanted):
     return type(found) is type(wanted) and found == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", REQUIREMENTS, ids=lambda model: model.name)
 @settings(max_examples=40, deadline=None)
 @given(release=releases())
@@ -86,6 +87,7 @@ def test_an_audit_that_left_weights_out_would_be_found(model):
     assert not same(verdict_on(counted_once, model), verdict_on(weighted, model))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [[1, 2], [1, 0, 2], [1, -1, 2], [1.0, 2.0, 2.0]])
 @pytest.mark.parametrize("model", REQUIREMENTS, ids=lambda model: model.name)
 def test_weights_that_cannot_be_counted_with_are_refused(model, weights):

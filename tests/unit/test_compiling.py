@@ -19,6 +19,8 @@ from numba.core.dispatcher import Dispatcher
 import sfumato
 from sfumato import compiling
 
+pytestmark = pytest.mark.slow  # each starts an interpreter of its own
+
 LOOP = """
 import sys
 from sfumato.compiling import kernel

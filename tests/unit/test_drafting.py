@@ -304,6 +304,7 @@ def runs_untouched(path, tmp_path):
     assert all(verdict.satisfied for verdict in sf.run(plan, tmp_path / "out").verdicts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [12, 120])
 @pytest.mark.parametrize("animal", ZOO, ids=lambda animal: animal.__name__.strip("_"))
 def test_drafts_run_untouched(animal, n, tmp_path):

@@ -113,4 +113,5 @@ def _dot(point: Point, x: float, y: float) -> Dot:
 def _span(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of an axis; one value alone gets room around it."""
     low, high = min(values, default=0.0), max(values, default=1.0)
-    return (low, high) if high > low else (low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2)
+    room = abs(low) / 2 or 0.5  # half of the smallest number is nothing
+    return (low, high) if high > low else (low - room, high + room)

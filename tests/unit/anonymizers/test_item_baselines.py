@@ -62,6 +62,7 @@ def random_baskets(n, seed):
     return [set(rng.choices("abcdefgh", [8, 5, 6, 4, 3, 3, 2, 2], k=rng.choice([1, 2, 3]))) for _ in range(n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAFE)
 @settings(max_examples=50, deadline=None)
 @given(baskets=baskets_of, rho=shares, empty=st.booleans())

@@ -54,6 +54,7 @@ def records(table):
     return list(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @quick
 @given(rows=people)
@@ -131,6 +132,7 @@ def test_one_row_and_one_value():
     assert set(records(released([("a", 20, "x")] * 5, KAnonymity(k=5))[2].select(["place"]))) == {("a",)}
 
 
+@pytest.mark.slow
 def test_twelve_quasi_identifiers_work():
     rng = np.random.default_rng(3)
     names = [f"q{number}" for number in range(12)]
@@ -228,6 +230,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_compiled_and_plain_python_decide_the_same():
     found = []
     for plain in ("0", "1"):

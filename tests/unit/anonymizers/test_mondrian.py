@@ -147,6 +147,7 @@ models_of = st.tuples(
 ).map(lambda models: tuple(model for model in models if model is not None))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(rows=rows_of, options=options_of, models=models_of)
 def test_every_class_satisfies_every_model_and_every_label_is_true(rows, options, models):
@@ -174,6 +175,7 @@ def test_every_class_satisfies_every_model_and_every_label_is_true(rows, options
         assert all(len(labels) == 1 for labels in published.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=rows_of, options=options_of, models=models_of, data=st.data())
 def test_row_order_makes_no_difference_when_equal_rows_stay_together(rows, options, models, data):

@@ -79,6 +79,7 @@ def random_baskets(n, items, sizes, seed):
     return [{f"i{item}" for item in rng.choices(range(items), weight, k=rng.choice(sizes))} for _ in range(n)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @settings(max_examples=60, deadline=None)
 @given(baskets=baskets_of, rho=shares, empty=st.booleans())
@@ -175,6 +176,7 @@ def test_records_that_support_one_another_get_an_item_together():
     assert sum(map(len, sets_in(release))) == 9
 
 
+@pytest.mark.slow
 def test_the_distribution_goal_keeps_shares_and_slack_trades_them_for_loss():
     baskets = random_baskets(3000, 40, [1, 2, 3, 4], seed=2)
     sensitive = {f"i{number}" for number in range(0, 40, 3)}

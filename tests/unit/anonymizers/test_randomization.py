@@ -68,6 +68,7 @@ five = st.lists(st.integers(0, 40), min_size=5, max_size=5).filter(any)
 small_t = st.fractions(Fraction(1, 50), Fraction(9, 10), max_denominator=50)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(five, small_t, st.integers(1, 4), st.sampled_from(["equal", "ordered", "hierarchical"]))
 def test_chosen_parameters_are_safe_and_the_best_that_are(counts, t, least, distance):
@@ -161,6 +162,7 @@ def table_of(rng, n):
     return pa.table({"x": x, "y": rng.integers(0, 6, n), "z": rng.choice(["u", "v"], n)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_fifty_random_releases_pass_their_audit(mode):
     rng = np.random.default_rng(1)

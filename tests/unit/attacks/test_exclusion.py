@@ -77,6 +77,7 @@ def slow(rows, weight, limit):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(rows=rows_of, weight=rates_of)
 def test_representatives_find_what_all_values_find(rows, weight):

@@ -54,6 +54,7 @@ def test_guessing_knows_base_rates_only():
     assert guess.worst == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
 def test_the_store_grows_with_what_is_asked_for():
     rng = random.Random(1)
     baskets = [{str(rng.randrange(200)) for _ in range(14)} for _ in range(150)] * 2

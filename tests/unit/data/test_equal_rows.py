@@ -73,6 +73,7 @@ tables = st.lists(rows, max_size=12).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(table=tables, chunks=st.sampled_from([1, 3]))
 def test_a_weighted_release_holds_each_row_once_in_the_order_of_their_first(table, chunks):

@@ -78,6 +78,7 @@ def test_withheld_and_blank_cells_of_a_release_are_no_terms():
     assert cells(sets)[2] == ("blood=A", "symptoms=cough", "symptoms=fever")
 
 
+@pytest.mark.slow
 @given(data=st.data(), rows=st.integers(0, 6))
 def test_splitting_gives_back_the_terms_that_were_kept(data, rows):
     column = {

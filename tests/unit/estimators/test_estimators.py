@@ -178,6 +178,7 @@ def test_the_nearest_possible_table_is_the_nearest():
         assert ((others - table) ** 2).sum(axis=1).min() >= ((found - table) ** 2).sum() - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("q", [1, 2, 3])
 def test_every_estimate_is_possible_and_nearer_than_knowing_nothing(name, q):

@@ -111,6 +111,7 @@ def groups(draw):
     return tally(group), tally(group + rest)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(data=groups(), wanted=st.lists(st.one_of(*conditions_on.values()), max_size=3), k=st.integers(1, 8))
 def test_a_group_passes_exactly_when_every_definition_holds(data, wanted, k):

@@ -197,6 +197,7 @@ def add(one, other):
     return None if one is None or other is None else one + other
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=rows, **asked, b=st.integers(2, 6))
 def test_cuts_that_are_followed_stand_in_the_order_of_what_is_lost_in_the_end(kernels, rows, k, l, b):

@@ -113,6 +113,7 @@ def random_case(seed):
     return [group], rows, n_labels, prior, t, c, l
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unlinked", POLICIES)
 def test_exact_search_costs_what_exhaustive_search_costs(unlinked):
     for seed in range(300):
@@ -344,6 +345,7 @@ def test_siblings_are_merged_where_the_union_loses_less():
         assert kept.tolist() == [node >= 4 for node in ended]
 
 
+@pytest.mark.slow
 def test_published_searches_are_safe_and_never_better():
     groups, rows = a_table(seed=9, n=50)
     table, order, start, prior = coded(groups, rows)

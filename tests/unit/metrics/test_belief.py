@@ -67,6 +67,7 @@ tables = st.lists(st.tuples(st.sampled_from("XYZUV"), term_sets), min_size=1, ma
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(tables, records, records, st.sampled_from(UNLINKED), st.data())
 def test_every_measure_follows_its_definition(table, before, after, unlinked, data):

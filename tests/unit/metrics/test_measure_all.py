@@ -30,6 +30,7 @@ def finite(data):
     return data is None or (type(data) in (str, int, bool)) or (type(data) is float and math.isfinite(data))
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=8, deadline=None)
 def test_measurements_are_finite_plain_and_blind_to_the_order_of_rows(tables, data):
@@ -60,6 +61,7 @@ def test_an_unchanged_release_measures_as_the_original(tables, data):
             assert measurement.value == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_release_measures_the_same_after_a_trip_through_a_file(tables, tmp_path):
     rng = np.random.default_rng(0)
     rows = [

@@ -34,6 +34,7 @@ def test_risks_follow_from_the_size_of_everybodys_class(tables, data, threshold)
     assert "population is not known" in measured.explanation
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_the_journalist_counts_people_who_fit(tables, data):

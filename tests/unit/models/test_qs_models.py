@@ -102,6 +102,7 @@ def forbidden(group, table, unlinked):
     return unlinked == "forbid" and any(not links(terms, table) for terms in group)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(tables, records, small_fractions, st.integers(1, 6), st.sampled_from(UNLINKED))
 def test_the_audit_of_diversity_follows_the_definition(table, rows, c, l, unlinked):
@@ -129,6 +130,7 @@ def test_the_audit_of_diversity_follows_the_definition(table, rows, c, l, unlink
     assert str(verdict)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(tables, records, st.sampled_from(["0", "0.2", "0.4", "1/2", "0.9", "1.4"]), st.sampled_from(UNLINKED), st.data())
 def test_the_audit_of_closeness_follows_the_definition(table, rows, t, unlinked, data):
@@ -155,6 +157,7 @@ def test_the_audit_of_closeness_follows_the_definition(table, rows, t, unlinked,
     json.dumps(verdict.as_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     tables,
@@ -197,6 +200,7 @@ def test_beliefs_do_not_depend_on_batches_weights_or_on_how_rows_are_looked_up(
     assert sorted(seen) == sorted(names)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(tables, records, st.sampled_from(UNLINKED))
 def test_the_estimated_prior_is_the_belief_about_the_whole_table(table, rows, unlinked):

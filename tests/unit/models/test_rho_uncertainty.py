@@ -128,6 +128,7 @@ def test_long_records_cost_no_more_than_their_intersections():
     assert verdict.groups == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty", [False, True])
 def test_the_audit_equals_brute_force_on_random_tables(empty):
     rng = random.Random(17)
@@ -164,6 +165,7 @@ def closed_rules_of(baskets, sensitive, empty):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty", [False, True])
 def test_every_closed_rule_is_judged_once(empty):
     rng = random.Random(29)

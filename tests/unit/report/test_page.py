@@ -172,6 +172,7 @@ def test_a_page_without_any_facts_is_a_page():
     assert Page(render({})).headings[0][0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["plan", "source", "release", "columns", "steps", "verdicts", "measurements", "timings"]
 )
@@ -184,6 +185,7 @@ def test_a_missing_or_odd_part_costs_nothing_else(facts, part, instead):
     assert "How to reproduce it" in html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ncp", "suppression", "class-sizes", "risk", "column-distributions", "query-error"])
 @pytest.mark.parametrize("instead", [None, {}, {"columns": [{}]}, {"bins": [{}], "dimensions": [{}], "prosecutor": {}}])
 def test_a_measurement_without_its_parts_is_left_out_of_the_pictures(facts, name, instead):
@@ -236,6 +238,7 @@ _plain = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_stands_in_one_place_the_page_survives(facts, data):

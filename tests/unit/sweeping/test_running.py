@@ -95,6 +95,7 @@ def test_a_bug_in_one_combination_is_a_row_that_is_tried_again(people, plan, tmp
     assert all(cell["holds"] for cell in found.cells)
 
 
+@pytest.mark.slow
 def test_several_jobs_find_what_one_finds(people, plan, tmp_path):
     one = sf.sweep(plan, {"k": "2,5,61"}, frame=people, seed=3)
     two = sf.sweep(plan, {"k": "2,5,61"}, frame=people, seed=3, jobs=2, out=tmp_path / "out")

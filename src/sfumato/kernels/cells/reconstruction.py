@@ -8,11 +8,8 @@ its column, so that the place of a combination is the sum of its members.
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
-from sfumato.compiling import kernel
+from sfumato.compiling import intrinsic, ir, kernel, overload, types
 
 BLOCK = 1024  # words of a bit plane that are combined while they are in the cache
 

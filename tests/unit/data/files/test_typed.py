@@ -117,6 +117,7 @@ print(refused)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "write_to"),
     [
