@@ -7,6 +7,7 @@ are compiled anew and work as well.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import pickle
@@ -14,6 +15,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -36,8 +38,8 @@ except ValueError as error:
     ) from error
 
 # A division by zero gives inf as in NumPy, so loops need no hidden checks. Without the interpreter lock, threads run
-# side by side.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# side by side. Nobody calls loops from C, so the entry that numba would compile for it is left out.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _PACKAGE = __name__.partition(".")[0]
 _IMPORT = re.compile(rf"^from ({_PACKAGE}[\w.]*) import (\w+)", re.MULTILINE)
 
@@ -48,7 +50,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inline_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a small helper into the loops that call it."""
+    """Compile a part of a loop nest, or a small helper, into the loops that call it.
+
+    A loop of its own costs the compiler a third of a second however small it is, more with each array in its tuples,
+    and is compiled again into every loop that calls it. So what has one caller, or is a few lines, is inlined.
+    """
     return _compile(function, inline="always")
 
 
@@ -113,25 +119,62 @@ def _source_of(module: str) -> str:
     return inspect.getsource(sys.modules[module])
 
 
-class _FirstCompilation(event.Listener):  # type: ignore[misc]
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self.tell: Callable[[], None] | None = tell
+@dataclass(frozen=True)
+class Loop:
+    """A loop of the package, or of numba for one of them, that is being compiled."""
+
+    name: str  # with its module
+    kept: bool  # whether it is put on disk
+
+
+class _Listener(event.Listener):  # type: ignore[misc]
+    def __init__(self, begun: Callable[[Loop], None], done: Callable[[], None]) -> None:
+        self.begun, self.done = begun, done
 
     def on_start(self, event: Any) -> None:
-        if self.tell is not None:
-            tell, self.tell = self.tell, None
-            tell()
+        compiled = event.data["dispatcher"]
+        name = f"{compiled.py_func.__module__}.{compiled.py_func.__qualname__}"
+        self.begun(Loop(name, isinstance(compiled._cache, _Kept)))
 
     def on_end(self, event: Any) -> None:
-        pass
+        self.done()
 
 
 @contextmanager
-def when_compiling(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` once if loops must be compiled first, rather than loaded from disk."""
-    listener = _FirstCompilation(tell)
+def while_compiling(begun: Callable[[Loop], None], done: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Call `begun` for each loop that is compiled inside, rather than loaded from disk, and `done` at its end.
+
+    A loop is begun while those that call it are not done.
+    """
+    listener = _Listener(begun, done)
     event.register("numba:compile", listener)
     try:
         yield
     finally:
         event.unregister("numba:compile", listener)
+
+
+class _Collector:
+    """Keeps the garbage collector away while loops are compiled.
+
+    It would go through all that numba holds, over and over, for a fifteenth of the time. Numba compiles under a lock,
+    so that only nested calls must be counted.
+    """
+
+    def __init__(self) -> None:
+        self.depth, self.on = 0, False
+
+    def stop(self, loop: Loop) -> None:
+        if self.depth == 0:
+            self.on = gc.isenabled()
+            gc.disable()
+        self.depth += 1
+
+    def go_on(self) -> None:
+        self.depth -= 1
+        if self.depth == 0 and self.on:
+            gc.enable()
+
+
+_collector = _Collector()
+event.register("numba:compile", _Listener(_collector.stop, _collector.go_on))

@@ -43,6 +43,7 @@ ELSEWHERE = {
     "estimators/records.py": ESTIMATORS,
     "estimators/value_adding.py": ESTIMATORS,
     "generators/quasi_sensitive.py": "unit/anonymizers/test_term_suppression.py",
+    "generators/requirements.py": "unit/pipeline/test_warming.py",
     "models/alpha_diversity.py": "unit/models/test_multi_diversity.py",
     "models/judging/belief_measures.py": QUASI_SENSITIVE,
     "models/judging/belief_verdict.py": QUASI_SENSITIVE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 import os
 import pickle
@@ -195,17 +196,27 @@ def test_both_sides_of_the_wall_are_compiled_this_way(side):
     assert {type(loop._cache).__module__ for loop in loops} == {"sfumato.compiling"}
 
 
-def test_compiling_is_told_once():
-    told = []
-    double = numba.njit(lambda x: x * 2)
-
-    with compiling.when_compiling(lambda: told.append("compiling")):
-        double(1)
-        double(1.5)
-
-    assert told == ["compiling"]
+def test_who_watches_hears_of_every_loop_that_is_compiled(load):
+    heard = []
+    with compiling.while_compiling(heard.append, lambda: heard.append("done")):
+        load()
+        load()  # from disk now
     numba.njit(lambda x: x * 3)(1)
-    assert told == ["compiling"]
+
+    assert heard == [compiling.Loop("a_loop.add_up", kept=True), "done"]
+
+
+def test_the_garbage_collector_rests_while_loops_are_compiled(load):
+    on = []
+    with compiling.while_compiling(lambda loop: on.append(gc.isenabled()), lambda: on.append(gc.isenabled())):
+        load()
+    assert on == [False, True]
+    gc.disable()
+    try:
+        load(LOOP + "# changed")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_settings_that_the_compiler_refuses_are_named(tmp_path):

@@ -13,7 +13,7 @@ from sfumato.data.labels import range_label, set_label
 from sfumato.data.recoding import Labelled, SplitTree
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError
-from sfumato.kernels.classes.mondrian import RANGE, SET, TREE
+from sfumato.kernels.classes.cuts import RANGE, SET, TREE
 
 Integers: TypeAlias = NDArray[np.int64]
 

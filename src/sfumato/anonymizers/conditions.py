@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,6 @@ from sfumato.kernels.classes.conditions import (
     RECURSIVE,
     Condition,
     Conditions,
-    cells_of,
     first_failing,
     make_conditions,
 )
@@ -65,6 +65,15 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
         [_condition(dataset, model, names.index(model.sensitive)) for model in models],
     )
     return Asked(conditions, cells_of(codes, sizes, n_rows), models)
+
+
+def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:
+    """Return each row's cell in the histogram for each sensitive column, shape (columns, rows)."""
+    offset = np.concatenate([[0], np.cumsum(sizes)]) if len(sizes) else np.zeros(1, dtype=np.int64)
+    cell_of = np.empty((len(codes), rows), dtype=np.int32)
+    for column, values in enumerate(codes):
+        cell_of[column] = values + offset[column]
+    return cell_of
 
 
 def refuse_hopeless(asked: Asked) -> None:

@@ -86,6 +86,30 @@ def schema() -> None:
 
 
 @app.command()
+def warm(
+    plan: Annotated[
+        Path | None, typer.Argument(metavar="[PLAN]", help="Only what this plan needs.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compile the inner loops ahead, so that no run waits for it: those of every model, or what a plan needs."""
+    from sfumato.pipeline.warming import warm as compile_ahead
+    from sfumato.plan import Plan
+
+    with watching() as progress:
+        warmed = compile_ahead(Plan.load(plan) if plan is not None else None, progress)
+    with telling():
+        if as_json:
+            print_json(warmed.as_dict())
+        elif not warmed.loops:
+            say(f"All loops were there already, as {warmed.seconds:.0f} s of made-up work show.")
+        else:
+            say(f"{len(warmed.loops)} loops were compiled in {warmed.seconds:.0f} s; runs load them from disk now.")
+        if not warmed.kept:
+            warn(["No folder for compiled loops can be written: name one in the environment as NUMBA_CACHE_DIR."])
+
+
+@app.command()
 def explain(plan: PlanFile, as_json: Json = False) -> None:
     """Say what a plan will do, in what order, and why; find every error without reading all data."""
     from sfumato.plan import Plan

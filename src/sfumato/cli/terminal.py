@@ -119,14 +119,24 @@ def print_json(content: Mapping[str, Any], indent: int | None = 1) -> None:
 def watching() -> Iterator[Progress]:
     """Show bars for what takes over a second, and say when loops are compiled for the first time."""
     from sfumato.bars import Bars
-    from sfumato.compiling import when_compiling
+    from sfumato.compiling import Loop, while_compiling
+    from sfumato.progress import Stage
 
     console = stderr()
+    said = False
+    stages: list[Stage] = []  # of loops under way: one calls the next
 
-    def tell() -> None:
-        console.print("Compiling the inner loops: once, some seconds; later runs load them from disk.", style="dim")
+    def begun(loop: Loop) -> None:
+        nonlocal said
+        if not said:
+            console.print("Compiling the inner loops: once, some seconds; later runs load them from disk.", style="dim")
+        said = True
+        stages.append(bars.stage(f"compile {loop.name.rpartition('.')[2]}"))
 
-    with Bars(console) as bars, when_compiling(tell):
+    def done() -> None:
+        stages.pop().done()
+
+    with Bars(console) as bars, while_compiling(begun, done):
         yield bars
 
 

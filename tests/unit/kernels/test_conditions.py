@@ -21,7 +21,6 @@ from sfumato.kernels.classes.conditions import (
     ORDERED,
     RECURSIVE,
     Condition,
-    cells_of,
     holds,
     make_conditions,
 )
@@ -195,12 +194,6 @@ def test_no_condition_asks_for_k_rows_only():
     assert conditions.cells == 0
     assert holds(conditions, np.zeros(0, dtype=np.int64), 3)
     assert not holds(conditions, np.zeros(0, dtype=np.int64), 2)
-
-
-def test_each_row_has_a_cell_for_each_sensitive_column():
-    codes = [np.array(column, dtype=np.int32) for column in ([0, 2, 1], [1, 0, 1])]
-    assert cells_of(codes, [3, 2], 3).tolist() == [[0, 2, 1], [4, 3, 4]]
-    assert cells_of([], [], 3).shape == (0, 3)
 
 
 @settings(deadline=None)

@@ -1,30 +1,37 @@
 from itertools import pairwise
 from math import isclose, sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.kernels.classes import cuts as cut_loops
 from sfumato.kernels.classes import mondrian
 from sfumato.kernels.classes.conditions import DISTINCT, Condition, make_conditions
-from sfumato.kernels.classes.mondrian import BALANCED, BEST, RANGE, SET, TREE, WIDEST, Table, make_desk
+from sfumato.kernels.classes.cuts import BALANCED, BEST, RANGE, SET, TREE, WIDEST, Table, make_desk
 
 # Attribute 0 is a number whose last value is missing, 1 is published as a set, 2 as a node of a tree over 0..4:
 # node 5 = {0, 1}, node 6 = {2, 3}, node 7 = {0, 1, 2, 3}, node 8 = everything.
 POSITION = [0.0, 0.25, 0.5, 1.0, 2.0]
 FIRST, LAST, PARENT = [0, 1, 2, 3, 4, 0, 2, 0, 0], [0, 1, 2, 3, 4, 1, 3, 3, 4], [5, 5, 6, 6, 8, 7, 7, 8, -1]
 VALUES = 5
-HELPERS = [name for name, value in vars(mondrian).items() if hasattr(value, "py_func") and name != "holds"]
+HELPERS = [
+    (module, name)
+    for module in (cut_loops, mondrian)
+    for name, value in vars(module).items()
+    if hasattr(value, "py_func") and name != "holds"
+]
 
 
 @pytest.fixture(params=["compiled", "plain"], scope="module")
 def kernels(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "plain":
-            for name in HELPERS:
-                patch.setattr(mondrian, name, getattr(mondrian, name).py_func)
-        yield mondrian
+            for module, name in HELPERS:
+                patch.setattr(module, name, getattr(module, name).py_func)
+        yield SimpleNamespace(**{name: getattr(module, name) for module, name in HELPERS})
 
 
 def table_of(rows, *, divide_ties=False, by_node=True):
@@ -133,7 +140,7 @@ def test_losses_follow_their_definitions(items):
         (table.attribute[a], table.node, table.value, int(codes.min()), int(codes.max()), len(set(codes.tolist())))
         for a, codes in enumerate(table.codes.T)
     ]
-    for loss_of in (mondrian.loss_of, mondrian.loss_of.py_func):
+    for loss_of in (cut_loops.loss_of, cut_loops.loss_of.py_func):
         assert isclose(sum(loss_of(*part) for part in parts), slow_loss(table, range(len(items))), abs_tol=1e-12)
 
 

@@ -25,7 +25,7 @@ from sfumato.anonymizers.term_suppression.conditions import TERM_MODELS, terms_c
 from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.recoding import Recoding, SplitTree
 from sfumato.data.schema import Schema
-from sfumato.kernels.classes.mondrian import BEST, WIDEST
+from sfumato.kernels.classes.cuts import BEST, WIDEST
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
 from sfumato.progress import Stage

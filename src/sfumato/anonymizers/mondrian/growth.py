@@ -17,7 +17,8 @@ from sfumato.anonymizers.conditions import Asked
 from sfumato.data.dataset import CodedColumn, Codes, distinct_rows
 from sfumato.data.recoding import SplitTree
 from sfumato.kernels.classes.conditions import Conditions
-from sfumato.kernels.classes.mondrian import BALANCED, BEST, RANGE, VALUES, Desk, Table, divide, make_desk, propose
+from sfumato.kernels.classes.cuts import BALANCED, BEST, RANGE, VALUES, Desk, Table, make_desk
+from sfumato.kernels.classes.mondrian import divide, propose
 
 # Which groups satisfy a requirement, given rows, group after group, and where each group starts.
 Check: TypeAlias = Callable[[Integers, Integers], NDArray[np.bool_]]

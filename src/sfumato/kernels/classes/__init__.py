@@ -1,0 +1,12 @@
+"""Loops of classes of rows that satisfy k-anonymity, l-diversity and t-closeness: local recoding and cutting.
+
+Who calls whom: `conditions` tests one group of rows, and all others stand on it. For `anonymizers/local_recoding/`,
+`units` holds distinct rows and trees; `regions` closes regions of labels from cheap to dear and asks `trim` for the
+part of a region that is safe; `store` holds the classes made so far, and `moves` places in it what stayed open and
+moves units to where they cost less. For `anonymizers/mondrian/`, `cuts` finds the best cuts of a part, and `mondrian`
+follows them to the end and divides parts along them.
+
+Words: a *unit* is a pattern of equal rows, in some number of *copies*; a *share* is copies of a unit in one class; a
+*region* is the units that have the same labels at a node of the lattice of levels; a *part* is rows that are still to
+be cut. Sizes: n rows, q quasi-identifiers, u units, c classes, v cells of a histogram of sensitive values.
+"""

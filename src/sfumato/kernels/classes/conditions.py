@@ -226,12 +226,3 @@ def first_failing(conditions, low, high, histogram, size):
             if b * largest >= a * tail * (1.0 if exact else 1.0 - MARGIN):
                 return i
     return -1
-
-
-def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:
-    """Return each row's cell in the histogram for each sensitive column, shape (columns, rows)."""
-    offset = np.concatenate([[0], np.cumsum(sizes)]) if len(sizes) else np.zeros(1, dtype=np.int64)
-    cell_of = np.empty((len(codes), rows), dtype=np.int32)
-    for column, values in enumerate(codes):
-        cell_of[column] = values + offset[column]
-    return cell_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.compiling import kernel
+from sfumato.compiling import inline_kernel, kernel
 from sfumato.kernels.classes.conditions import first_failing
 from sfumato.kernels.classes.store import (
     BELOW,
@@ -176,7 +176,7 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
 
 @kernel
 def load(trees, units, store, first, last, share, class_start):
-    """Put classes first to last - 1 into the store, under their narrowest labels; their shares as in the sweep."""
+    """Put classes first to last - 1 into the store, under narrowest labels; shares as of `close_regions`."""
     store.counter[CLASSES] = last
     for c in range(first, last):
         for i in range(class_start[c - first], class_start[c - first + 1]):
@@ -191,11 +191,6 @@ def move(conditions, trees, units, store, copies, order, budget):
     What fits nowhere stays in `copies` (u,). `order` lists classes to look at, dearest first; the visits of nodes of
     the trie are counted, and no further class is looked at when they exceed the budget.
     """
-    k = conditions.k
-    group = store.group
-    share = store.share
-    q = store.label.shape[1]
-    joined = store.joined
     for unit in range(copies.size):
         while copies[unit] > 0:
             c, taken, _ = cheapest(
@@ -209,65 +204,81 @@ def move(conditions, trees, units, store, copies, order, budget):
         c = order[position]
         if store.counter[VISITS] >= budget:
             break
-        if group[c, ROWS] == 0 or store.loss[c] == 0.0:
+        if store.group[c, ROWS] == 0 or store.loss[c] == 0.0:
             continue
-        gone = False
-        # Twice over all members of a small class: in the first round to see whether all have a better place, in the
-        # second to take them there one by one, or all back if that turns out dearer.
-        for really in range(2 if group[c, ROWS] <= 3 * k else 0):
-            left = group[c, ROWS] * store.loss[c]
-            moved = 0
-            place = group[c, SHARE]
-            while place >= 0 and left > 0:
-                unit = share[place, UNIT]
-                number = share[place, COPIES]
-                to, taken, cost = cheapest(conditions, trees, units, store, unit, number, left, c, np.int64(0))
-                left = left - cost if taken > 0 else -1.0
-                if really == 1 and taken > 0:
-                    joined[moved, q] = to
-                    for j in range(q):
-                        joined[moved, j] = store.label[to, j]
-                    moved += 1
-                    widen(trees, units, store, to, unit, taken)
-                place = share[place, FOLLOWING]
-            if left <= 0:
-                while moved > 0:
-                    moved -= 1
-                    to = joined[moved, q]
-                    unsettle(store.trie, store.group, to)
-                    remove(units, store, to, np.int64(-1), group[to, SHARE])
-                    for j in range(q):
-                        store.label[to, j] = joined[moved, j]
-                    settle(trees, store, to)
-                break
-            if really == 1:
-                gone = True
-                unsettle(store.trie, store.group, c)
-                while group[c, SHARE] >= 0:
-                    remove(units, store, c, np.int64(-1), group[c, SHARE])
-        if gone:
-            continue
-        changed = False
-        before = np.int64(-1)
+        if not emptied(conditions, trees, units, store, c):
+            move_some(conditions, trees, units, store, c)
+
+
+@inline_kernel
+def emptied(conditions, trees, units, store, c):
+    """Move all members of a small class to others if that costs less; return whether the class is gone.
+
+    Twice over all members: in the first round to see whether all have a better place, in the second to take them there
+    one by one, or all back if that turns out dearer.
+    """
+    group, share, joined = store.group, store.share, store.joined
+    q = store.label.shape[1]
+    gone = False
+    for really in range(2 if group[c, ROWS] <= 3 * conditions.k else 0):
+        left = group[c, ROWS] * store.loss[c]
+        moved = 0
         place = group[c, SHARE]
-        while place >= 0:
-            following = share[place, FOLLOWING]
+        while place >= 0 and left > 0:
             unit = share[place, UNIT]
             number = share[place, COPIES]
-            taken = np.int64(0)
-            if room(conditions, units, store, c, unit, -number) != 0:
-                stay = number * units.size[unit] * store.loss[c]
-                to, taken, cost = cheapest(conditions, trees, units, store, unit, number, stay, c, np.int64(0))
-                if taken > 0:
-                    changed = True
-                    remove(units, store, c, before, place)
-                    widen(trees, units, store, to, unit, number)
-            if taken == 0:
-                before = place
-            place = following
-        if changed:
+            to, taken, cost = cheapest(conditions, trees, units, store, unit, number, left, c, np.int64(0))
+            left = left - cost if taken > 0 else -1.0
+            if really == 1 and taken > 0:
+                joined[moved, q] = to
+                for j in range(q):
+                    joined[moved, j] = store.label[to, j]
+                moved += 1
+                widen(trees, units, store, to, unit, taken)
+            place = share[place, FOLLOWING]
+        if left <= 0:
+            while moved > 0:
+                moved -= 1
+                to = joined[moved, q]
+                unsettle(store.trie, store.group, to)
+                remove(units, store, to, np.int64(-1), group[to, SHARE])
+                for j in range(q):
+                    store.label[to, j] = joined[moved, j]
+                settle(trees, store, to)
+            break
+        if really == 1:
+            gone = True
             unsettle(store.trie, store.group, c)
-            narrow(trees, units, store, c)
+            while group[c, SHARE] >= 0:
+                remove(units, store, c, np.int64(-1), group[c, SHARE])
+    return gone
+
+
+@inline_kernel
+def move_some(conditions, trees, units, store, c):
+    """Move single units of a class to where they cost less, if the class passes without them."""
+    share = store.share
+    changed = False
+    before = np.int64(-1)
+    place = store.group[c, SHARE]
+    while place >= 0:
+        following = share[place, FOLLOWING]
+        unit = share[place, UNIT]
+        number = share[place, COPIES]
+        taken = np.int64(0)
+        if room(conditions, units, store, c, unit, -number) != 0:
+            stay = number * units.size[unit] * store.loss[c]
+            to, taken, _ = cheapest(conditions, trees, units, store, unit, number, stay, c, np.int64(0))
+            if taken > 0:
+                changed = True
+                remove(units, store, c, before, place)
+                widen(trees, units, store, to, unit, number)
+        if taken == 0:
+            before = place
+        place = following
+    if changed:
+        unsettle(store.trie, store.group, c)
+        narrow(trees, units, store, c)
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiling import kernel
+from sfumato.compiling import inline_kernel, kernel
 from sfumato.kernels.classes.units import HIGH, LEAF, LOW, PARENT
 
 CLASSES, SHARES, FREE, NODES, VISITS = range(5)  # places in Store.counter
@@ -64,7 +64,7 @@ def make_store(classes: int, shares: int, moving: int, cells: int, kinds: int, q
     )
 
 
-@kernel
+@inline_kernel
 def covering(tree, node, low, high):
     """Return the lowest node above (or equal to) `node` that covers the codes low to high of the same column."""
     while low < tree[node, LOW] or high > tree[node, HIGH]:
@@ -141,7 +141,7 @@ def unsettle(trie, group, c):
     trie[0, LIVING] -= 1
 
 
-@kernel
+@inline_kernel
 def count(units, store, c, unit, copies):
     """Add copies of a unit to the class's rows and histogram, or take them away when negative."""
     store.group[c, ROWS] += copies * units.size[unit]
@@ -222,3 +222,31 @@ def widen(trees, units, store, c, unit, copies):
     add(units, store, c, unit, copies)
     if wider:
         settle(trees, store, c)
+
+
+@kernel
+def hand_out(store, units, unit_of, new_class, start, cursor, part, class_of):
+    """Give each row a class: the rows of a unit go to its shares one after the other.  -> (n,) in place.
+
+    start (u + 1,) and cursor (u,) are zero, part (s, 2) is space for the class and rows of each share, unit by unit.
+    """
+    share = store.share
+    for filling in range(2):
+        for c in range(store.counter[CLASSES]):
+            place = store.group[c, SHARE]
+            while place >= 0:
+                unit = share[place, UNIT]
+                if filling == 1:
+                    part[start[unit] + cursor[unit], 0] = new_class[c]
+                    part[start[unit] + cursor[unit], 1] = share[place, COPIES] * units.size[unit]
+                cursor[unit] += 1
+                place = share[place, FOLLOWING]
+        for unit in range(cursor.size):
+            start[unit + 1] = start[unit] + cursor[unit]
+            cursor[unit] = 0
+    for row in range(unit_of.size):
+        unit = unit_of[row]
+        while part[start[unit] + cursor[unit], 1] == 0:
+            cursor[unit] += 1
+        part[start[unit] + cursor[unit], 1] -= 1
+        class_of[row] = part[start[unit] + cursor[unit], 0]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from sfumato.compiling import kernel
+from sfumato.compiling import inline_kernel, kernel
 from sfumato.kernels.classes.conditions import (
     DISTINCT,
     ENTROPY,
@@ -27,7 +27,7 @@ from sfumato.kernels.classes.conditions import (
 GIVEN_BACK = 16  # rows that are tried one by one after a cap
 
 
-@kernel
+@inline_kernel
 def hopeless(conditions, units, example, present, target):
     """Return whether these kinds of units cannot pass in any number: `present` has a bit for each kind."""
     reference = conditions.reference
@@ -60,7 +60,7 @@ def hopeless(conditions, units, example, present, target):
     return False
 
 
-@kernel
+@inline_kernel
 def trim(conditions, units, members, take, found, histogram, target):
     """Reduce take[:found] until what is taken passes; return whether it does."""
     cell_start = units.cell_start
@@ -104,7 +104,7 @@ def trim(conditions, units, members, take, found, histogram, target):
     return False
 
 
-@kernel
+@inline_kernel
 def aim(conditions, i, histogram, rows, target):
     """Set target to a large sub-histogram that passes condition i; return its rows, 0 when k rows are out of reach.
 

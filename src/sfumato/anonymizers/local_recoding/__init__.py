@@ -15,13 +15,13 @@ import numpy as np
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
+from sfumato.anonymizers.local_recoding.solving import EFFORTS, recode
+from sfumato.anonymizers.local_recoding.units import make_trees
 from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError
-from sfumato.kernels.classes.local_recoding import EFFORTS, recode
-from sfumato.kernels.classes.units import make_trees
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
 

@@ -1,8 +1,8 @@
 """Local recoding with labels of hierarchies: cheapest regions first, then moves.
 
-Sizes: n rows, q quasi-identifiers, c classes. Four steps: find distinct rows (units), sweep the lattice of levels from
-cheap to dear and close what is safe, place what stayed open, move units to where they cost less. Nothing is suppressed:
-passing classes may be joined, so whenever the whole table passes, a release exists.
+Sizes: n rows, q quasi-identifiers, c classes. Four steps: find distinct rows (units), walk the lattice of levels from
+cheap to dear and close regions that are safe, place what stayed open, move units to where they cost less. Nothing is
+suppressed: passing classes may be joined, so whenever the whole table passes, a release exists.
 
 Everything after the first step depends on the distinct rows alone, not on the order of rows, and runs on one core.
 """
@@ -15,31 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiling import kernel
+from sfumato.anonymizers.local_recoding.units import combine, make_units, thinned
 from sfumato.kernels.classes.conditions import Conditions
 from sfumato.kernels.classes.moves import gather, load, move, price_joining
-from sfumato.kernels.classes.store import (
-    CLASSES,
-    COPIES,
-    FOLLOWING,
-    ROWS,
-    SHARE,
-    SHARES,
-    UNIT,
-    VISITS,
-    Store,
-    make_store,
-)
-from sfumato.kernels.classes.sweep import make_desk, make_keys, sweep
-from sfumato.kernels.classes.units import (
-    LEAF,
-    VALUES,
-    Trees,
-    Units,
-    combine,
-    make_units,
-    thinned,
-)
+from sfumato.kernels.classes.regions import close_regions, make_desk, make_keys
+from sfumato.kernels.classes.store import CLASSES, ROWS, SHARES, VISITS, Store, hand_out, make_store
+from sfumato.kernels.classes.units import LEAF, VALUES, Trees, Units
 
 
 class Effort(NamedTuple):
@@ -114,7 +95,7 @@ def _solve(
     desk = make_desk(conditions, units, lattice, keys, copies)
     checkpoint()
     reach = effort.reach if conditions.size_only else effort.reach_tested
-    classes = sweep(conditions, units, lattice, keys, desk, effort.early, reach, copies, share, class_start)
+    classes = close_regions(conditions, units, lattice, keys, desk, effort.early, reach, copies, share, class_start)
     checkpoint()
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
     moving = min(3 * conditions.k, shares) + 1
@@ -159,31 +140,3 @@ def _rows(store: Store, units: Units, trees: Trees, unit_of: NDArray[np.int32]) 
     part = np.empty((int(store.counter[SHARES]), 2), dtype=np.int64)
     hand_out(store, units, unit_of, new_class, start, cursor, part, class_of)
     return Recoded(class_of, label[some_class])
-
-
-@kernel
-def hand_out(store, units, unit_of, new_class, start, cursor, part, class_of):
-    """Give each row a class: the rows of a unit go to its shares one after the other.  -> (n,) in place.
-
-    start (u + 1,) and cursor (u,) are zero, part (s, 2) is space for the class and rows of each share, unit by unit.
-    """
-    share = store.share
-    for filling in range(2):
-        for c in range(store.counter[CLASSES]):
-            place = store.group[c, SHARE]
-            while place >= 0:
-                unit = share[place, UNIT]
-                if filling == 1:
-                    part[start[unit] + cursor[unit], 0] = new_class[c]
-                    part[start[unit] + cursor[unit], 1] = share[place, COPIES] * units.size[unit]
-                cursor[unit] += 1
-                place = share[place, FOLLOWING]
-        for unit in range(cursor.size):
-            start[unit + 1] = start[unit] + cursor[unit]
-            cursor[unit] = 0
-    for row in range(unit_of.size):
-        unit = unit_of[row]
-        while part[start[unit] + cursor[unit], 1] == 0:
-            cursor[unit] += 1
-        part[start[unit] + cursor[unit], 1] -= 1
-        class_of[row] = part[start[unit] + cursor[unit], 0]

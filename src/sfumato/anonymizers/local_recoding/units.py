@@ -1,0 +1,160 @@
+"""Making ready: distinct rows as units, hierarchies in one numbering, and as many levels as the lattice can bear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.kernels.classes.units import AT, AXIS, LEVELS, VALUES, Trees, Units, number_keys
+
+LARGEST_KEY = 2**62
+
+
+def make_trees(
+    parents: Sequence[NDArray[np.int32]],
+    levels: Sequence[NDArray[np.int32]],
+    firsts: Sequence[NDArray[np.int32]],
+    lasts: Sequence[NDArray[np.int32]],
+    losses: Sequence[NDArray[np.float64]],
+) -> Trees:
+    """Return the trees in one numbering, with the node of every code at every level that changes anything."""
+    ladders = []
+    leaf = 0
+    for parent, level, first, last in zip(parents, levels, firsts, lasts, strict=True):
+        node = np.arange(int(last[-1]) + 1)
+        ladder = [node + leaf]
+        for height in range(1, int(level.max()) + 1):
+            above = parent[node]
+            while np.any(climbs := (above >= 0) & (level[above] <= height)):
+                node = np.where(climbs, above, node)
+                above = parent[node]
+            below = ladder[-1] - leaf
+            if np.any((first[node] != first[below]) | (last[node] != last[below])):
+                ladder.append(node + leaf)
+        ladders.append(np.array(ladder, dtype=np.int64))
+        leaf += parent.size
+    start = np.concatenate([[0], np.cumsum([parent.size for parent in parents])])
+    node = np.empty((leaf, 3), dtype=np.int64)
+    for j, parent in enumerate(parents):
+        own = slice(start[j], start[j + 1])
+        node[own] = np.stack([np.where(parent >= 0, parent + start[j], -1), firsts[j], lasts[j]], axis=1)
+    return _with_ladders(
+        Trees(
+            column=np.stack([start[:-1]] + [np.zeros_like(start[:-1])] * 4, axis=1).astype(np.int64),
+            node=node,
+            loss=np.concatenate([np.zeros(0), *losses]),
+            at_level=np.zeros(0, dtype=np.int64),
+        ),
+        ladders,
+        list(range(len(parents))),
+    )
+
+
+def _with_ladders(trees: Trees, ladders: list[NDArray[np.int64]], axis_of: list[int]) -> Trees:
+    """Return the trees with other levels: row l of ladders[j] is the node of each code at level l."""
+    column = trees.column.copy()
+    column[:, VALUES] = [ladder.shape[1] for ladder in ladders]
+    column[:, LEVELS] = [ladder.shape[0] for ladder in ladders]
+    column[:, AT] = np.cumsum([0] + [ladder.size for ladder in ladders])[:-1]
+    column[:, AXIS] = axis_of
+    flat = np.concatenate([np.zeros(0, dtype=np.int64), *(ladder.ravel() for ladder in ladders)])
+    return trees._replace(column=column, at_level=flat)
+
+
+def thinned(trees: Trees, units: Units, copies: NDArray[np.int64], nodes: int) -> Trees:
+    """Return the trees with fewer levels, so that the lattice of levels has at most so many nodes.
+
+    The level between two others that makes the smallest difference to the mean loss goes first. When all columns are
+    down to their codes and their root, the ones with the fewest values are taken to the root together.
+    """
+    weight = copies * units.size
+    ladders, means = [], []
+    for j, (_, v, levels, at, _) in enumerate(trees.column.tolist()):
+        ladder = trees.at_level[at : at + v * levels].reshape(levels, v)
+        share = np.bincount(units.code[:, j], weights=weight, minlength=v) / max(weight.sum(), 1)
+        ladders.append(ladder)
+        means.append((trees.loss[ladder] @ share).tolist())
+    while np.prod([float(len(mean)) for mean in means]) > nodes:
+        gaps = [
+            (mean[level + 1] - mean[level - 1], j, level)
+            for j, mean in enumerate(means)
+            for level in range(1, len(mean) - 1)
+        ]
+        if not gaps:
+            break
+        _, j, level = min(gaps)
+        ladders[j] = np.delete(ladders[j], level, axis=0)
+        del means[j][level]
+    fewest_last = sorted(range(len(ladders)), key=lambda j: (-ladders[j].shape[1], j))
+    many = [j for j in fewest_last if ladders[j].shape[0] > 1]
+    single = max(int(nodes).bit_length() - 2, 0)  # so many columns of two levels leave room for one more of the others
+    axis_of = list(range(len(ladders)))
+    if np.prod([float(len(mean)) for mean in means]) > nodes:
+        for j in many[single:]:
+            axis_of[j] = many[single]
+    return _with_ladders(trees, ladders, np.unique(axis_of, return_inverse=True)[1].tolist())
+
+
+def distinct_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the different keys in ascending order, and which of them each row has."""
+    number_of = np.empty(keys.size, dtype=np.int32)
+    distinct = np.empty(keys.size, dtype=np.int64)
+    slots = 1 << max(int(2 * keys.size).bit_length(), 4)
+    found = number_keys(keys, np.full(slots, -1, dtype=np.int32), number_of, distinct)
+    distinct = distinct[:found]
+    order = np.argsort(distinct, kind="stable")
+    rank = np.empty(found, dtype=np.int32)
+    rank[order] = np.arange(found, dtype=np.int32)
+    return distinct[order], rank[number_of]
+
+
+def combine(
+    codes: Sequence[NDArray[np.int32]], values: Sequence[int], rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return one row of each different combination of codes, in ascending order, and the combination of each row."""
+    keys = np.zeros(rows, dtype=np.int64)
+    bound = 1
+    for column, v in zip(codes, values, strict=True):
+        if bound * v >= LARGEST_KEY:  # number what there is so far: at most one number per row
+            distinct, number_of = distinct_keys(keys)
+            keys, bound = number_of.astype(np.int64), distinct.size
+        keys *= v
+        keys += column
+        bound *= v
+    distinct, number_of = distinct_keys(keys)
+    some_row = np.zeros(distinct.size, dtype=np.int64)
+    some_row[number_of] = np.arange(rows)
+    return some_row, number_of
+
+
+def make_units(
+    codes: Sequence[NDArray[np.int32]], values: Sequence[int], cell_of: NDArray[np.int32], *, together: bool
+) -> tuple[Units, NDArray[np.int64], NDArray[np.int32]]:
+    """Return the units of a table, the copies of each, and the unit of each row.
+
+    `cell_of` (s, n) are the rows' cells in a histogram, one for each sensitive column.
+    """
+    rows = cell_of.shape[1]
+    columns = list(codes) if together else [*codes, *cell_of]
+    limits = list(values) if together else [*values, *(int(cells.max(initial=0)) + 1 for cells in cell_of)]
+    some_row, unit_of = combine(columns, limits, rows)
+    weight = np.bincount(unit_of, minlength=some_row.size)
+    code = np.empty((some_row.size, len(codes)), dtype=np.int32)
+    for j, column in enumerate(codes):
+        code[:, j] = column[some_row]
+    one = np.ones(some_row.size, dtype=np.int64)
+    if not together:
+        start = np.arange(some_row.size + 1, dtype=np.int64) * cell_of.shape[0]
+        cell = np.ones((int(start[-1]), 2), dtype=np.int64)
+        cell[:, 0] = cell_of[:, some_row].T.ravel()
+        _, kind = combine(list(cell_of[:, some_row]), limits[len(codes) :], some_row.size)
+        return Units(code, one, start, cell, kind), weight, unit_of
+    cells = int(cell_of.max(initial=-1)) + 1
+    pairs = [unit_of.astype(np.int64) * cells + column for column in cell_of]
+    distinct, number_of = distinct_keys(np.concatenate([np.zeros(0, dtype=np.int64), *pairs]))
+    count = np.bincount(number_of, minlength=distinct.size)
+    start = np.searchsorted(distinct, np.arange(some_row.size + 1, dtype=np.int64) * cells).astype(np.int64)
+    cell = np.stack([distinct % max(cells, 1), count], axis=1)
+    return Units(code, weight, start, cell, np.full(some_row.size, -1, dtype=np.int32)), one, unit_of
