@@ -24,7 +24,6 @@ import numpy as np
 from sfumato import __version__
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
-from sfumato.data.distinct import occurring
 from sfumato.data.files import digest
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.schema import Role
@@ -174,7 +173,7 @@ def columns_of(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:
 
 def warnings_of(dataset: Dataset, known: Known) -> list[str]:
     """Return what the data do not bear out of what the plan says."""
-    found = [*_unused_domains(dataset), *_unlinked_terms(dataset, known)]
+    found = [*_unlinked_terms(dataset, known)]
     for column in dataset.with_role(Role.ITEMS):
         spec = dataset.schema.spec(column.name)
         named = spec.sensitive_items if spec is not None else None
@@ -186,20 +185,6 @@ def warnings_of(dataset: Dataset, known: Known) -> list[str]:
                     "Check that they are written as in the data."
                 )
     return found
-
-
-def _unused_domains(dataset: Dataset) -> Iterator[str]:
-    for column in dataset.columns.values():
-        spec = dataset.schema.spec(column.name)
-        if not isinstance(column, CodedColumn) or spec is None or spec.domain is None or spec.bins is not None:
-            continue
-        used = occurring(column.codes, len(column.labels))
-        absent = set(spec.domain) - {label for label, occurs in zip(column.labels, used, strict=True) if occurs}
-        if absent:
-            yield (
-                f"{len(absent):,} of {len(set(spec.domain)):,} values of the domain never occur in column "
-                f"{column.name!r}. Check that they are written as in the data."
-            )
 
 
 def _unlinked_terms(dataset: Dataset, known: Known) -> Iterator[str]:
