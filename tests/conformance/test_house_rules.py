@@ -1,4 +1,4 @@
-"""Rules of the house that can be counted: layers, places of tests, words that nothing in the project says."""
+"""Rules of the house that can be counted: lengths, layers, places of tests, words that nothing in the project says."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import pytest
 
 from house import FILES, ROOT, SOURCE, layers, rooms
 
+LONGEST_FILE = 450
+LONGEST_FUNCTION = 60
+LONGEST_LOOP = 100  # a compiled function
 POSIX_ONLY = {  # what Windows has not, or takes for something else
     "os": {"fork", "kill", "killpg", "geteuid", "getuid", "getpgid", "setsid", "sched_getaffinity", "mkfifo", "chown"},
     "signal": {"SIGALRM", "SIGKILL", "SIGHUP", "SIGUSR1", "alarm", "setitimer", "pthread_kill"},
@@ -41,6 +44,23 @@ COMPILED = {
 def is_compiled(function):
     named = {node.id for each in function.decorator_list for node in ast.walk(each) if isinstance(node, ast.Name)}
     return bool(named & COMPILED)
+
+
+def test_no_source_file_is_longer_than_a_person_reads():
+    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+
+    assert {path: length for path, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_no_function_is_longer_than_a_screen():
+    too_long = {
+        f"{path}:{node.name}": node.end_lineno - node.lineno + 1
+        for path, tree in modules_of(FILES)
+        for node in functions(tree)
+        if node.end_lineno - node.lineno + 1 > (LONGEST_LOOP if is_compiled(node) else LONGEST_FUNCTION)
+    }
+
+    assert too_long == {}
 
 
 def test_compiled_functions_are_known_by_their_decorators():
