@@ -1,6 +1,7 @@
 """sfumato in Python: frames in, frames out.
 
-`import sfumato as sf` offers what is listed here; nothing heavy is loaded before it is used.
+`import sfumato as sf` offers what is listed here; nothing heavy is loaded before it is used: pages are made by modules
+that judging a table does not need.
 """
 
 from __future__ import annotations
@@ -27,9 +28,6 @@ from sfumato.models.base import Verdict
 from sfumato.pipeline import Case, Outcome, Seen
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
-from sfumato.report.page import render
-from sfumato.report.sweep import render_sweep, sweep_text
-from sfumato.report.text import summary
 from sfumato.sweeping import sweep as run_sweep
 
 
@@ -74,15 +72,19 @@ class Run:
 
     def report(self, path: str | Path) -> Path:
         """Write the holder's report, one page that opens without network, and return where it is."""
+        from sfumato.report.page import render
+
         with atomic_file(Path(path)) as temporary:
             temporary.write_text(render(self.facts), encoding="utf-8")
         return Path(path)
 
     def __str__(self) -> str:
+        from sfumato.report.text import summary
+
         return summary(self.facts)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(summary(self.facts))}</pre>"
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def anonymize(
@@ -119,6 +121,8 @@ def run(
     progress: Progress = SILENT,
 ) -> Run:
     """Do what a plan says with the data it names, and leave the folder that `sfumato anonymize` leaves."""
+    from sfumato.report.page import render
+
     case = Case(plan, engine=engine_named(engine), progress=progress)
     return Run.of(case.make_folder(Path(out), render, seed=seed, threads=threads, overwrite=overwrite))
 
@@ -147,15 +151,19 @@ class Sweep:
 
     def report(self, path: str | Path) -> Path:
         """Write the page, which opens without network, and return where it is."""
+        from sfumato.report.sweep import render_sweep
+
         with atomic_file(Path(path)) as temporary:
             temporary.write_text(render_sweep(self.facts), encoding="utf-8")
         return Path(path)
 
     def __str__(self) -> str:
+        from sfumato.report.sweep import sweep_text
+
         return sweep_text(self.facts)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(sweep_text(self.facts))}</pre>"
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def sweep(
@@ -187,6 +195,8 @@ def sweep(
     >>> [(cell["values"]["k"], cell["holds"]) for cell in found.cells]
     [(2, True), (4, True), (50, False)]
     """
+    from sfumato.report.sweep import render_sweep
+
     facts = run_sweep(
         plan,
         vary,

@@ -71,12 +71,16 @@ def main() -> None:
 
 
 def _fail_for_memory(as_json: bool) -> NoReturn:
-    fail(
-        f"There is not enough memory for this. {written()}\n"
-        "Close other programs, raise the limit (ulimit -v, the container's), or use a machine with more.",
-        InputError.exit_code,
-        as_json,
-    )
+    try:
+        fail(
+            f"There is not enough memory for this. {written()}\n"
+            "Close other programs, raise the limit (ulimit -v, the container's), or use a machine with more.",
+            InputError.exit_code,
+            as_json,
+        )
+    except MemoryError:  # not even for these words
+        os.write(2, b"sfumato: There is not enough memory for this, not even for a long message.\n")
+        os._exit(InputError.exit_code)
 
 
 def _show_trace(exit_code: int) -> None:
