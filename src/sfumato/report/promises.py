@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.report.reading import Facts, mappings, number, text
+from sfumato.report.reading import Facts, mapping, mappings, number, text
 from sfumato.report.wording import apart, count, plain, plural
 
 TITLE = "What is promised"
@@ -12,7 +12,7 @@ TITLE = "What is promised"
 _NO_PARAMETERS = frozenset(
     (
         *("model", "satisfied", "reached", "required", "groups", "failing", "failing_rows", "facts"),
-        *("text", "promise", "limit", "measure", "bound", "group"),
+        *("text", "promise", "limit", "measure", "bound", "group", "known_from"),
     )
 )
 
@@ -39,6 +39,7 @@ def _card(entry: Facts) -> dict[str, Any]:
         "parameters": parameters(entry),
         "gauge": _gauge(entry),
         "judged": _judged(entry),
+        "known": "; ".join(f"{name} {text(origin)}" for name, origin in mapping(entry.get("known_from")).items()),
         "promise": text(entry.get("promise")),
         "limit": text(entry.get("limit")),
     }

@@ -18,7 +18,13 @@ def test_each_promise_shows_what_it_does_not_stop(facts):
 
 def test_parameters_are_what_a_verdict_holds_besides_its_findings(facts):
     assert promises.parameters(facts["verdicts"][1]) == [("sensitive", "job"), ("l", "2"), ("kind", "distinct")]
-    assert promises.parameters({"model": "x", "groups": 1, "t": None}) == []
+    assert promises.parameters({"model": "x", "groups": 1, "t": None, "known_from": {"prior": "kept in the run"}}) == []
+
+
+def test_a_card_says_where_public_inputs_came_from(facts):
+    facts["verdicts"][0]["known_from"] = {"prior": "counted in the original"}
+
+    assert "prior counted in the original" in render(facts)
 
 
 @pytest.mark.parametrize(
