@@ -81,5 +81,6 @@ class TermLoss(Metric):
 
 def _worth(sets: CodedSets) -> float:
     size: NDArray[np.int64] = np.diff(sets.start)
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int(size.max(initial=0)) + 1))])
-    return float(harmonic[size].sum())
+    of_size = np.bincount(size, minlength=1)  # by size, so that the order of rows does not change the last digit
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, of_size.size))])
+    return float((of_size * harmonic).sum())

@@ -49,3 +49,13 @@ def test_without_terms_there_is_nothing_to_lose(pair_of):
     assert list(TermLoss.suited_to(comparison, Asked())) == []
     with pytest.raises(DataError, match="quasi-sensitive"):
         TermLoss().of(comparison)
+
+
+def test_nothing_is_lost_to_the_last_digit_by_another_order_of_rows(tables):
+    row = {"age": "20", "job": "cook", "colour": "red", "size": "S", "illness": "flu"}
+    terms = ("cough", "fever", "pain")
+    rows = [row | {"terms": frozenset(terms[: n % 4])} for n in range(60)]
+
+    example = tables.Example(rows, sorted(rows, key=lambda each: -len(each["terms"])))
+
+    assert TermLoss().measure(example.dataset, example.release).value == 0
