@@ -172,8 +172,10 @@ def _series(column: pa.ChunkedArray, wanted: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     plain = column.to_pandas(integer_object_nulls=True)  # floats would round large whole numbers beside a gap
-    if wanted is None or plain.dtype == wanted or pa.types.is_nested(column.type):
+    if wanted is None or plain.dtype == wanted:
         return plain
+    if pa.types.is_nested(column.type):
+        return _nested(column, wanted, plain)
     if hasattr(wanted, "categories") and not plain.dropna().isin(wanted.categories).all():
         return plain
     try:
@@ -187,3 +189,14 @@ def _series(column: pa.ChunkedArray, wanted: Any) -> Any:
     except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError, DataError):
         return plain  # generalized: the labels are no longer values of that type
     return found if same else plain
+
+
+def _nested(column: pa.ChunkedArray, wanted: Any, plain: Any) -> Any:
+    """Return a column of lists in the Arrow type that pandas had it in, where it was one."""
+    kind = getattr(wanted, "pyarrow_dtype", None)
+    if kind is None or not pa.types.is_nested(kind):
+        return plain
+    try:
+        return column.cast(kind).to_pandas(types_mapper={kind: wanted}.get)
+    except pa.ArrowException:  # members are no longer values of that type
+        return plain
