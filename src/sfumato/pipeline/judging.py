@@ -100,7 +100,7 @@ def judge(
     for model in models:
         try:
             verdict = model.audit(release, name_items=name_items)
-        except SfumatoError:
+        except (SfumatoError, MemoryError):
             raise
         except Exception as error:
             raise SfumatoError(
