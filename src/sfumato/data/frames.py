@@ -96,7 +96,7 @@ def like(frame: Any, table: pa.Table) -> Any:
             before = result.get_column(name)
             try:
                 after = before.cast(wanted)
-            except Exception:
+            except Exception:  # each kind of frame has errors of its own; the column stays as it was published
                 continue
             if (after.cast(nw.String) == before.cast(nw.String)).all():
                 result = result.with_columns(after)
