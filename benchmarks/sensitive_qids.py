@@ -26,9 +26,9 @@ import numpy as np
 from figures import Figures
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
-from sfumato.anonymizers.randomization.keystream import seeded_keys, system_keys
 from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose
 from sfumato.data.bit_sets import BitSets
+from sfumato.data.keystream import seeded_keys, system_keys
 from sfumato.data.schema import Role
 from sfumato.estimators import BUDGET, Auto, Axis, Inverse, Paper, ValueAdding
 from sfumato.estimators.kronecker import combinations_shown

@@ -10,9 +10,9 @@ import pytest
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
-from sfumato.anonymizers.randomization.keystream import seeded_keys
 from sfumato.anonymizers.randomization.parameters import Parameters
 from sfumato.data.bit_sets import BitSets
+from sfumato.data.keystream import seeded_keys
 from sfumato.data.schema import Role
 from sfumato.estimators import ESTIMATORS, Axis, Query
 from sfumato.estimators.kronecker import unmixed

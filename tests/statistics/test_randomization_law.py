@@ -13,8 +13,8 @@ from scipy.stats import chisquare
 from sfumato.anonymizers import randomization
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
-from sfumato.anonymizers.randomization.keystream import KEY, Keystream, seeded_keys, system_keys
 from sfumato.anonymizers.randomization.parameters import Parameters
+from sfumato.data.keystream import seeded_keys, system_keys
 
 CASES = [(5, 2, 1.0), (5, 2, 0.4), (6, 5, 0.5), (7, 1, 0.3), (7, 4, 0.25), (3, 2, 1.0)]
 
@@ -73,15 +73,6 @@ def test_large_domains_show_each_value_as_often_as_they_should(d, eta):
     expected[value] = n * g
     spread = np.sqrt(np.maximum(expected * (1 - expected / n), 1))
     assert (np.abs(shown - expected) < 5 * spread).all()
-
-
-def test_the_keystream_is_aes_in_counter_mode():
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-    key = bytes(range(KEY))
-    expected = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(4 * 64))
-    stream = Keystream(key, 32)
-    assert stream.words(32).tobytes() + stream.words(32).tobytes() == expected
 
 
 def test_keys_come_from_the_system_and_never_repeat():

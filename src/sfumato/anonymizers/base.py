@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Dataset
+from sfumato.data.keystream import Keys, seeded_keys, system_keys
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
@@ -47,6 +48,11 @@ class Workplace:
     # Whether somebody wants the work to end: a web page, a limit of time, a cluster. Asked at every checkpoint, by any
     # thread. Ctrl-C needs none: it interrupts the main thread, which takes its threads along (`side_by_side`).
     stop: Callable[[], bool] = _never
+
+    @property
+    def keys(self) -> Keys:
+        """Where the keys of whatever must not be foreseen come from."""
+        return seeded_keys(self.rng) if self.seeded else system_keys
 
     def checkpoint(self) -> None:
         """Raise Stopped if the work shall end. Called between rounds that take a while, by threads as well."""

@@ -19,6 +19,7 @@ from sfumato.data.distinct import carry, look_up, occurring, text_codes
 from sfumato.data.encoding import holds_sets
 from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.hierarchy import some
+from sfumato.data.keystream import in_random_order
 from sfumato.data.kinds import infer_kind, is_integer, is_text, value_type
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Labelled, Recoding
@@ -191,15 +192,15 @@ def _released(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]
 
 
 def publish(
-    dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], rng: np.random.Generator | None = None
+    dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None = None
 ) -> Release:
-    """Turn codes back into labels; rows in random order, or as they were when `rng` is None."""
+    """Turn codes back into labels; rows in the order of a key, or as they were when it is None."""
     rows: _Rows | None = None
     if recoding.keep_row is not None:
         rows = np.flatnonzero(recoding.keep_row).astype(np.int32)
-    if rng is not None:
+    if key is not None:
         rows = np.arange(dataset.n_rows, dtype=np.int32) if rows is None else rows
-        rng.shuffle(rows)
+        rows = in_random_order(rows, key)
     columns = {name: _published(column, recoding, rows, dataset.schema) for name, column in dataset.columns.items()}
     release = Release(
         columns=columns,

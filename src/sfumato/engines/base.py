@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from sfumato.anonymizers.base import Workplace
@@ -50,9 +49,9 @@ class Engine(Protocol):
         dataset: Dataset,
         recoding: Recoding,
         models: Sequence[Mapping[str, Any]],
-        rng: np.random.Generator | None,
+        key: bytes | None,
     ) -> Release:
-        """Return what an outsider would get; rows in random order, or as they were when `rng` is None."""
+        """Return what an outsider would get; rows in the order of a key, or as they were when it is None."""
 
     def write(
         self, release: Release, folder: Path, form: ReleaseFormat, *, missing: str, progress: Progress

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
 from sfumato.anonymizers.base import Workplace
@@ -94,10 +93,10 @@ class LocalEngine:
         dataset: Dataset,
         recoding: Recoding,
         models: Sequence[Mapping[str, Any]],
-        rng: np.random.Generator | None,
+        key: bytes | None,
     ) -> Release:
         """Return what an outsider would get."""
-        return publish(dataset, recoding, models, rng)
+        return publish(dataset, recoding, models, key)
 
     def write(
         self, release: Release, folder: Path, form: ReleaseFormat, *, missing: str, progress: Progress

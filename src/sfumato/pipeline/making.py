@@ -67,7 +67,7 @@ def make(
             )
     with clock.time("publish"):
         models = [describe(model) for model in plan.policy]
-        release = engine.publish(dataset, recoding, models, workplace.rng if plan.release.shuffle else None)
+        release = engine.publish(dataset, recoding, models, workplace.keys() if plan.release.shuffle else None)
     description = _described(plan, release.description, known, seeded=seed is not None)
     return Made(replace(release, public=known.public, description=description), tuple(steps))
 

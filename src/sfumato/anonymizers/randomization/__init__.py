@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, side_by_side
 from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
-from sfumato.anonymizers.randomization.keystream import Keys, Keystream, seeded_keys, system_keys
 from sfumato.anonymizers.randomization.parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, visible_labels
 from sfumato.data.encoding import encode_column
+from sfumato.data.keystream import Keys, Keystream
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, Unsatisfiable
@@ -71,12 +71,11 @@ class Randomization(Anonymizer):
         found = list(dependences(_candidates(dataset, before, names, workplace.rng)))
         if found and self.dependence == "refuse":
             raise Unsatisfiable(_refusal(found))
-        keys = seeded_keys(workplace.rng) if workplace.seeded else system_keys
         drawn: dict[str, Labelled | CodedSets] = {}
         stage = workplace.stage(self.name, total=len(columns))
         for column in columns:
             if not chosen[column.name].in_clear:
-                packed = draw(column.codes, column.place_of, chosen[column.name], keys, workplace)
+                packed = draw(column.codes, column.place_of, chosen[column.name], workplace.keys, workplace)
                 drawn[column.name] = column.sets(packed)
             stage.advance()
         stage.done()

@@ -1,0 +1,46 @@
+"""Chance: AES in counter mode, and the order of rows that it gives."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import chisquare
+
+import sfumato as sf
+from sfumato.data import release
+from sfumato.data.keystream import KEY, Keystream, in_random_order, seeded_keys
+
+ROWS = np.arange(4, dtype=np.int32)
+
+
+def test_the_keystream_is_aes_in_counter_mode():
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    key = bytes(range(KEY))
+    expected = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(4 * 64))
+    stream = Keystream(key, 32)
+    assert stream.words(32).tobytes() + stream.words(32).tobytes() == expected
+
+
+def test_every_order_of_rows_is_as_likely_as_every_other():
+    keys = seeded_keys(np.random.default_rng(3))
+    places = {order: place for place, order in enumerate(permutations(range(4)))}
+    drawn = [places[tuple(in_random_order(ROWS, keys()).tolist())] for _ in range(4_800)]
+
+    assert chisquare(np.bincount(drawn, minlength=len(places))).pvalue > 1e-3
+
+
+def test_rows_of_a_run_without_a_seed_are_put_in_order_by_a_key_of_the_system(monkeypatch):
+    used = []
+    monkeypatch.setattr(release, "in_random_order", lambda rows, key: used.append(key) or rows)
+    plan = sf.Plan.from_dict(
+        {"columns": {"a": {"role": "quasi-identifier"}}, "require": [{"model": "k-anonymity", "k": 2}]}
+    )
+
+    for seed in (None, None, 7, 7):
+        sf.anonymize(pa.table({"a": [1, 1, 2, 2]}), plan, seed=seed)
+
+    assert {len(key) for key in used} == {KEY}
+    assert len(set(used)) == 3  # with a seed, the same once more
