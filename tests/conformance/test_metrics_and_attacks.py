@@ -20,6 +20,7 @@ from sfumato.data.encoding import encode
 from sfumato.data.files import read_table
 from sfumato.data.schema import SECRET_ROLES
 from sfumato.metrics import METRICS, About
+from sfumato.models import PRIVACY_MODELS
 from sfumato.report.page import PARTS, render
 
 alone = pytest.mark.parametrize("family", ALONE)
@@ -64,6 +65,14 @@ def secrets_of(family):
 
 def test_every_metric_is_reached():
     assert {found.name for family in ALONE for found in measured(family)} == set(METRICS)
+
+
+def test_the_models_that_answer_an_attack_are_there_and_its_columns_too():
+    for attack in ATTACKS.values():
+        assert set(attack.answered_by) <= set(PRIVACY_MODELS)
+    for family in ALONE:
+        for found in attacked(family):
+            assert set(found.about) <= {spec.name for spec in plan_of(family).schema}
 
 
 def test_every_attack_is_reached():

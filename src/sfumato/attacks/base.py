@@ -62,6 +62,8 @@ class Exposure:
     title: str
     intruder: str  # one sentence: what the intruder knows and does
     threshold: float
+    answered_by: tuple[str, ...] = ()  # names of the models whose promise bounds what this intruder learns
+    about: tuple[str, ...] = ()  # columns of which something is learned; nothing: it is about people as a whole
     after: Finding
     before: Finding | None = None  # None: the original is not at hand
     control: Finding | None = None  # None: there is nothing to guess from
@@ -73,6 +75,8 @@ class Exposure:
             "title": self.title,
             "intruder": self.intruder,
             "threshold": self.threshold,
+            "answered_by": list(self.answered_by),
+            "about": list(self.about),
             "before": self.before.as_dict() if self.before else None,
             "after": self.after.as_dict(),
             "control": self.control.as_dict() if self.control else None,
@@ -91,6 +95,7 @@ class Attack(Protocol):
     """What an intruder does. Members are frozen dataclasses; their fields are what the intruder knows."""
 
     name: ClassVar[str]
+    answered_by: ClassVar[tuple[str, ...]] = ()  # names of the models whose promise bounds what this intruder learns
     on_demand: ClassVar[bool] = False  # supposes more than a reader of one release has: for `sfumato attack` only
 
     @property
@@ -104,6 +109,11 @@ class Attack(Protocol):
     @property
     def threshold(self) -> float:
         """Confidence above which a person counts as exposed."""
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The columns of which something is learned; nothing where it is about people as a whole."""
+        return ()
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -123,6 +133,8 @@ def expose(attack: Attack, release: Release, original: Release | None = None) ->
         title=attack.title,
         intruder=attack.intruder,
         threshold=attack.threshold,
+        answered_by=attack.answered_by,
+        about=attack.about,
         before=attack.on(original) if original is not None else None,
         after=attack.on(release),
         control=attack.guess(original if original is not None else release),

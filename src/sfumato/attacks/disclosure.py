@@ -36,6 +36,7 @@ class Disclosure(Attack):
     """
 
     name: ClassVar[str] = "disclosure"
+    answered_by: ClassVar[tuple[str, ...]] = ("multi-diversity",)
 
     columns: tuple[str, ...]
     knows: str = KNOWS[0]
@@ -57,6 +58,11 @@ class Disclosure(Attack):
         if self.knows == KNOWS[0]:
             return f"{found}knows the person's other sensitive values as published, and looks at one column."
         return f"{found}can exclude one value of one sensitive column for the person, and looks at the others."
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The columns of which something is learned."""
+        return self.columns
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

@@ -42,6 +42,7 @@ class KnowledgeLinking(Attack):
     """
 
     name: ClassVar[str] = "knowledge-linking"
+    answered_by: ClassVar[tuple[str, ...]] = ("qs-diversity", "qs-closeness")
 
     threshold: float = THRESHOLD
 

@@ -28,6 +28,7 @@ class Linking(Attack):
     """
 
     name: ClassVar[str] = "linking"
+    answered_by: ClassVar[tuple[str, ...]] = ("k-anonymity", "multi-diversity")
 
     threshold: float = THRESHOLD
     population: Dataset | None = None

@@ -111,6 +111,7 @@ class SetInference(Attack):
     """
 
     name: ClassVar[str] = "set-inference"
+    answered_by: ClassVar[tuple[str, ...]] = ("sensitive-qid-closeness",)
 
     column: str
     threshold: float = THRESHOLD
@@ -127,6 +128,11 @@ class SetInference(Attack):
     def intruder(self) -> str:
         """What the intruder knows."""
         return "Knows which record is a person's and how common each value is, and takes the likeliest value of a cell."
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The columns of which something is learned."""
+        return (self.column,)
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

@@ -39,6 +39,7 @@ class RuleInference(Attack):
     """
 
     name: ClassVar[str] = "rule-inference"
+    answered_by: ClassVar[tuple[str, ...]] = ("rho-uncertainty",)
 
     column: str
     known: int = MOST_KNOWN  # items of a person that the intruder knows at most
@@ -69,6 +70,11 @@ class RuleInference(Attack):
             f"Knows {self._items} of a person in {self.column!r}, looks at all records that hold them, "
             "and names the sensitive item that most of these share."
         )
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The columns of which something is learned."""
+        return (self.column,)
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

@@ -191,7 +191,7 @@ def _anonymize(
         if as_json:
             print_json({"out": str(out), **without_values(run.facts)})
         else:
-            say(summary(run.facts))
+            say(summary(run.facts, stdout().width))
             say(f"\nRelease: {out / 'release'}\nReport:  {out / 'private' / 'report.html'}")
 
 

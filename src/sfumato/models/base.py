@@ -45,6 +45,7 @@ class Verdict:
         finite = self.reached is not None and math.isfinite(self.reached)
         return {
             **describe(self.model),
+            "columns": list(self.model.judged_columns),
             "satisfied": self.satisfied,
             "reached": self.reached if finite else None,
             "required": self.required,

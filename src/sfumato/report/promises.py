@@ -12,7 +12,7 @@ TITLE = "What is promised"
 _NO_PARAMETERS = frozenset(
     (
         *("model", "satisfied", "reached", "required", "groups", "failing", "failing_rows", "facts"),
-        *("text", "promise", "limit", "measure", "bound", "group", "known_from"),
+        *("text", "promise", "limit", "measure", "bound", "group", "known_from", "columns"),
     )
 )
 

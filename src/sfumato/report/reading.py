@@ -80,6 +80,17 @@ def columns_of(facts: Facts, name: str) -> list[Facts]:
     return mappings(mapping(measurement(facts, name).get("facts")).get("columns"))
 
 
+def attacks(facts: Facts) -> list[Facts]:
+    """Return the attacks, in their order; which promises answer one of an earlier version, its class says."""
+    found = mappings(facts.get("attacks"))
+    if all("answered_by" in entry for entry in found):
+        return found
+    from sfumato.attacks import ATTACKS
+
+    listed = {name: list(attack.answered_by) for name, attack in ATTACKS.items()}
+    return [{"answered_by": listed.get(text(entry.get("attack")), []), **entry} for entry in found]
+
+
 def _spoken_for(entry: Facts) -> Facts:
     """Return a measurement; what one of an earlier version does not say of itself, its metric does."""
     if "about" in entry:

@@ -1,4 +1,4 @@
-"""The facts of a run as a few lines of plain text, for a terminal of 60 columns."""
+"""The facts of a run as plain text, for a terminal: what holds, who can still be learned about, what was lost."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sfumato.report import exposed
 from sfumato.report.promises import bound, parameters
 from sfumato.report.reading import Facts, main_measurements, mapping, mappings, number, text
 from sfumato.report.verdict import one_sentence
-from sfumato.report.wording import UNKNOWN, amount, apart, plural, seconds, share
+from sfumato.report.wording import UNKNOWN, amount, apart, seconds, share
 
-WIDTH = 60
-MOST_REQUIREMENTS = 5
+WIDTH = 80  # where nobody says how wide the terminal is
+NARROWEST, WIDEST = 40, 140  # lines that nobody can read, and lines that nobody wants to
 MOST_COLUMNS = 3
 
 
-def summary(facts: Mapping[str, Any]) -> str:
-    """Return the verdicts and the main losses, at most 25 lines.
+def summary(facts: Mapping[str, Any], width: int = WIDTH) -> str:
+    """Return what holds, who can still be learned about and the main losses, in lines of at most this width.
 
     >>> print(summary({
     ...     "release": {"rows": 30162},
@@ -29,31 +30,56 @@ def summary(facts: Mapping[str, Any]) -> str:
     holds  k-anonymity (k=5)
            reached 6, required at least 5
     <BLANKLINE>
-    Detail lost                    3.05%
+    Detail lost  3.05%
     """
-    parts = [_wrapped(one_sentence(facts)[1])]
-    parts += [lines for lines in (list(_requirements(facts)), list(_measures(facts))) if lines]
+    lines = _Lines(min(max(width, NARROWEST), WIDEST))
     found = mappings(facts.get("timings"))
-    if found:
-        parts[-1].append(_row("Time", seconds(sum(number(step.get("seconds")) or 0.0 for step in found))))
-    return _plain("\n\n".join("\n".join(lines) for lines in parts))
+    spent = [("Time", seconds(sum(number(step.get("seconds")) or 0.0 for step in found)))] if found else []
+    parts = [
+        [line for sentence in (one_sentence(facts)[1], exposed.headline(facts)) for line in lines.wrapped(sentence)],
+        list(_requirements(facts, lines)),
+        list(_exposures(facts, lines)),
+        list(lines.rows([*_measures(facts), *spent])),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part).replace(UNKNOWN, "-")
 
 
-def _requirements(facts: Facts) -> Iterator[str]:
+class _Lines:
+    """Lines of a terminal: what is too long goes on below, nothing is cut off."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def wrapped(self, words: str, first: str = "", later: str | None = None) -> list[str]:
+        """Return text in lines; what no terminal should be sent, such as an escape in a column's name, shows as ?."""
+        shown = "".join(character if character.isprintable() else "?" for character in words)
+        later = " " * len(first) if later is None else later
+        return textwrap.wrap(
+            shown, self.width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False, tabsize=1
+        )
+
+    def rows(self, pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
+        """Yield names with their values beside them, all in line."""
+        room = min(max((len(name) for name, _ in pairs), default=0), self.width // 2)
+        for name, value in pairs:
+            indent = " " * (len(name) - len(name.lstrip()))
+            *above, last = self.wrapped(name.strip(), indent) or [""]
+            if len(last) > room:  # a long name has its value below it
+                above, last = [*above, last], ""
+            yield from above
+            yield from self.wrapped(value, f"{last:<{room}}  ", " " * (room + 2))
+
+
+def _requirements(facts: Facts, lines: _Lines) -> Iterator[str]:
     found = mappings(facts.get("verdicts"))
-    # What does not hold comes first, so that it is never among those left out.
-    found.sort(key=lambda entry: entry.get("satisfied") is True)
-    for entry in found[:MOST_REQUIREMENTS]:
+    found.sort(key=lambda entry: entry.get("satisfied") is True)  # what does not hold comes first
+    for entry in found:
         word = "holds" if entry.get("satisfied") is True else "FAILS"
-        yield _cut(f"{word}  {_title(entry)}")
+        yield from lines.wrapped(_title(entry), f"{word}  ")
         reached, required = apart(entry.get("reached"), entry.get("required"))
         if number(entry.get("reached")) is not None:
             measure = text(entry.get("measure")) or "reached"
-            yield _cut(f"       {measure} {reached}, required {bound(entry)} {required}")
-    if len(found) > MOST_REQUIREMENTS:
-        hidden = found[MOST_REQUIREMENTS:]
-        all_hold = all(entry.get("satisfied") is True for entry in hidden)
-        yield f"and {plural(len(hidden), 'more requirement')}{', which hold' if all_hold else ''}"
+            yield from lines.wrapped(f"{measure} {reached}, required {bound(entry)} {required}", " " * 7)
 
 
 def _title(entry: Facts) -> str:
@@ -65,7 +91,17 @@ def _title(entry: Facts) -> str:
     return title + "".join(f" of {value}" for value in about) + (f" ({', '.join(others)})" if others else "")
 
 
-def _measures(facts: Facts) -> Iterator[str]:
+def _exposures(facts: Facts, lines: _Lines) -> Iterator[str]:
+    found = list(exposed.lines(facts))
+    if found:
+        yield "Who can still be learned about"
+    room = max((len(people) for people, _, _ in found), default=0)
+    for people, how, why in found:
+        yield from lines.wrapped(how, f"{people:>{room}}  ")
+        yield from lines.wrapped(why, " " * (room + 2))
+
+
+def _measures(facts: Facts) -> Iterator[tuple[str, str]]:
     parts_shown = False
     for entry in main_measurements(facts):
         unit = text(entry.get("unit"))
@@ -73,34 +109,17 @@ def _measures(facts: Facts) -> Iterator[str]:
             continue
         before = number(entry.get("before"))
         change = f"{amount(before, unit)} -> " if before else ""
-        yield _row(text(entry.get("title")) or text(entry.get("name")), change + amount(entry.get("value"), unit))
+        note = text(entry.get("note"))
+        shown = change + amount(entry.get("value"), unit) + (f" ({note})" if note else "")
+        yield text(entry.get("title")) or text(entry.get("name")), shown
         if not parts_shown:
             parts = list(_most_lost(mappings(mapping(entry.get("facts")).get("columns"))))
             parts_shown = bool(parts)
             yield from parts
 
 
-def _most_lost(columns: Sequence[Facts]) -> Iterator[str]:
+def _most_lost(columns: Sequence[Facts]) -> Iterator[tuple[str, str]]:
     losses = [(number(column.get("loss")) or 0.0, text(column.get("name"))) for column in columns]
     for loss, name in sorted(losses, key=lambda pair: -pair[0])[:MOST_COLUMNS]:
         if loss > 0:
-            yield _row(f"  {name}", share(loss))
-
-
-def _row(name: str, value: str) -> str:
-    return _cut(f"{_cut(name, 29):<29}  {value}")
-
-
-def _cut(line: str, width: int = WIDTH) -> str:
-    """Return a line that fits; what no terminal should be sent, such as an escape in a column's name, shows as ?."""
-    shown = "".join(character if character.isprintable() else "?" for character in line)
-    return shown if len(shown) <= width else f"{shown[: width - 2]}.."
-
-
-def _wrapped(sentence: str) -> list[str]:
-    return textwrap.wrap(sentence, WIDTH)
-
-
-def _plain(words: str) -> str:
-    """Return text with the page's dash as a plain one."""
-    return words.replace(UNKNOWN, "-")
+            yield f"  {name}", share(loss)

@@ -1,15 +1,16 @@
-"""The answer in one sentence, where it comes from, its key figures, and what the holder should know first."""
+"""The answer: what holds, who can still be learned about, where it comes from, and what the holder should know first."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sfumato.report import exposed
 from sfumato.report.reading import Facts, mapping, mappings, measurement, number, sequence, text
 from sfumato.report.wording import count, moment, plural, share
 
 
 def content(facts: Facts) -> dict[str, Any]:
-    """Return the answer in one sentence, where it comes from, and the key figures."""
+    """Return what holds, who can still be learned about, where it comes from, and the key figures."""
     satisfied, sentence = one_sentence(facts)
     source, plan = mapping(facts.get("source")), mapping(facts.get("plan"))
     origin = [f"plan {plan['path']}" if plan.get("path") else "a plan made in Python"]
@@ -17,8 +18,10 @@ def content(facts: Facts) -> dict[str, Any]:
     made = moment(facts.get("made"))
     return {
         "satisfied": satisfied,
-        "stamp": "Safe by the plan" if satisfied else "Not to be published",
+        "stamp": "As the plan asks" if satisfied else "Not to be published",
         "sentence": sentence,
+        "exposed": exposed.headline(facts),
+        "exposures": list(exposed.lines(facts)),
         "origin": f"{', '.join(origin)[0].upper()}{', '.join(origin)[1:]}{f'; {made}' if made else ''}.",
         "figures": _keys(facts),
     }

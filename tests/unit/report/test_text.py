@@ -6,7 +6,7 @@ from sfumato.report.text import summary
 def test_verdicts_come_with_required_and_reached(facts):
     lines = summary(facts).splitlines()
 
-    assert lines[0] == "Every one of 3 requirements holds: 392 rows may leave the"
+    assert lines[0] == "Every one of 3 requirements holds: 392 rows may leave the house."
     assert "holds  k-anonymity (k=5)" in lines
     assert "required at least 5" in summary(facts)
     assert "holds  t-closeness of disease (t=0.5, distance=equal)" in lines
@@ -18,16 +18,25 @@ def test_losses_are_there(facts):
     assert all(title in shown for title in ("Detail lost", "Rows dropped", "Error of counts", "Risk of being found"))
 
 
-def test_it_fits_a_small_terminal(facts):
+@pytest.mark.parametrize("width", [40, 60, 80, 140])
+def test_it_fits_the_terminal_and_nothing_is_cut_off(facts, width):
     facts["verdicts"] *= 8
     facts["verdicts"][3] = facts["verdicts"][3] | {"sensitive": "a column with a very long name " * 4}
-    facts["columns"][0]["name"] = "x" * 300
+    facts["measurements"][0]["facts"]["columns"][0]["name"] = "x" * 300
 
-    lines = summary(facts).splitlines()
+    shown = summary(facts, width)
 
-    assert len(lines) <= 25
-    assert max(map(len, lines)) <= 60
-    assert "and 19 more requirements, which hold" in lines
+    assert max(map(len, shown.splitlines())) <= width
+    assert sum(line.startswith("holds  ") for line in shown.splitlines()) == 24  # every requirement
+    together = "".join(shown.split())
+    assert "acolumnwithaverylongname" * 4 in together
+    assert "x" * 300 in together
+
+
+def test_a_wide_terminal_is_used(facts):
+    facts["verdicts"][0]["measure"] = "a measure with rather many words in its name " * 2
+
+    assert len(summary(facts, 140).splitlines()) < len(summary(facts, 80).splitlines())
 
 
 def test_a_broken_requirement_is_never_left_out(facts):

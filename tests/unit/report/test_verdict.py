@@ -19,7 +19,7 @@ def test_a_failed_requirement_keeps_the_rows_in_the_house(facts):
 def test_a_verdict_that_says_nothing_clear_counts_as_failed(facts):
     facts["verdicts"][0]["satisfied"] = None
 
-    assert "Safe by the plan" not in render(facts)
+    assert "As the plan asks" not in render(facts)
 
 
 def test_nothing_required_is_nothing_promised(facts):

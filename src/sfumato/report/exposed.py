@@ -1,0 +1,81 @@
+"""Who can still be learned about although every requirement holds: in numbers, and why that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sfumato.report.masks import seen_through
+from sfumato.report.promises import bound
+from sfumato.report.reading import Facts, attacks, mapping, mappings, number, sequence, text
+from sfumato.report.wording import apart, count, listed, plural, share
+
+WITHIN = "within the promise"
+BEYOND = "no requirement of the plan speaks of this intruder"
+
+
+def headline(facts: Facts) -> str:
+    """Return a sentence about the people whom an intruder can still learn about; nothing where nobody looked.
+
+    >>> finding = {"people": 9, "exposed": 2, "worst": 0.6}
+    >>> held = {"model": "k-anonymity", "satisfied": True}
+    >>> attack = {"title": "Look", "threshold": 0.5, "answered_by": ["k-anonymity"], "after": finding}
+    >>> headline({"verdicts": [held], "attacks": [attack]})
+    'Within the promise, an intruder can still be surer than 50% about 2 of 9 people.'
+    """
+    tried = attacks(facts)
+    found = _exposing(facts)
+    if not found:
+        thresholds = [threshold for entry in tried if (threshold := number(entry.get("threshold"))) is not None]
+        sure = f"No attack that was tried makes an intruder surer than {share(min(thresholds, default=None))} of anything "
+        return f"{sure}about anybody." if thresholds else ""
+    most = found[0]
+    after = mapping(most.get("after"))
+    people = f"{count(after.get('exposed'))} of {plural(after.get('people'), 'person', 'people')}"
+    sure = f"an intruder can still be surer than {share(most.get('threshold'))} about {people}"
+    if _answering(facts, most):
+        return f"{WITHIN[0].upper()}{WITHIN[1:]}, {sure}."
+    return f"{sure[0].upper()}{sure[1:]}: {BEYOND}."
+
+
+def lines(facts: Facts) -> Iterator[tuple[str, str, str]]:
+    """Yield for each attack that succeeds how many people it exposes, what it is, and why that may be."""
+    for entry in _exposing(facts):
+        after, control = mapping(entry.get("after")), mapping(entry.get("control"))
+        how = f"{text(entry.get('title'))}: sure up to {share(after.get('worst'))}"
+        if control:
+            as_well = f", for {count(control.get('exposed'))}" if number(control.get("exposed")) else ""
+            how += f" (a guess: {share(control.get('worst'))}{as_well})"
+        yield f"{count(after.get('exposed'))} of {count(after.get('people'))}", how, _reason(facts, entry)
+    vacuous, masked = seen_through(facts)
+    if vacuous:
+        hides = f"masks hide a single true value ({share(vacuous / masked)}): who knows that sees through them"
+        yield f"{count(vacuous)} of {count(masked)}", hides, f"{WITHIN}, which speaks of what labels say"
+
+
+def _exposing(facts: Facts) -> list[Facts]:
+    """Return the attacks that expose somebody, most people first."""
+    found = [entry for entry in attacks(facts) if number(mapping(entry.get("after")).get("exposed"))]
+    return sorted(found, key=lambda entry: -(number(mapping(entry.get("after")).get("exposed")) or 0.0))
+
+
+def _answering(facts: Facts, entry: Facts) -> list[Facts]:
+    """Return the verdicts that hold and whose promise speaks of the attack's intruder."""
+    names, about = sequence(entry.get("answered_by")), set(sequence(entry.get("about")))
+    return [
+        each
+        for each in mappings(facts.get("verdicts"))
+        if each.get("model") in names and each.get("satisfied") is True and about <= set(sequence(each.get("columns")))
+    ]
+
+
+def _reason(facts: Facts, entry: Facts) -> str:
+    answering = _answering(facts, entry)
+    return f"{WITHIN} of {listed([_bounded(each) for each in answering])}" if answering else BEYOND
+
+
+def _bounded(verdict: Facts) -> str:
+    if number(verdict.get("required")) is None:
+        return text(verdict.get("model"))
+    _, required = apart(verdict.get("reached"), verdict.get("required"))
+    measure = text(verdict.get("measure")) or "reached"
+    return f"{text(verdict.get('model'))} ({measure} {bound(verdict)} {required})"
