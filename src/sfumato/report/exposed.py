@@ -26,8 +26,9 @@ def headline(facts: Facts) -> str:
     found = _exposing(facts)
     if not found:
         thresholds = [threshold for entry in tried if (threshold := number(entry.get("threshold"))) is not None]
-        sure = f"No attack that was tried makes an intruder surer than {share(min(thresholds, default=None))} of anything "
-        return f"{sure}about anybody." if thresholds else ""
+        sure = share(min(thresholds, default=None))
+        nobody = f"No attack that was tried makes an intruder surer than {sure} of anything about anybody."
+        return nobody if thresholds else ""
     most = found[0]
     after = mapping(most.get("after"))
     people = f"{count(after.get('exposed'))} of {plural(after.get('people'), 'person', 'people')}"

@@ -1,4 +1,4 @@
-"""The answer: what holds, who can still be learned about, where it comes from, and what the holder should know first."""
+"""The answer: what holds, who can still be learned about, its key figures, and what the holder should know first."""
 
 from __future__ import annotations
 
