@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
@@ -132,6 +133,42 @@ def test_joined_classes_keep_what_was_promised_of_their_parts(table, folder):
     (terms,) = [step for step in run.facts["steps"] if step["anonymizer"] == "term-suppression"]
     assert terms["facts"]["symptoms"]["groups_merged"] > 0
     assert all(verdict.satisfied for verdict in run.verdicts)
+
+
+@pytest.mark.parametrize("first", ["local-recoding", "masking"])
+def test_groups_of_labels_that_no_removal_protects_are_joined_as_well(first, table, folder):
+    terms = {"model": "qs-closeness", "column": "symptoms", "t": 0.12}
+    earlier = FAMILIES["classes" if first == "local-recoding" else "masks"][1]
+    named = [{**earlier[0], "anonymizer": first}, *earlier[1:]]
+    family = "classes" if first == "local-recoding" else "masks"
+    plan = plan_of((family, "terms"), folder, require=[*named, terms])
+
+    run = sf.anonymize(table, plan, seed=3)
+
+    assert [step["anonymizer"] for step in run.facts["steps"]] == [first, "term-suppression"]
+    assert run.facts["steps"][1]["facts"]["symptoms"]["groups_merged"] > 0
+    assert all(verdict.satisfied for verdict in run.verdicts)
+
+
+def test_masks_get_classes_as_large_as_they_need_whoever_makes_them():
+    plan = sf.Plan.from_dict(
+        {
+            "columns": {
+                "q": {"role": "quasi-identifier", "hierarchy": {"flat": True}},
+                "u": {"role": "sensitive"},
+                "s": {"role": "sensitive", "hierarchy": {"flat": True}},
+            },
+            "require": [
+                {"model": "t-closeness", "sensitive": "u", "t": 1},
+                {"model": "alpha-diversity", "sensitive": "s", "alpha": 0.5},
+            ],
+        }
+    )
+
+    run = sf.anonymize(pa.table({"q": list("abcd"), "u": list("wxyz"), "s": list("pqpq")}), plan, seed=1)
+
+    assert all(verdict.satisfied for verdict in run.verdicts)
+    assert "2 rows or more" in run.facts["steps"][0]["why"]
 
 
 @pytest.mark.parametrize("model", [{"model": "l-diversity", "l": 2}, {"model": "t-closeness", "t": 0.5}])

@@ -11,6 +11,7 @@ from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import Problem
+from sfumato.models import KAnonymity
 from sfumato.models.base import Policy, PrivacyModel
 
 
@@ -23,11 +24,19 @@ class Step:
     why: str
     later: tuple[Step, ...] = ()  # which build on it, and may have a say in it
 
+    @property
+    def class_size(self) -> int:
+        """How many rows a class has at least when this step and those that build on it are done."""
+        return max(step.policy.k() for step in (self, *self.later))
+
     def carry_out(self, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what the anonymizer decides, given what steps before it decided."""
+        asked = self.policy
+        if self.anonymizer.phase is Phase.CLASSES and self.class_size > asked.k():
+            asked = Policy((*asked, KAnonymity(k=self.class_size)))
         says = (step.anonymizer.crowding(dataset, step.policy, workplace) for step in self.later)
         crowding = next((say for say in says if say is not None), None)
-        return self.anonymizer.anonymize(dataset, self.policy, before, replace(workplace, crowding=crowding))
+        return self.anonymizer.anonymize(dataset, asked, before, replace(workplace, crowding=crowding))
 
 
 def aiming_at(model: PrivacyModel) -> tuple[str, ...]:
@@ -57,6 +66,9 @@ def steps(
         else:
             name, why = _default(phase, members, schema)
         anonymizer = options.get(name) or ANONYMIZERS[name]()
+        larger = max((step.class_size for step in found), default=1)
+        if phase is Phase.CLASSES and larger > Policy(tuple(members[phase])).k():
+            why += f"; classes have {larger:,} rows or more, which a later step asks for"
         step = Step(anonymizer=anonymizer, policy=Policy(tuple(members[phase])), why=why, later=found)
         found = (step, *found)
     return found

@@ -83,7 +83,7 @@ def refuse_hopeless(asked: Asked) -> None:
         return
     if rows < conditions.k:
         raise Unsatisfiable(
-            f"k-anonymity asks for classes of at least {conditions.k:,} rows; the table has {rows:,}.\n"
+            f"Classes of at least {conditions.k:,} rows are asked for; the table has {rows:,}.\n"
             "Lower k, or gather more rows."
         )
     failing = first_failing(conditions, 0, conditions.table.shape[0], conditions.reference, rows)

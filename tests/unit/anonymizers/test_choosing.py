@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from anonymizing import ALPHA, CLOSE, KNOWLEDGE, RHO, SETS, K, L, dataset_of
 from sfumato.anonymizers import ANONYMIZERS, choosing
@@ -11,7 +12,7 @@ from sfumato.anonymizers.term_suppression import TermSuppression
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import ColumnSpec, Role, Schema
-from sfumato.models import PRIVACY_MODELS
+from sfumato.models import PRIVACY_MODELS, AlphaDiversity
 from sfumato.models.base import Policy
 
 DATASET = dataset_of(frozenset({"ward", "therapy", "symptoms", "drugs", "job", "household"}))
@@ -61,6 +62,18 @@ def test_labels_of_hierarchies_are_published_where_all_have_one_else_ranges():
 
     assert [step.anonymizer.name for step in chosen(K, L)] == ["local-recoding"]
     assert [step.anonymizer.name for step in choosing.steps(bare, Policy((K,)), chosen={}, options={})] == ["mondrian"]
+
+
+@pytest.mark.parametrize("maker", ["local-recoding", "mondrian"])
+def test_whoever_makes_the_classes_makes_them_as_large_as_later_steps_need(maker):
+    first, masking = chosen(L, AlphaDiversity(sensitive="therapy", alpha="0.1"), named={0: maker})
+
+    made = first.carry_out(DATASET, Recoding(), Workplace())
+
+    assert masking.policy.k() == 10
+    assert np.bincount(made.class_of).min() >= 10
+    assert first.policy.requirements == (L,)  # what a plan asks for is shown, not what follows from it
+    assert "10 rows or more" in first.why
 
 
 def test_a_step_hears_how_later_ones_want_groups_to_be_cut():

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Crowding, Deadline, Phase, Workplace
 from sfumato.anonymizers.boxes import node_losses, publish
+from sfumato.anonymizers.joining import LabelledClasses
 from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.anonymizers.term_suppression.conditions import (
@@ -131,7 +132,8 @@ class TermSuppression(Anonymizer):
         """Return a recoding without the terms that had to go.
 
         Groups are those of the step before, or rows with equal quasi-identifiers; a group that cannot be made safe is
-        merged with its sibling when the step before split them. The prior is the public one, else what the terms tell.
+        merged with its sibling when the step before split them, with classes of like labels when it published labels.
+        The prior is the public one, else what the terms tell.
         """
         knowledge = knowledge_of(workplace, self.name)
         for model in policy.of(QSDiversity):
@@ -159,6 +161,7 @@ class TermSuppression(Anonymizer):
                 "term-suppression: joint = true was asked for, but nothing was split that could be merged again.\n"
                 "Ask for k-anonymity with mondrian as well, or leave joint out."
             )
+        labelled = LabelledClasses.of(dataset, before) if tree is None and self.search == "exact" else None
         class_of = tree.node_of_row if tree is not None else before.class_of
         if class_of is None:
             class_of = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
@@ -167,7 +170,7 @@ class TermSuppression(Anonymizer):
             class_of,
             asked,
             keep_row=before.keep_row,
-            parent=tree.parent if tree is not None else None,
+            parent=tree.parent if tree is not None else labelled.parents() if labelled is not None else None,
             loss=node_losses(dataset, tree) if tree is not None and self.joint else None,
             weight=self.weight,
             search=self.search,
@@ -182,6 +185,9 @@ class TermSuppression(Anonymizer):
         if tree is not None and result.node_of is not None:
             tree = tree.merged(result.node_of)
             labels, classes = publish(dataset, tree)
+            columns |= labels
+        elif labelled is not None and result.node_of is not None and result.facts["groups_merged"]:
+            labels, classes = labelled.joined(result.node_of)
             columns |= labels
         facts = {**before.facts, terms.sets.name: result.facts}
         return before.with_columns(columns, facts=facts, class_of=classes, tree=tree)
