@@ -79,7 +79,7 @@ class Placed:
     @classmethod
     def of(cls, array: pa.ChunkedArray, weights: NDArray[np.int64] | None = None, *, sets: bool = False) -> Placed:
         """Return a column of single values, or the members of `sets`; each counts as often as `weights`, (n,), says."""
-        rows, entries = _entries(array)
+        rows, entries = entries_of(array)
         counts = _counted(rows, len(entries) + 1, weights)
         real = (counts[:-1] > 0) & as_numpy(pc.is_valid(entries))
         found = entries.filter(as_arrow(real)).dictionary_encode()
@@ -135,7 +135,7 @@ def _place(array: pa.Array) -> tuple[int, ...]:
     return (array.offset, len(array), *(buffer.address if buffer else 0 for buffer in array.buffers()))
 
 
-def _entries(array: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+def entries_of(array: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
     """Return for each row its entry among the texts, one behind the last for null, and the texts.
 
     A text may stand there twice, or be null, or occur in no row.

@@ -133,6 +133,11 @@ class Schema:
         return tuple(spec.name for spec in self if spec.role in roles)
 
     @property
+    def sets(self) -> frozenset[str]:
+        """The columns that are declared as sets."""
+        return frozenset(spec.name for spec in self if spec.kind is Kind.SET or spec.role is Role.ITEMS)
+
+    @property
     def without_hierarchy(self) -> tuple[str, ...]:
         """The quasi-identifiers that are declared without a hierarchy, in order."""
         return tuple(spec.name for spec in self if spec.role is Role.QUASI_IDENTIFIER and spec.hierarchy is None)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.dataset import CodedSets, Codes, as_arrow, as_numpy
-from sfumato.data.distinct import STEP, Placed, Tally
+from sfumato.data.distinct import STEP, Placed, Tally, entries_of, look_up
 from sfumato.data.kinds import is_list
 from sfumato.data.schema import ColumnSpec, Role
 from sfumato.errors import DataError
@@ -31,20 +31,33 @@ class PlacedSets:
         try:
             if is_list(array.type):
                 return cls(Placed.of(_members(array), sets=True), _starts(array), None)
-            cells = Placed.of(array)
+            return cls._of_text(array, spec, missing)
         except DataError as error:
             raise DataError(f"Column {spec.name!r}: {error}") from None
+
+    @classmethod
+    def _of_text(cls, array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> PlacedSets:
         if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER:  # what is missing may be a value of its own there
             missing = tuple(marker for marker in missing if marker not in (spec.domain or ()))
-        kept = ~cells.tally.is_marker(missing)
-        texts = cells.tally.texts.filter(as_arrow(kept)).cast(pa.large_string())
-        lists = pa.chunked_array([pc.split_pattern(texts, pattern=spec.separator)])
-        start = _starts(lists)
-        weights = np.repeat(cells.tally.counts[kept], np.diff(start))
-        members = Placed.of(_members(lists), weights, sets=True)
-        cell_of = np.full(kept.size + 1, len(texts), dtype=np.int32)
-        cell_of[:-1][kept] = np.arange(len(texts), dtype=np.int32)
-        return cls(members, np.append(start, start[-1]), cells.coded(cell_of))  # the last cell is the missing one
+        markers = pa.array(missing, pa.string())
+        cell_of = np.empty(len(array), dtype=np.int32)
+        members, sizes, weights = [], [_ONE_EMPTY], []  # the first cell is the missing one
+        n_cells, at = 1, 0
+        for chunk in array.chunks:  # hardly any cell twice: to compare those of all chunks would be for nothing
+            rows, texts = entries_of(pa.chunked_array([chunk]))
+            shown = np.bincount(rows, minlength=len(texts) + 1)[:-1]
+            kept = (shown > 0) & as_numpy(pc.and_(pc.is_valid(texts), pc.invert(pc.is_in(texts, value_set=markers))))
+            lists = pc.split_pattern(texts.filter(as_arrow(kept)).cast(pa.large_string()), pattern=spec.separator)
+            new_cell = np.zeros(kept.size + 1, dtype=np.int32)
+            new_cell[:-1][kept] = np.arange(n_cells, n_cells + len(lists), dtype=np.int32)
+            look_up(new_cell, rows, cell_of[at : at + rows.size])
+            members.append(lists.flatten().cast(pa.string()).dictionary_encode())
+            sizes.append(as_numpy(pc.list_value_length(lists)))
+            weights.append(np.repeat(shown[kept], sizes[-1]))
+            n_cells, at = n_cells + len(lists), at + rows.size
+        flat = pa.chunked_array(members, pa.dictionary(pa.int32(), pa.string()))
+        start = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        return cls(Placed.of(flat, np.concatenate([_NO_WEIGHT, *weights]), sets=True), start, cell_of)
 
 
 def _members(array: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -139,6 +152,8 @@ def encode_sets(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ..
 
 
 _NOTHING = np.empty(0, dtype=np.int32)
+_NO_WEIGHT = np.empty(0, dtype=np.int64)
+_ONE_EMPTY = np.zeros(1, dtype=np.int64)
 
 
 def _places_in_domain(labels: tuple[str, ...], spec: ColumnSpec) -> NDArray[np.int32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -77,5 +77,6 @@ class Original:
         with self.clock.time("read"):
             check_columns(read_columns(source), self.plan.schema)  # before reading everything
             dropped = frozenset(self.plan.schema.named(Role.IDENTIFIER))
+            source = replace(source, sets=self.plan.schema.sets)
             table, self._sha256 = self.engine.read(source, dropped, self.progress)
         return table

@@ -21,6 +21,14 @@ def test_set_cells_are_cut_trimmed_and_sorted():
     assert coded(["b, a"], Kind.SET, separator=",").labels == ("a", "b")
 
 
+def test_cells_in_chunks_are_cut_where_they_are():
+    chunks = [["b|a", "?", "b|a"], [None, "c|b"], [], ["b|a", ""]]
+    apart = pa.chunked_array([pa.array(chunk, pa.string()).dictionary_encode() for chunk in chunks])
+    sets = coded(apart, Kind.SET, missing=("?",), sensitive_items=("c",))
+    assert cells(sets) == [("a", "b"), (), ("a", "b"), (), ("b", "c"), ("a", "b"), ()]
+    assert cells(coded(pa.chunked_array([], pa.string()), Kind.SET)) == []
+
+
 @pytest.mark.parametrize(
     "type",
     [

@@ -33,6 +33,13 @@ class Texts:
         # Arrow's memory rather than numpy's: the system gets it back when the chunks are done with.
         self.parts.append((chunk.indices.cast(_index_type(len(chunk.dictionary))), chunk.dictionary))
 
+    def finish_apart(self) -> pa.ChunkedArray:
+        """Return the whole column in its chunks, each with its own dictionary."""
+        widest = max((part[0].type for part in self.parts), key=lambda kind: kind.bit_width)
+        return pa.chunked_array(
+            [pa.DictionaryArray.from_arrays(indices.cast(widest), texts) for indices, texts in self.parts]
+        )
+
     def finish(self) -> pa.DictionaryArray:
         """Return the whole column with one dictionary; the chunks are used up."""
         dictionary, code_of = unify([part[1] for part in self.parts])

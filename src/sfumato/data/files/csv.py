@@ -146,7 +146,8 @@ def read_csv(asked: Reading) -> pa.Table:
         )
     if not rows:
         raise DataError(f"{path} has a header but no rows.\nNothing can be published from it.")
-    return pa.Table.from_arrays([texts.finish() for texts in columns.values()], names=kept)
+    arrays = [texts.finish_apart() if name in source.sets else texts.finish() for name, texts in columns.items()]
+    return pa.Table.from_arrays(arrays, names=kept)
 
 
 class _Records:

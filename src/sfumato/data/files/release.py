@@ -278,6 +278,7 @@ def read_release(
 def _read_as_release(source: Source, schema: Schema, description: Mapping[str, Any], progress: Progress) -> Release:
     """Return a table as a release; identifiers are not even loaded, but it is known that they are there."""
     dropped = [name for name in read_columns(source) if name in schema.named(Role.IDENTIFIER)]
+    source = replace(source, sets=schema.sets)
     table, sha256 = read_digested(source, drop=dropped, progress=progress)
     release = Release.from_table(table, schema, description)
     strays = stray_columns(StrayKind.IDENTIFIER, dropped, release.n_rows)

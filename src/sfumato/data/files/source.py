@@ -42,6 +42,7 @@ class Source:
     separator: str | None = None  # between cells of a csv file, between items of a transaction
     missing: tuple[str, ...] = ("",)  # cells that are missing; kept here for whoever encodes the table
     format: Format | None = None  # None: by the name of the file
+    sets: frozenset[str] = frozenset()  # columns whose cells are cut into members, hardly any cell twice
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))

@@ -149,3 +149,14 @@ def test_a_sample_is_the_head_of_the_table(tmp_path):
     assert sample(source, 7).column("a").to_pylist() == [str(row) for row in range(7)]
     assert sample(source).num_rows == 1000
     assert sample(write(tmp_path, "b.csv", "a\n1\n"), 7).num_rows == 1
+
+
+def test_cells_of_sets_keep_the_dictionaries_of_their_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "BLOCK", 256)
+    path = tmp_path / "visits.csv"
+    path.write_text("age,symptoms\n" + "".join(f"{row % 7},a{row}|b|c{row % 5}\n" for row in range(200)))
+    together, apart = (read_table(Source(path, sets=names)) for names in (frozenset(), frozenset({"symptoms"})))
+    assert apart.to_pydict() == together.to_pydict()
+    assert together["symptoms"].num_chunks == 1
+    assert apart["symptoms"].num_chunks > 3
+    assert apart["age"].num_chunks == 1
