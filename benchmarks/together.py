@@ -1,6 +1,10 @@
 """Everything at once: a made-up hospital with every kind of column, and a real survey; time and memory by step.
 
     python benchmarks/together.py [DATA] [--rows 1000000] [--quick] [--out FOLDER]
+    python benchmarks/together.py --parts --rows 10000 100000 [--families masks items]
+
+With `--parts`, one family of models after the other, then all of them: the time of every part (reading, each step, each
+audit, each metric, each attack, writing, the page) beside that of the anonymizer.
 
 DATA is a folder with `medical/informs_demographics_2005.csv.gz` and `medical/informs_conditions_2005.csv.gz` (the
 INFORMS extract of the Medical Expenditure Panel Survey); without it only the hospital is run. Memory is the largest
@@ -15,15 +19,26 @@ import gzip
 import resource
 import sys
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
 import sfumato as sf
 from figures import Figures, Table
+from sfumato.anonymizers import ANONYMIZERS
+from sfumato.attacks import ATTACKS
+from sfumato.metrics import METRICS
+from sfumato.models import PRIVACY_MODELS
 from sfumato.pipeline import Clock
+from sfumato.report import page
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from make_data import write_hospital
@@ -85,24 +100,192 @@ column = "conditions"
 rho = "0.5"
 """
 
+# Columns of the hospital, as each family of models sees them.
+PEOPLE = """\
+[source]
+path = "stays.csv"
+[columns."*"]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+hierarchy = { widths = [5, 10, 20, 40] }
+[columns.sex]
+role = "quasi-identifier"
+hierarchy = { flat = true }
+[columns.zip]
+role = "quasi-identifier"
+kind = "category"
+hierarchy = { prefix = 5 }
+[columns.admission]
+role = "quasi-identifier"
+hierarchy = { dates = ["month", "quarter", "year"] }
+"""
+SECRETS = """\
+[columns.therapy]
+role = "sensitive"
+hierarchy = "therapies.csv"
+[columns.payer]
+role = "sensitive"
+hierarchy = "payers.csv"
+"""
+LISTS = """\
+[source]
+path = "stays.csv"
+[columns."*"]
+role = "identifier"
+"""
+K = """\
+[[require]]
+model = "k-anonymity"
+k = 5
+"""
+CLASSES = f"""\
+{PEOPLE}{SECRETS}
+[columns.ward]
+role = "other"
+{K}
+[[require]]
+model = "l-diversity"
+sensitive = "therapy"
+l = 3
+[[require]]
+model = "t-closeness"
+sensitive = "payer"
+t = 0.3
+"""
+FAMILIES = {
+    "classes": CLASSES,
+    "ranges": CLASSES.replace("[[require]]\n", '[[require]]\nanonymizer = "mondrian"\n'),
+    "terms": f"""\
+{PEOPLE}[columns.symptoms]
+role = "quasi-sensitive"
+kind = "set"
+[knowledge]
+path = "diagnoses.csv"
+label = "diagnosis"
+terms = "symptoms"
+separator = "|"
+{K}
+[[require]]
+model = "qs-closeness"
+column = "symptoms"
+t = 0.5
+""",
+    "masks": f"""\
+{PEOPLE}{SECRETS}
+[columns.income]
+role = "sensitive"
+hierarchy = {{ widths = [1000, 10000, 50000] }}
+[[require]]
+model = "multi-diversity"
+sensitive = ["therapy", "payer", "income"]
+alpha_qi = 0.5
+alpha_sa = 0.6
+""",
+    "items": f"""\
+{LISTS}[columns.drugs]
+role = "items"
+kind = "set"
+sensitive_items = "sensitive_drugs.txt"
+[[require]]
+model = "rho-uncertainty"
+column = "drugs"
+rho = "0.5"
+""",
+    "cells": f"""\
+{LISTS}[columns.job]
+role = "sensitive-quasi-identifier"
+domain = "jobs.txt"
+[columns.household]
+role = "sensitive-quasi-identifier"
+domain = ["1", "2", "3", "4", "5 or more"]
+[columns.sex]
+role = "sensitive-quasi-identifier"
+domain = ["female", "male"]
+[[require]]
+model = "sensitive-qid-closeness"
+t = {{ job = 0.3, household = 0.3, sex = 0.3 }}
+""",
+    "everything": HOSPITAL_PLAN.read_text(encoding="utf-8") + '[columns.income]\nrole = "identifier"\n',
+}
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", metavar="DATA")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="stays of the hospital")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000], help="stays of the hospital")
+    parser.add_argument("--parts", action="store_true", help="time by part, one family of models after the other")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES), help="those of --parts")
     parser.add_argument("--quick", action="store_true", help="20,000 stays")
     parser.add_argument("--out", type=Path, help="folder for tables")
     options = parser.parse_args()
     figures = Figures(options.out)
+    if options.parts:
+        for rows in [20_000] if options.quick else options.rows:
+            time_by_part(figures, rows, options.families)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if options.data is not None:
             write_survey(options.data / "medical", folder / "survey")
             run(figures, "Survey", folder / "survey" / "plan.toml", folder / "survey-run")
-        rows = 20_000 if options.quick else options.rows
-        write_hospital(folder / "hospital", rows)
-        (folder / "hospital" / "plan.toml").write_text(HOSPITAL_PLAN.read_text())
-        run(figures, f"Hospital of {rows:,} stays", folder / "hospital" / "plan.toml", folder / "hospital-run")
+        for rows in [20_000] if options.quick else options.rows:
+            here = folder / f"hospital-{rows}"
+            write_hospital(here, rows)
+            (here / "plan.toml").write_text(HOSPITAL_PLAN.read_text())
+            run(figures, f"Hospital of {rows:,} stays", here / "plan.toml", here / "run")
+
+
+def time_by_part(figures: Figures, rows: int, families: list[str]) -> None:
+    """Run each family on a hospital, and print the CPU time of each part and its share of the anonymizer's own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_hospital(folder, rows)
+        stays = pyarrow.csv.read_csv(folder / "stays.csv")
+        income = np.random.default_rng(3).lognormal(10.5, 0.5, rows).astype(np.int64)
+        pyarrow.csv.write_csv(stays.append_column("income", pa.array(income)), folder / "stays.csv")
+        for family in families:
+            plan = folder / f"{family}.toml"
+            plan.write_text(FAMILIES[family], encoding="utf-8")
+            spent: dict[tuple[str, str], float] = {}
+            with timed_parts(spent):
+                done = sf.run(sf.Plan.load(plan), folder / family)
+            for step in done.facts["timings"]:
+                if step["step"] not in (*ANONYMIZERS, "audit", "measure", "attack"):
+                    spent["", step["step"]] = step["cpu_seconds"]
+                elif step["step"] in ANONYMIZERS:
+                    spent["step", step["step"]] = step["cpu_seconds"]
+            own = sum(seconds for (kind, _), seconds in spent.items() if kind == "step")
+            table = figures.table(f"{family}, {rows:,} rows: time by part", "part", "CPU s", "of the steps' own")
+            for (kind, part), seconds in sorted(spent.items(), key=lambda entry: (entry[0][0], -entry[1])):
+                table.row(f"{kind} {part}".strip(), seconds, f"{seconds / max(own, 1e-9):.0%}")
+
+
+@contextmanager
+def timed_parts(spent: dict[tuple[str, str], float]) -> Iterator[None]:
+    """Add up the CPU time of every audit, metric and attack, and of the page."""
+    watched = [("page", page, "render", "")]
+    watched += [("audit", model, "audit", model.name) for model in PRIVACY_MODELS.values()]
+    watched += [("metric", metric, "of", metric.name) for metric in METRICS.values()]
+    watched += [("attack", attack, way, attack.name) for attack in ATTACKS.values() for way in ("on", "guess")]
+    with ExitStack() as undo:
+        for kind, owner, attribute, name in watched:
+            usual = getattr(owner, attribute)
+            undo.callback(setattr, owner, attribute, usual)
+            setattr(owner, attribute, _timed(usual, spent, (kind, name)))
+        yield
+
+
+def _timed(work: Callable[..., Any], spent: dict[tuple[str, str], float], part: tuple[str, str]) -> Callable[..., Any]:
+    @wraps(work)
+    def watched(*arguments: Any, **options: Any) -> Any:
+        begun = time.process_time()
+        try:
+            return work(*arguments, **options)
+        finally:
+            spent[part] = spent.get(part, 0.0) + time.process_time() - begun
+
+    return watched
 
 
 def run(figures: Figures, title: str, plan: Path, out: Path) -> None:

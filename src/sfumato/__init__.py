@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.api import anonymize as anonymize
     from sfumato.api import attack as attack
     from sfumato.api import audit as audit
+    from sfumato.api import complete as complete
     from sfumato.api import expect as expect
     from sfumato.api import measure as measure
     from sfumato.api import reconstruct as reconstruct
@@ -65,6 +66,7 @@ _OFFERED = {
         "anonymize",
         "attack",
         "audit",
+        "complete",
         "expect",
         "measure",
         "reconstruct",

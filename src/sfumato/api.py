@@ -25,7 +25,7 @@ from sfumato.estimators import BUDGET
 from sfumato.estimators.base import CrossTable, Estimator, Expectation
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
-from sfumato.pipeline import Case, Outcome, Seen
+from sfumato.pipeline import Case, Kept, Outcome, Seen, asked
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.sweeping import sweep as run_sweep
@@ -88,11 +88,20 @@ class Run:
 
 
 def anonymize(
-    frame: Any, plan: Plan, *, seed: int | None = None, threads: int | None = None, progress: Progress = SILENT
+    frame: Any,
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    threads: int | None = None,
+    measure: bool = True,
+    attack: bool = True,
+    progress: Progress = SILENT,
 ) -> Run:
     """Anonymize a pandas, polars or pyarrow frame; raise unless every requirement holds on what comes out.
 
-    Randomness comes from the system's entropy; give a `seed` only to repeat a run in a test.
+    Randomness comes from the system's entropy; give a `seed` only to repeat a run in a test. Without `measure` and
+    `attack`, what was lost and what an intruder gets is left for later: `sf.measure(run, plan, original=frame)` and
+    `sf.attack` work it out.
 
     >>> import pyarrow as pa
     >>> import sfumato as sf
@@ -107,7 +116,8 @@ def anonymize(
     >>> run.verdicts[0].satisfied
     True
     """
-    return Run.of(Case(plan, to_arrow(frame), progress=progress).make(seed=seed, threads=threads), frame)
+    case = Case(plan, to_arrow(frame), progress=progress)
+    return Run.of(case.make(seed=seed, threads=threads, measure=measure, attack=attack), frame)
 
 
 def run(
@@ -118,13 +128,53 @@ def run(
     threads: int | None = None,
     engine: str = "local",
     overwrite: bool = False,
+    measure: bool = True,
+    attack: bool = True,
+    published: Callable[[], None] = lambda: None,
     progress: Progress = SILENT,
 ) -> Run:
-    """Do what a plan says with the data it names, and leave the folder that `sfumato anonymize` leaves."""
+    """Do what a plan says with the data it names, and leave the folder that `sfumato anonymize` leaves.
+
+    The release is there to stay, and `published` is called, before it is measured and attacked; what is left for later
+    with `measure` and `attack`, `complete` does.
+    """
     from sfumato.report.page import render
 
     case = Case(plan, engine=engine_named(engine), progress=progress)
-    return Run.of(case.make_folder(Path(out), render, seed=seed, threads=threads, overwrite=overwrite))
+    return Run.of(
+        case.make_folder(
+            Path(out),
+            render,
+            seed=seed,
+            threads=threads,
+            overwrite=overwrite,
+            measure=measure,
+            attack=attack,
+            published=published,
+        )
+    )
+
+
+def complete(
+    run: str | Path,
+    plan: Plan | str | Path | None = None,
+    *,
+    measure: bool = True,
+    attack: bool = True,
+    progress: Progress = SILENT,
+) -> Mapping[str, Any]:
+    """Measure and attack what is missing of a run in a folder, make its report, and return all its facts.
+
+    The source must be as it was. A `plan` is needed only if it was made in Python, or if its file was moved.
+    """
+    from sfumato.report.page import render
+
+    kept = Kept.at(Path(run))
+    if not asked(measure=measure, attack=attack) & set(kept.pending):
+        return kept.facts
+    at = Path(plan) if isinstance(plan, str | Path) else None
+    made_by = plan if isinstance(plan, Plan) else kept.plan(at)
+    return Case(made_by, progress=progress).complete(Path(run), render, measure=measure, attack=attack)
 
 
 @dataclass(frozen=True, eq=False)

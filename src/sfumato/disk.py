@@ -12,6 +12,7 @@ import errno
 import glob
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -145,6 +146,16 @@ def _work_of(lock: Path) -> Path:
     """Return where the holder of a lock works."""
     name, _, token = lock.name.rpartition(".lock-")
     return lock.with_name(f"{name}.tmp-{token}")
+
+
+def work_on(name: str) -> str | None:
+    """Return the target of a hidden name that somebody works at, or left behind when killed; None for other names.
+
+    >>> work_on("private/.run.json.tmp-0123abcd"), work_on("private/.notes")
+    ('private/run.json', None)
+    """
+    found = re.fullmatch(r"(.*/)?\.([^/]+)\.(tmp|lock|old)-[0-9a-f]{8}", name)
+    return f"{found[1] or ''}{found[2]}" if found else None
 
 
 def _sweep_up(target: Path) -> None:

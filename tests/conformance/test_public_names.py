@@ -102,8 +102,10 @@ def test_what_verbs_take_and_give_is_offered_too():
     """Types of a signature that a user would have to name are names of sfumato, or of Python."""
     from sfumato import api
 
-    offered = set(sfumato.__all__) | {"Any", "Mapping", "Sequence", "Path"} | set(vars(__import__("builtins")))
-    for name in ("anonymize", "run", "audit", "measure", "attack", "reconstruct", "expect", "sweep"):
+    offered = (
+        set(sfumato.__all__) | {"Any", "Callable", "Mapping", "Sequence", "Path"} | set(vars(__import__("builtins")))
+    )
+    for name in ("anonymize", "run", "complete", "audit", "measure", "attack", "reconstruct", "expect", "sweep"):
         for words in vars(api)[name].__annotations__.values():
             used = set(re.findall(r"[A-Za-z]\w*", words))
             assert used - offered <= {"Estimator"}, name  # the names of estimators do for users

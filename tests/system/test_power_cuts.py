@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -9,6 +10,8 @@ import subprocess
 import sys
 
 import pytest
+
+from commands import told
 
 pytestmark = pytest.mark.posix
 
@@ -70,7 +73,6 @@ def left(folder):
         ("after", "write_release"),
         ("before", "judge"),
         ("after", "judge"),
-        ("after", "measure_all"),
     ],
 )
 def test_a_killed_run_leaves_nothing_that_looks_like_a_release_and_the_next_one_sweeps_up(folder, when, step):
@@ -87,6 +89,31 @@ def test_a_killed_run_leaves_nothing_that_looks_like_a_release_and_the_next_one_
     assert anonymize(folder).returncode == 0
     assert left(folder) == ["out"]
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["private", "release"]
+
+
+@pytest.mark.parametrize(
+    ("when", "step"), [("before", "measure_all"), ("after", "measure_all"), ("after", "attack_all")]
+)
+def test_a_run_killed_while_it_measures_leaves_an_audited_release_that_every_verb_reads(folder, when, step):
+    done = subprocess.run([sys.executable, "-c", DIES, when, step], cwd=folder, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+    assert left(folder) == ["out"]
+    assert sorted(path.name for path in (folder / "out").rglob("*") if path.is_file()) == [
+        "data.csv",
+        "release.json",
+        "report.html",
+        "run.json",
+    ]
+    assert told("audit", folder / "out", "--plan", folder / "plan.toml")["satisfied"]
+    assert told("measure", folder / "out" / "release", "--plan", folder / "plan.toml")["measurements"]
+    assert told("attack", folder / "out", "--plan", folder / "plan.toml")["attacks"]
+    assert told("report", folder / "out")["pending"] == []
+    facts = json.loads((folder / "out" / "private" / "run.json").read_text(encoding="utf-8"))
+    assert facts["measurements"]
+    assert facts["attacks"]
+    assert anonymize(folder).returncode == 2  # it is a run as any other, and stays
+    assert told("anonymize", folder / "plan.toml", "--out", folder / "out", "--overwrite")["pending"] == []
 
 
 def test_what_a_living_process_works_on_is_left_alone(folder):
@@ -110,7 +137,7 @@ def limited(most):
 
 @pytest.mark.parametrize("most", [0, 1000, 30_000])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_full_disk_leaves_nothing_and_says_so(folder, most, form):
+def test_a_full_disk_leaves_nothing_but_what_was_audited_and_says_so(folder, most, form):
     (folder / "plan.toml").write_text(f'{PLAN}[release]\nformat = "{form}"\n')
 
     # No file may grow beyond this: what a full disk is to whoever writes.
@@ -119,4 +146,8 @@ def test_a_full_disk_leaves_nothing_and_says_so(folder, most, form):
     assert done.returncode == 2, (done.returncode, done.stderr)
     assert "cannot be written" in done.stderr
     assert ".tmp-" not in done.stderr
-    assert left(folder) == []
+    if not left(folder):
+        return
+    # There was room for the release and not for all figures about it: what was audited stays, and that is said.
+    assert "out was written. Its release was audited" in done.stderr
+    assert told("report", folder / "out")["pending"] == []

@@ -38,6 +38,19 @@ def audit(self, release, *, name_items=False):
 KAnonymity.audit = audit
 main()
 """
+MEASURING = """
+import time
+from pathlib import Path
+from sfumato.cli import main
+from sfumato.pipeline import case
+
+def measure(*arguments, **options):
+    Path("measuring").write_text("")
+    time.sleep(60)
+
+case.measure_all = measure
+main()
+"""
 BROKEN = """
 from sfumato.cli import main
 from sfumato.models import KAnonymity
@@ -59,25 +72,40 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_says_so_leaves_nothing_and_prints_the_json_object(folder, number):
-    command = [sys.executable, "-c", SLOW, "anonymize", "plan.toml", "--out", "out", "--json"]
+def stopped(folder, program, sign, number):
+    """Return what a command prints that gets a signal when it leaves a sign."""
+    command = [sys.executable, "-c", program, "anonymize", "plan.toml", "--out", "out", "--json"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
-    while not (folder / "auditing").exists():
+    while not (folder / sign).exists():
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
     process.send_signal(number)
     output, words = process.communicate(timeout=60)
-
     assert process.returncode == 130
+    return output, words
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_says_so_leaves_nothing_and_prints_the_json_object(folder, number):
+    output, words = stopped(folder, SLOW, "auditing", number)
+
     assert "Stopped. Nothing was written." in words
     assert json.loads(output) == {"error": "Stopped. Nothing was written.", "exit_code": 130}
     left = {path.name for path in folder.iterdir()} - {"auditing", "people.csv", "plan.toml"}
     assert not left
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
+def test_a_stop_while_measuring_says_that_the_release_stays_and_how_to_go_on(folder):
+    output, words = stopped(folder, MEASURING, "measuring", signal.SIGTERM)
+
+    said = "Stopped. out was written. Its release was audited; `sfumato report out` completes the rest."
+    assert json.loads(output)["error"] == said
+    assert said in " ".join(words.split())
+    assert (folder / "out" / "release" / "data.csv").is_file()
 
 
 def sfumato(folder, *words, **options):

@@ -17,7 +17,7 @@ import typer
 
 from sfumato.cli import making, questions
 from sfumato.cli.app import app
-from sfumato.cli.terminal import INTERRUPTED, fail, leave, written
+from sfumato.cli.terminal import INTERRUPTED, fail, has_written, leave, written
 from sfumato.errors import InputError, SfumatoError
 
 __all__ = ["app", "main", "making", "questions"]
@@ -48,7 +48,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except SfumatoError as error:
         _show_trace(error.exit_code)
-        fail(str(error), error.exit_code, as_json)
+        fail(f"{error}\n{written()}" if has_written() else str(error), error.exit_code, as_json)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except MemoryError:

@@ -32,6 +32,12 @@ Seed = Annotated[
 Threads = Annotated[int | None, typer.Option(help="Threads to use. Default: all cores.", min=1)]
 Engine = Annotated[str, typer.Option(metavar="ENGINE", help="Where it runs: local, this machine.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output of an earlier run.")]
+NoMeasure = Annotated[
+    bool, typer.Option("--no-measure", help="Leave for later what was lost: `sfumato report RUN` measures it.")
+]
+NoAttack = Annotated[
+    bool, typer.Option("--no-attack", help="Leave for later what an intruder gets: `sfumato report RUN` works it out.")
+]
 
 
 def _version(wanted: bool) -> None:

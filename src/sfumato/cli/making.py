@@ -11,7 +11,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from sfumato.cli.app import Engine, Json, Overwrite, PlanFile, Seed, Threads, app
+from sfumato.cli.app import Engine, Json, NoAttack, NoMeasure, Overwrite, PlanFile, Seed, Threads, app
 from sfumato.cli.terminal import print_json, say, show_columns, stdout, telling, warn, watching, wrote
 
 
@@ -160,31 +160,39 @@ def anonymize(
     threads: Threads = None,
     engine: Engine = "local",
     overwrite: Overwrite = False,
+    no_measure: NoMeasure = False,
+    no_attack: NoAttack = False,
     as_json: Json = False,
 ) -> None:
-    """Make a release that satisfies the plan, audit it, measure it, and report."""
+    """Make a release that satisfies the plan, audit and publish it, then measure, attack and report."""
     from sfumato.plan import Plan
 
-    _anonymize(Plan.load(plan), out, seed=seed, threads=threads, engine=engine, overwrite=overwrite, as_json=as_json)
+    _anonymize(
+        Plan.load(plan),
+        out,
+        as_json=as_json,
+        seed=seed,
+        threads=threads,
+        engine=engine,
+        overwrite=overwrite,
+        measure=not no_measure,
+        attack=not no_attack,
+    )
 
 
-def _anonymize(
-    plan: Any,
-    out: Path,
-    *,
-    seed: int | None = None,
-    threads: int | None = None,
-    engine: str = "local",
-    overwrite: bool = False,
-    as_json: bool = False,
-) -> None:
+def _anonymize(plan: Any, out: Path, *, as_json: bool, **options: Any) -> None:
     from sfumato import api
     from sfumato.pipeline import without_values
     from sfumato.report.text import summary
+    from sfumato.report.verdict import left_open
 
     warn(plan.warnings())
     with watching() as progress:
-        run = api.run(plan, out, seed=seed, threads=threads, engine=engine, overwrite=overwrite, progress=progress)
+
+        def published() -> None:
+            wrote(out, f"Its release was audited; `sfumato report {out}` completes the rest.")
+
+        run = api.run(plan, out, published=published, progress=progress, **options)
         wrote(out)
     with telling():
         warn([warning for warning in run.facts["warnings"] if warning not in plan.warnings()])  # found in the data
@@ -192,6 +200,7 @@ def _anonymize(
             print_json({"out": str(out), **without_values(run.facts)})
         else:
             say(summary(run.facts, stdout().width))
+            warn([words for words in (left_open(run.facts),) if words], "Note")
             say(f"\nRelease: {out / 'release'}\nReport:  {out / 'private' / 'report.html'}")
 
 
@@ -201,23 +210,29 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the page goes. Default: RUN/private/report.html.")
     ] = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", "-p", metavar="PLAN", help="Where the plan is now, if it was moved.")
+    ] = None,
+    no_measure: NoMeasure = False,
+    no_attack: NoAttack = False,
     as_json: Json = False,
 ) -> None:
-    """Make the report page of a run again."""
+    """Make the report page of a run again, once what is missing was measured and attacked: that needs the source."""
+    from sfumato import api
     from sfumato.disk import atomic_file
     from sfumato.errors import OutputError
-    from sfumato.pipeline import read_facts
     from sfumato.report.page import is_page, render
 
     page = out or run / "private" / "report.html"
-    facts = read_facts(run)
     if page.is_file() and not is_page(page):
         raise OutputError(f"{page} exists already and is no report of sfumato.\nName another file with --out.")
+    with watching() as progress:
+        facts = api.complete(run, plan, measure=not no_measure, attack=not no_attack, progress=progress)
     with atomic_file(page, overwrite=True) as temporary:
         temporary.write_text(render(facts), encoding="utf-8")
     wrote(page)
     with telling():
         if as_json:
-            print_json({"report": str(page)})
+            print_json({"report": str(page), "pending": facts.get("pending", [])})
         else:
             say(f"Report: {page}")

@@ -26,17 +26,24 @@ TABLE_WIDTH = 80  # columns of a terminal below which tables are set as lists
 # Characters that steer a terminal or the direction of text, rather than to be read.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
-_WRITTEN: list[str] = []  # what this command has left behind for good
+_WRITTEN: dict[str, str] = {}  # what this command has left behind for good, and what can be said of it
 
 
-def wrote(path: Path) -> None:
+def wrote(path: Path, about: str = "") -> None:
     """Note that something is there to stay: whatever happens later does not undo it."""
-    _WRITTEN.append(str(path))
+    _WRITTEN[str(path)] = f" {about}" if about else ""
+
+
+def has_written() -> bool:
+    """Whether something is there to stay."""
+    return bool(_WRITTEN)
 
 
 def written() -> str:
     """Return a sentence about what is there to stay."""
-    return f"{', '.join(_WRITTEN)} was written." if _WRITTEN else "Nothing was written."
+    if not _WRITTEN:
+        return "Nothing was written."
+    return f"{', '.join(_WRITTEN)} was written.{''.join(_WRITTEN.values())}"
 
 
 def leave(exit_code: int) -> NoReturn:

@@ -9,11 +9,13 @@
 | `making.py` | from coded data to a release |
 | `judging.py` | which table is judged, and by whom |
 | `facts.py` | the facts of a run as plain data: what run.json holds |
+| `keeping.py` | what a run keeps in private/, and completes later |
 """
 
 from sfumato.pipeline.case import Case, Outcome
 from sfumato.pipeline.clock import Clock
 from sfumato.pipeline.facts import read_facts, versions, without_values
 from sfumato.pipeline.judging import Seen
+from sfumato.pipeline.keeping import Kept, asked
 
-__all__ = ["Case", "Clock", "Outcome", "Seen", "read_facts", "versions", "without_values"]
+__all__ = ["Case", "Clock", "Kept", "Outcome", "Seen", "asked", "read_facts", "versions", "without_values"]

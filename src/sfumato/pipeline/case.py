@@ -7,7 +7,6 @@ asked about. Fail closed: audits judge what was written, read back from disk; un
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,15 +34,14 @@ from sfumato.models.base import Verdict
 from sfumato.pipeline.clock import Clock
 from sfumato.pipeline.facts import RUN_FORMAT, columns_of, foreign_to_run, public_facts, versions, warnings_of
 from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold
+from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, plan_facts
 from sfumato.pipeline.known import Gathering, Known, changes_since
 from sfumato.pipeline.making import Made, make, refuse_nothing_to_publish
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
-NAMES = "backslashreplace"  # names of files need not be UTF-8; JSON reads these escapes back
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
-Page = Callable[[Mapping[str, Any]], str]  # turns the facts of a run into the holder's report
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +51,9 @@ class Outcome:
     plan: Plan
     release: Release
     verdicts: tuple[Verdict, ...]
-    measurements: tuple[Measurement, ...]
-    exposures: tuple[Exposure, ...]
     facts: Mapping[str, Any]  # all of it as plain data: what run.json holds
+    measurements: tuple[Measurement, ...] = ()  # empty where that was left for later, as are exposures
+    exposures: tuple[Exposure, ...] = ()
 
 
 @dataclass(eq=False)
@@ -83,7 +81,9 @@ class Case:
 
     # Making.
 
-    def make(self, *, seed: int | None = None, threads: int | None = None) -> Outcome:
+    def make(
+        self, *, seed: int | None = None, threads: int | None = None, measure: bool = True, attack: bool = True
+    ) -> Outcome:
         """Anonymize, audit what would be published, and measure what was lost, all in memory."""
         known, made = self._made(seed, threads)
         with self.clock.time("audit"):
@@ -91,14 +91,25 @@ class Case:
             seen = Release.from_table(made.release.table(), schema, made.release.description)
             verdicts = judge(seen, self.plan.policy, known, self.progress)
         refuse_unless_all_hold(verdicts)
-        return self._measured(made, replace(seen, public=known.public), known, verdicts, made.release, {})
+        outcome = Outcome(self.plan, made.release, verdicts, self._facts(made, known, verdicts, {}))
+        return self._completed(outcome, replace(seen, public=known.public), asked(measure=measure, attack=attack))
 
     def make_folder(
-        self, out: Path, page: Page, *, seed: int | None = None, threads: int | None = None, overwrite: bool = False
+        self,
+        out: Path,
+        page: Page,
+        *,
+        seed: int | None = None,
+        threads: int | None = None,
+        overwrite: bool = False,
+        measure: bool = True,
+        attack: bool = True,
+        published: Callable[[], None] = lambda: None,
     ) -> Outcome:
         """Do what the plan says and leave DIR/release and DIR/private, or nothing at all.
 
-        `page` renders the holder's report from the facts of the run.
+        `page` renders the holder's report from the facts of the run. What was audited is there to stay before anything
+        is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
         self._refuse_inputs_in(out)
         with atomic_folder(out, overwrite=overwrite, foreign=foreign_to_run) as folder:  # refused before hours of work
@@ -115,16 +126,32 @@ class Case:
                 verdicts = judge(written, self.plan.policy, known, self.progress)
             refuse_unless_all_hold(verdicts)
             written = replace(written, public=known.public)
-            outcome = self._measured(made, written, known, verdicts, written, files)
-            text = json.dumps(outcome.facts, indent=1, ensure_ascii=False)
-            (private / "run.json").write_text(text + "\n", encoding="utf-8", errors=NAMES)
-            stage = self.progress.stage("report")
-            (private / "report.html").write_text(page(outcome.facts), encoding="utf-8", errors=NAMES)
-            stage.done()
-            for path in private.iterdir():
-                path.chmod(0o600)  # a copy of it is for its owner alone, too
+            facts = self._facts(made, known, verdicts, files, out)
+            Kept.new(private, facts, page)
             public.rename(folder / "release")
+        published()
+        kept = Kept.at(out)
+        outcome = self._completed(
+            Outcome(self.plan, written, verdicts, facts), written, asked(measure=measure, attack=attack)
+        )
+        if outcome.facts is not facts:
+            kept.replace(outcome.facts, page)
         return outcome
+
+    def complete(self, run: Path, page: Page, *, measure: bool = True, attack: bool = True) -> Mapping[str, Any]:
+        """Measure and attack what that is missing of a run, and return its facts; nothing is done where it is whole."""
+        kept = Kept.at(run)
+        missing = asked(measure=measure, attack=attack) & set(kept.pending)
+        if not missing:
+            return kept.facts
+        seen = Seen.at(run, self.plan, self.progress)
+        kept.refuse_unless_same(seen.record, self.original)
+        known = self._known(seen)
+        outcome = self._completed(
+            Outcome(self.plan, seen.release, (), kept.facts), replace(seen.release, public=known.public), missing
+        )
+        kept.replace(outcome.facts, page)
+        return outcome.facts
 
     def _made(self, seed: int | None, threads: int | None) -> tuple[Known, Made]:
         dataset = self.original.dataset
@@ -149,39 +176,33 @@ class Case:
         missing = self.plan.schema.missing[0] if self.plan.schema.missing else ""
         return self.engine.write(release, folder, self.plan.release.format, missing=missing, progress=self.progress)
 
-    def _measured(
-        self,
-        made: Made,
-        seen: Release,
-        known: Known,
-        verdicts: tuple[Verdict, ...],
-        release: Release,
-        files: Mapping[str, str],
-    ) -> Outcome:
-        with self.clock.time("measure"):
-            measurements = self._measure(seen, None)
-        with self.clock.time("attack"):
-            exposures = self._attack(seen, THRESHOLD, None, on_demand=False)
-        facts = self._facts(made, known, verdicts, measurements, exposures, files)
-        return Outcome(
-            plan=self.plan,
-            release=release,
-            verdicts=verdicts,
-            measurements=measurements,
-            exposures=exposures,
-            facts=facts,
-        )
+    def _completed(self, outcome: Outcome, seen: Release, parts: frozenset[str]) -> Outcome:
+        """Return an outcome with those parts that only the holder wants to know."""
+        if not parts:
+            return outcome
+        earlier, before = list(outcome.facts["timings"]), len(self.clock.steps)
+        found: dict[str, Any] = {}
+        if MEASURE in parts:
+            with self.clock.time(MEASURE):
+                outcome = replace(outcome, measurements=self._measure(seen, None))
+            found["measurements"] = [measurement.as_dict() for measurement in outcome.measurements]
+        if ATTACK in parts:
+            with self.clock.time(ATTACK):
+                outcome = replace(outcome, exposures=self._attack(seen, THRESHOLD, None, on_demand=False))
+            found["attacks"] = [exposure.as_dict() for exposure in outcome.exposures]
+        found["pending"] = [part for part in outcome.facts["pending"] if part not in parts]
+        found["timings"] = [*earlier, *self.clock.steps[before:]]
+        return replace(outcome, facts={**outcome.facts, **found})
 
     def _facts(
         self,
         made: Made,
         known: Known,
         verdicts: tuple[Verdict, ...],
-        measurements: tuple[Measurement, ...],
-        exposures: tuple[Exposure, ...],
         files: Mapping[str, str],
+        out: Path | None = None,
     ) -> dict[str, Any]:
-        """Return everything that the report shows and that a later audit needs, as plain data."""
+        """Return what a later audit needs and the report shows of what was made, as plain data."""
         plan, dataset, source = self.plan, self.original.dataset, self.original.facts()
         inputs = dict(plan.digests())
         if "sha256" in source:
@@ -189,7 +210,7 @@ class Case:
         return {
             "format": RUN_FORMAT,
             "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "plan": {"path": plan.path.name if plan.path else None, "sha256": plan.sha256, "text": plan.text},
+            "plan": plan_facts(plan, out),
             "source": source,
             "inputs": inputs,
             "public": public_facts(known),
@@ -210,9 +231,10 @@ class Case:
                 }
                 for verdict in verdicts
             ],
-            "measurements": [measurement.as_dict() for measurement in measurements],
-            "attacks": [exposure.as_dict() for exposure in exposures],
-            "timings": self.clock.steps,
+            "measurements": [],
+            "attacks": [],
+            "pending": [MEASURE, ATTACK],
+            "timings": list(self.clock.steps),
             "warnings": [*plan.warnings(), *warnings_of(dataset, known)],
             "versions": versions(),
         }

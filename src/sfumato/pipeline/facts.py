@@ -7,6 +7,7 @@
 | `public` | what everybody knew when the run was made, and where each input came from |
 | `release` | how it was written, and the SHA-256 of each of its files |
 | `columns`, `steps`, `verdicts`, `measurements`, `attacks`, `timings`, `warnings`, `versions` | what the page shows |
+| `pending` | what was left for later of `measure` and `attack`; `sfumato report` does it |
 
 Runs of format 1 (sfumato 0.1) kept no text, no digests but the source's, and of public inputs only a prior and counts.
 """
@@ -27,7 +28,7 @@ from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.files import digest
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.schema import Role
-from sfumato.disk import read_numbered
+from sfumato.disk import read_numbered, work_on
 from sfumato.errors import DataError
 from sfumato.pipeline.known import PRIOR, Known, Origin, Record, rates_of
 from sfumato.plan import Plan
@@ -55,7 +56,7 @@ def foreign_to_run(folder: Path) -> list[str] | None:
     known = {"private", "private/report.html", RUN_FILE.as_posix(), "release"}
     known |= {f"release/{name}" for name in (files or ("data.csv", "data.parquet", "release.json"))}
     inside = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-    foreign = [name for name in inside if name not in known]
+    foreign = [name for name in inside if name not in known and work_on(name) not in known]
     changed = [
         f"release/{name}"
         for name, sha256 in (files or {}).items()

@@ -89,8 +89,6 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a TOML file; paths in it are relative to the file."""
-        from sfumato.plan.parsing import parse  # which makes plans of this class
-
         path = Path(path)
         where = f"Plan {path.name!r}"
 
@@ -98,14 +96,26 @@ class Plan:
             return PlanError([Problem("", what)], where)
 
         try:
-            text = path.read_bytes().decode("utf-8")
-            document = tomllib.loads(text)
+            return cls.from_text(path.read_bytes().decode("utf-8"), path)
         except FileNotFoundError:
             raise refused(f"there is no such file.{_plans_beside(path)}") from None
         except OSError as error:
             raise refused(f"it cannot be read: {error.strerror or error}.") from None
         except UnicodeDecodeError as error:
             raise refused(f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+
+    @classmethod
+    def from_text(cls, text: str, path: Path) -> Plan:
+        """Return the plan that a TOML text describes; paths in it are relative to where its file is, or was."""
+        from sfumato.plan.parsing import parse  # which makes plans of this class
+
+        where = f"Plan {path.name!r}"
+
+        def refused(what: str) -> PlanError:
+            return PlanError([Problem("", what)], where)
+
+        try:
+            document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise refused(f"it is not valid TOML: {error}.") from None
         except RecursionError:

@@ -45,8 +45,16 @@ def one_sentence(facts: Facts) -> tuple[bool, str]:
 
 
 def warnings(facts: Facts) -> list[str]:
-    """Return the warnings as found."""
-    return [text(warning) for warning in sequence(facts.get("warnings")) if warning]
+    """Return the warnings as found, after what is still to be done."""
+    found = [text(warning) for warning in sequence(facts.get("warnings")) if warning]
+    return [open_yet, *found] if (open_yet := left_open(facts)) else found
+
+
+def left_open(facts: Facts) -> str:
+    """Return a sentence about what was left for later, if anything was."""
+    words = {"measure": "what was lost was not measured", "attack": "what an intruder gets was not worked out"}
+    said = [words[text(part)] for part in sequence(facts.get("pending")) if text(part) in words]
+    return f"The release was audited, but {' and '.join(said)} yet: sfumato report does it." if said else ""
 
 
 def _keys(facts: Facts) -> list[dict[str, str]]:
