@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from sfumato.anonymizers.base import options_of
 from sfumato.data.distinct import text_codes
-from sfumato.data.encoding import check_columns, encode_column
+from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import read_columns, sample
 from sfumato.data.kinds import infer_kind, is_list
-from sfumato.data.schema import Kind, Role
+from sfumato.data.schema import Kind, Role, Schema
+from sfumato.data.terms import TermColumns
 from sfumato.errors import InputError, PlanError, Problem
-from sfumato.models.base import describe
+from sfumato.models.base import Need, describe
+from sfumato.models.judging.coverage import ASKS_ABOVE, coverage
 from sfumato.parameters import parameters_of
 from sfumato.plan import Plan
 
@@ -116,8 +121,25 @@ def preview(plan: Plan) -> Preview:
         plan=plan,
         source=plan.source.path.name if plan.source else None,
         columns=tuple(columns),
-        warnings=plan.warnings(),
+        warnings=(*plan.warnings(), *(_spelling(plan, table) if table is not None else ())),
     )
+
+
+def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
+    """Yield what the knowledge table does not know of the terms in the sample."""
+    names = next((model.judged_columns for model in plan.policy if Need.KNOWLEDGE in model.needs), ())
+    if plan.knowledge is None or not names:
+        return
+    specs = {name: spec for name in names if (spec := plan.schema.spec(name)) is not None}
+    dataset = encode(table.select(list(specs)), Schema(columns=specs, missing=plan.schema.missing))
+    found = coverage(TermColumns.of_dataset(dataset, names).sets, plan.knowledge.read())
+    for sentence in found.sentences():
+        yield f"In the first {found.records:,} records: {sentence}"
+    if found.asks:
+        yield (
+            f"If more than {ASKS_ABOVE:.0%} of all records match no label, the run ends and asks: correct the spelling, or "
+            'write unlinked = "forbid", "linked" or "zero" under [knowledge].'
+        )
 
 
 def _fate(role: Role, levels: int | None, *, masked: bool) -> str:

@@ -12,6 +12,7 @@ from sfumato.api import audit
 from sfumato.errors import DataError, PlanError, Unsatisfiable
 from sfumato.pipeline import Case
 from sfumato.plan import Plan
+from tests.commands import told
 
 DISEASES = {
     "flu": ["fever", "cough", "ache", "chills"],
@@ -267,3 +268,86 @@ def test_one_step_needs_something_to_cut(folder):
     changed(folder, "[knowledge]", "[anonymizers.term-suppression]\njoint = true\n[knowledge]")
     with pytest.raises(PlanError, match="mondrian splits before it"):
         changed(folder, '[[require]]\nmodel = "k-anonymity"\nk = 4\n', "")
+
+
+# Spelling.
+
+
+@pytest.fixture
+def figure_1(tmp_path):
+    """A hundred copies of Figure 1's students and a plan for them; `write` spells some Headaches in another way."""
+    (tmp_path / "diseases.csv").write_text(
+        "disease,symptoms\nFlu,Coughing|Headache|Sore Throat\n"
+        "Cold,Coughing|Sore Throat|Sneezing\nMigraine,Headache|Nausea|Coughing\n"
+    )
+    plan = PLAN.replace("k = 4", "k = 5").replace("[columns.sex]\nrole = \"quasi-identifier\"\n", "")
+    (tmp_path / "plan.toml").write_text(plan[: plan.index('[[require]]\nmodel = "qs-closeness"')])
+
+    def write(misspelt, spelled="headache"):
+        sets = ["Coughing|Headache|Sore Throat", "Coughing|Headache", "Headache|Sore Throat"]
+        lines = [f"{20 + i % 10},{sets[i % 3]}" for i in range(100)]
+        lines[:misspelt] = [line.replace("Headache", spelled) for line in lines[:misspelt]]
+        (tmp_path / "people.csv").write_text("\n".join(["age,symptoms", *lines, ""]))
+        return tmp_path
+
+    return write
+
+
+def published_terms(folder):
+    with (folder / "release" / "data.csv").open(newline="") as file:
+        return [set(filter(None, row["symptoms"].split("|"))) for row in csv.DictReader(file)]
+
+
+def test_misspelt_terms_end_a_run_until_somebody_decides(figure_1):
+    folder = figure_1(30)
+
+    with pytest.raises(DataError) as ended:
+        told("anonymize", folder / "plan.toml", "--out", folder / "out")
+    assert ended.value.exit_code == 2
+    assert "30 of 100 records (30.0%)" in str(ended.value)
+    assert not (folder / "out").exists()
+    warned = " ".join(told("explain", folder / "plan.toml")["warnings"])
+    assert all("'Headache'" in words and "headache" not in words for words in (str(ended.value), warned))
+
+    changed(folder, 'separator = "|"\n[[', 'separator = "|"\nunlinked = "forbid"\n[[')
+    made = json.dumps(told("anonymize", folder / "plan.toml", "--out", folder / "out"))
+    assert "'Headache'" in made
+    assert "headache" not in made
+    assert not any("headache" in terms for terms in published_terms(folder / "out"))
+    assert "headache" in (folder / "out" / "private" / "report.html").read_text()
+
+
+def test_few_misspelt_terms_are_withheld_and_counted(figure_1):
+    folder = figure_1(4)
+
+    outcome = Case(Plan.load(folder / "plan.toml")).make_folder(folder / "out", lambda facts: "")
+
+    assert all(verdict.satisfied for verdict in outcome.verdicts)
+    assert not any("headache" in terms for terms in published_terms(folder / "out"))
+    assert outcome.facts["knowledge"]["unexplained"] == 4
+    assert any("4 of 100 records" in warning for warning in outcome.facts["warnings"])
+
+
+def test_dirtier_data_publish_no_more(figure_1):
+    """A release of misspelt data is one that the data could have had if they were clean, so it keeps no more."""
+    kept = []
+    for misspelt in (0, 2, 5, 40, 95):
+        folder = figure_1(misspelt)
+        text = (folder / "plan.toml").read_text()
+        if "forbid" not in text:
+            changed(folder, 'separator = "|"\n[[', 'separator = "|"\nunlinked = "forbid"\n[[')
+        out = folder / f"out{misspelt}"
+        outcome = Case(Plan.load(folder / "plan.toml")).make_folder(out, lambda facts: "")
+        assert outcome.facts["steps"][1]["facts"]["symptoms"]["proven"] == 1
+        kept.append(sum(map(len, published_terms(out))))
+    assert kept == sorted(kept, reverse=True)
+    assert kept[-1] < kept[0]
+
+
+def test_a_table_of_any_tool_with_terms_that_nobody_knows_does_not_pass(figure_1):
+    folder = figure_1(100)
+
+    verdicts = audit(folder / "people.csv", Plan.load(folder / "plan.toml"))
+
+    assert not verdicts[1].satisfied
+    assert any("100 of 100 records" in note for note in verdicts[1].notes)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from sfumato.data.base_rates import BaseRates
 from sfumato.errors import DataError, PolicyError, did_you_mean
 
-UNLINKED = ("linked", "zero", "forbid")
+ASK = "ask"
+UNLINKED = (ASK, "linked", "zero", "forbid")
 SUM_TOLERANCE = 1e-9  # a prior sums to one up to this
 
 
@@ -30,6 +31,7 @@ class Knowledge:
 
     | unlinked | a group's belief is the mean over |
     | --- | --- |
+    | `ask` | as `forbid`; a run with more than a few such records ends until one of the others is chosen on purpose |
     | `linked` | its records that some label explains: the others tell nothing |
     | `zero` | all its records: one that no label explains counts as belief in nothing, and dilutes the rest |
     | `forbid` | as `linked`, and a group with a record that no label explains fails |
@@ -43,7 +45,7 @@ class Knowledge:
     weight: NDArray[np.float64] | None = (
         None  # (labels,), a given prior that sums to one; None: estimated from the data
     )
-    unlinked: str = "linked"  # what a record counts that no label explains: linked | zero | forbid
+    unlinked: str = ASK  # what a record counts that no label explains: ask | linked | zero | forbid
 
     def __post_init__(self) -> None:
         if self.unlinked not in UNLINKED:
@@ -53,6 +55,11 @@ class Knowledge:
             )
         if self.weight is not None:
             object.__setattr__(self, "weight", _checked_weight(self.weight, len(self.labels)))
+
+    @property
+    def forbids(self) -> bool:
+        """Whether a group fails that has a record which no label explains."""
+        return self.unlinked in (ASK, "forbid")
 
     @property
     def n_labels(self) -> int:
@@ -70,7 +77,7 @@ class Knowledge:
         rows: Iterable[tuple[str, Iterable[str]]],
         *,
         weight: Mapping[str, float] | None = None,
-        unlinked: str = "linked",
+        unlinked: str = ASK,
     ) -> Knowledge:
         """Build the table from (label, terms) pairs; repeated terms and rows collapse.
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
-from sfumato.data.knowledge import Knowledge
+from sfumato.data.knowledge import ASK, Knowledge
 from sfumato.errors import DataError, did_you_mean
 from sfumato.progress import SILENT, Progress
 
@@ -39,7 +39,7 @@ class KnowledgeSource:
     terms: str | tuple[str, ...]  # the column of terms; several are joined as column=value
     separator: str | None = None  # between the terms of a cell
     prior: str = FROM_DATA  # a column of weights, or "data"
-    unlinked: str = "linked"
+    unlinked: str = ASK
 
     def read(self, progress: Progress = SILENT) -> Knowledge:
         """Read the table."""
@@ -61,7 +61,7 @@ def read_knowledge(
     terms: str | Sequence[str],
     separator: str | None = None,
     prior: str = FROM_DATA,
-    unlinked: str = "linked",
+    unlinked: str = ASK,
     progress: Progress = SILENT,
 ) -> Knowledge:
     r"""Read a knowledge table from a CSV, TSV, Parquet or Arrow file; `separator` stands between the terms of a cell.
@@ -100,7 +100,7 @@ def knowledge_from_table(
     terms: str | Sequence[str],
     separator: str | None = None,
     prior: str = FROM_DATA,
-    unlinked: str = "linked",
+    unlinked: str = ASK,
     missing: Sequence[str] = ("",),
     name: str = "The knowledge table",
 ) -> Knowledge:

@@ -126,7 +126,7 @@ class QSCloseness(PrivacyModel):
             )
         t = float(self.exact_t)
         classes = classes_of(release)
-        judgement = Judgement(classes, knowledge.unlinked)
+        judgement = Judgement(classes, knowledge)
         for found in beliefs(classes.class_of, classes.size.size, column, Index(knowledge), weights=classes.weights):
             distance = distances(found, prior, knowledge.unlinked, exact_near=t)
             judgement.add(found, distance <= t + TOLERANCE, distance)

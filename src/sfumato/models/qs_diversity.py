@@ -143,7 +143,7 @@ class QSDiversity(PrivacyModel):
         column = term_column(release, self)
         knowledge = public_knowledge(release, self)
         classes = classes_of(release)
-        judgement = Judgement(classes, knowledge.unlinked)
+        judgement = Judgement(classes, knowledge)
         fewest: int | None = None
         for found in beliefs(classes.class_of, classes.size.size, column, Index(knowledge), weights=classes.weights):
             masses_of = cache(lambda group, found=found: found.exact(group)[0])

@@ -157,7 +157,7 @@ class Case:
         dataset = self.original.dataset
         refuse_nothing_to_publish(self.plan, dataset)
         with self.clock.time("knowledge"):
-            known = Gathering(self.plan, lambda: dataset, progress=self.progress).known()
+            known = Gathering(self.plan, lambda: dataset, progress=self.progress, making=True).known()
         made = make(
             self.plan, dataset, known, self.engine, seed=seed, threads=threads, progress=self.progress, clock=self.clock
         )
@@ -214,6 +214,7 @@ class Case:
             "source": source,
             "inputs": inputs,
             "public": public_facts(known),
+            "knowledge": known.coverage.as_dict() if known.coverage is not None else None,
             "release": {
                 "format": plan.release.format,
                 "rows": made.release.n_rows,

@@ -5,6 +5,7 @@
 | `plan` | its name, digest and text |
 | `inputs` | the SHA-256 of every file that went in, by its place in the plan (`source.path`, `columns.zip.hierarchy`) |
 | `public` | what everybody knew when the run was made, and where each input came from |
+| `knowledge` | what the knowledge table knows of the terms, and how those are spelled that it does not know |
 | `release` | how it was written, and the SHA-256 of each of its files |
 | `columns`, `steps`, `verdicts`, `measurements`, `attacks`, `timings`, `warnings`, `versions` | what the page shows |
 | `pending` | what was left for later of `measure` and `attack`; `sfumato report` does it |
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -80,7 +81,7 @@ def without_values(facts: Facts) -> dict[str, Any]:
 
     What holds values of columns (pictures, public inputs, the plan's text) stays in private/run.json.
     """
-    shown = {key: value for key, value in facts.items() if key != "public"}
+    shown = {key: value for key, value in facts.items() if key not in ("public", "knowledge")}
     shown["plan"] = {key: value for key, value in facts["plan"].items() if key != "text"}
     shown["steps"] = [{key: value for key, value in step.items() if key != "facts"} for step in facts["steps"]]
     shown["measurements"] = [
@@ -174,7 +175,7 @@ def columns_of(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:
 
 def warnings_of(dataset: Dataset, known: Known) -> list[str]:
     """Return what the data do not bear out of what the plan says."""
-    found = [*_unlinked_terms(dataset, known)]
+    found = list(known.coverage.sentences()) if known.coverage is not None else []
     for column in dataset.with_role(Role.ITEMS):
         spec = dataset.schema.spec(column.name)
         named = spec.sensitive_items if spec is not None else None
@@ -186,17 +187,3 @@ def warnings_of(dataset: Dataset, known: Known) -> list[str]:
                     "Check that they are written as in the data."
                 )
     return found
-
-
-def _unlinked_terms(dataset: Dataset, known: Known) -> Iterator[str]:
-    knowledge = known.public.knowledge
-    if knowledge is None:
-        return
-    for column in dataset.with_role(Role.QUASI_SENSITIVE):
-        if isinstance(column, CodedSets):
-            unlinked = len(set(column.labels) - set(knowledge.terms))
-            if unlinked:
-                yield (
-                    f"{unlinked:,} of {len(column.labels):,} terms in column {column.name!r} are not in the knowledge "
-                    "table, so nothing is taken to follow from them. Check that they are written as there."
-                )

@@ -107,7 +107,7 @@ def judge(
                 f"The audit of {model.name} broke ({type(error).__name__}), so nothing can be said about the release.\n"
                 "No release was written. This is a bug in sfumato: please report it."
             ) from error
-        verdicts.append(replace(verdict, known_from=known.used_by(model), notes=known.notes))
+        verdicts.append(replace(verdict, known_from=known.used_by(model), notes=(*verdict.notes, *known.notes)))
         stage.advance()
     stage.done()
     return tuple(verdicts)

@@ -16,18 +16,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates, read_base_rates
-from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
 from sfumato.models.base import CLAIMED, Need, PrivacyModel
 from sfumato.models.judging.beliefs import estimated_prior
+from sfumato.models.judging.coverage import Coverage, coverage
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
@@ -56,6 +58,7 @@ class Known:
     public: PublicInputs
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what whoever reads a verdict should know about them
+    coverage: Coverage | None = None  # what the knowledge table knows of the terms, where a release is to be made
 
     def used_by(self, model: PrivacyModel) -> dict[str, str]:
         """Return where that comes from which a model needs, by name."""
@@ -90,15 +93,17 @@ class Gathering:
     description: Mapping[str, Any] = field(default_factory=dict)  # what the judged release says of itself
     progress: Progress = SILENT
     judging: bool = False  # gather only what audits cannot do without, not what measures and attacks like to know
+    making: bool = False  # a release is to be made: what the knowledge table does not explain has to be decided
     origins: dict[str, Origin] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def known(self) -> Known:
         """Return all that can be had of what the requirements need; models say what they cannot do without."""
         knowledge = self._knowledge()
+        covered = self._covered(knowledge) if self.making and knowledge is not None else None
         prior = self._prior(knowledge) if knowledge is not None and knowledge.weight is None else None
         rates = {name: found for name in self._columns() if (found := self._rates(name)) is not None}
-        return Known(PublicInputs(knowledge, prior, rates), dict(self.origins), tuple(self.notes))
+        return Known(PublicInputs(knowledge, prior, rates), dict(self.origins), tuple(self.notes), covered)
 
     def _columns(self) -> Iterator[str]:
         """Yield the columns of which base rates are taken as known."""
@@ -133,6 +138,22 @@ class Gathering:
         self.origins[KNOWLEDGE] = Origin.GIVEN
         return given.read(self.progress)
 
+    @cached_property
+    def _terms(self) -> CodedSets | None:
+        """The terms of the original that requirements look up; all of them are about the same: the plan sees to it."""
+        columns = next((model.judged_columns for model in self.plan.policy if Need.KNOWLEDGE in model.needs), None)
+        if columns is None or self.dataset is None:
+            return None
+        terms = TermColumns.of_dataset(self.dataset(), columns)
+        return None if terms.not_sets else terms.sets
+
+    def _covered(self, knowledge: Knowledge) -> Coverage | None:
+        if self._terms is None:
+            return None
+        found = coverage(self._terms, knowledge)
+        found.refuse_undecided()
+        return found
+
     def _prior(self, knowledge: Knowledge) -> NDArray[np.float64] | None:
         if self._kept(PRIOR, "", given=False):
             assert self.record is not None
@@ -140,15 +161,11 @@ class Gathering:
             if kept is not None and kept.size == knowledge.n_labels:
                 self.origins[PRIOR] = Origin.KEPT
                 return kept
-        need = Need.PRIOR if self.judging else Need.KNOWLEDGE
-        columns = next((model.judged_columns for model in self.plan.policy if need in model.needs), None)
-        if columns is None:
+        if not any((Need.PRIOR if self.judging else Need.KNOWLEDGE) in model.needs for model in self.plan.policy):
             return None
         if self.dataset is not None:
-            # All such requirements are about the same columns: the plan sees to that.
-            terms = TermColumns.of_dataset(self.dataset(), columns)
             self.origins[PRIOR] = Origin.COUNTED
-            return None if terms.not_sets else estimated_prior(terms.sets, knowledge)
+            return None if self._terms is None else estimated_prior(self._terms, knowledge)
         claimed = self.description.get("prior")
         if isinstance(claimed, Mapping) and set(claimed) == set(knowledge.labels):
             self.origins[PRIOR] = Origin.CLAIMED

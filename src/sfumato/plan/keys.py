@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.data.dates import DATE_LEVELS
-from sfumato.data.knowledge import UNLINKED
+from sfumato.data.knowledge import ASK, UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.parameters import Parameter, Takes, parameters_of
@@ -223,8 +223,10 @@ KNOWLEDGE = Table(
             "unlinked",
             Takes.CHOICE,
             "Unlinked records",
-            "Records whose terms no label explains: left out of the mean, counted as believing nothing, or refused.",
-            default="linked",
+            "Records that no label explains: their terms are withheld until one does (`ask`, which ends the run when there "
+            "are many, and `forbid`), or published, and left out of the mean (`linked`) or counted as believing nothing "
+            "(`zero`).",
+            default=ASK,
             choices=tuple(UNLINKED),
         ),
         _key(

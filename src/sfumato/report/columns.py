@@ -37,6 +37,28 @@ def content(facts: Facts) -> dict[str, Any] | None:
             }
             for entry in found
         ],
+        "spelling": _spelling(mapping(facts.get("knowledge"))),
+    }
+
+
+def _spelling(known: Facts) -> dict[str, Any] | None:
+    """Return the terms that the knowledge table does not know, as they are spelled."""
+    rows = [
+        {
+            "term": text(entry.get("term")),
+            "records": count(entry.get("records")),
+            "nearest": text(entry.get("nearest")) or UNKNOWN,
+        }
+        for entry in mappings(known.get("unknown"))
+    ]
+    if not rows:
+        return None
+    several, near = number(known.get("unknown_terms")) or len(rows), number(known.get("near")) or 0
+    return {
+        "sentence": f"The knowledge table does not know {plural(several, 'term')} of {text(known.get('column'))}; "
+        f"{count(near)} of them {'is' if near == 1 else 'are'} spelled nearly like one that it knows."
+        + (f" The {len(rows)} most frequent:" if several > len(rows) else ""),
+        "rows": rows,
     }
 
 

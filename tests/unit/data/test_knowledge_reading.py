@@ -38,7 +38,7 @@ def test_cells_of_several_terms_are_rows(written):
         ("flu", {"fever", "cough"}),
         ("well", set()),
     ]
-    assert table.unlinked == "linked"
+    assert table.unlinked == "ask"
 
 
 @pytest.mark.parametrize("separator", [None, "|"])

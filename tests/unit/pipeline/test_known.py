@@ -35,6 +35,7 @@ path = "knowledge.csv"
 label = "disease"
 terms = "signs"
 separator = "|"
+unlinked = "forbid"
 [[require]]
 model = "k-anonymity"
 k = 3

@@ -68,7 +68,7 @@ def test_a_table_gives_every_key_a_value():
         "terms": ("a", "b"),
         "separator": None,
         "prior": "data",
-        "unlinked": "linked",
+        "unlinked": "ask",
         "publish_prior": False,
     }
 

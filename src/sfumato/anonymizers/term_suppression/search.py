@@ -42,7 +42,7 @@ from sfumato.kernels.terms.sets import add_up_prior, link_sets, mark_kept, numbe
 UNCHANGED, SOLVED, UNREACHABLE = range(3)  # what became of a group
 NODES = 400_000  # of the search in one group
 _NODES_OF_TREE = 50  # a node of the tree under closeness looks at so many options
-POLICIES = {"linked": LINKED, "zero": ZERO, "forbid": FORBID}
+POLICIES = {"ask": FORBID, "linked": LINKED, "zero": ZERO, "forbid": FORBID}
 _EXACT_WIDTH = 30  # terms up to which costs are exact: the least common multiple of 1..30 leaves room for large groups
 _ROWS_AT_A_TIME = 1024
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.models.base import PrivacyModel, Verdict
+from sfumato.data.knowledge import Knowledge
+from sfumato.models.base import PrivacyModel, Verdict, quoted
 from sfumato.models.judging.beliefs import Beliefs, Floats
 from sfumato.models.judging.classes import Classes
 
@@ -18,7 +20,7 @@ class Judgement:
     """What is found in batches, put together for a verdict."""
 
     classes: Classes
-    unlinked: str
+    knowledge: Knowledge
 
     def __post_init__(self) -> None:
         n_groups = self.classes.size.size
@@ -37,7 +39,7 @@ class Judgement:
         self.vacuous[found.group] = found.vacuous
         self.unlinkable += int(unlinkable.sum())
         self.whole += int(found.whole.sum())
-        if self.unlinked == "forbid":
+        if self.knowledge.forbids:
             self.forbidden[found.group] = unlinkable > 0
 
     def verdict(self, model: PrivacyModel, required: float, measure: str, **facts: Any) -> Verdict:
@@ -67,7 +69,7 @@ class Judgement:
             failing_rows=int(size[failing].sum()),
             facts={
                 "rows": self.classes.n_rows,
-                "unlinked": self.unlinked,
+                "unlinked": self.knowledge.unlinked,
                 "unlinkable_rows": self.unlinkable,
                 "rows_without_terms": self.whole,
                 "vacuous_groups": int(self.vacuous.sum()),
@@ -75,4 +77,17 @@ class Judgement:
             },
             measure=measure,
             bound="at most",
+            notes=tuple(self._notes(model)),
         )
+
+    def _notes(self, model: PrivacyModel) -> Iterator[str]:
+        if self.unlinkable:
+            fate = (
+                "so it cannot be judged what they tell (unlinked under [knowledge] says what becomes of them)"
+                if self.knowledge.forbids
+                else f'and unlinked = "{self.knowledge.unlinked}" takes nothing to follow from them'
+            )
+            yield (
+                f"No label of the knowledge table explains {self.unlinkable:,} of {self.classes.n_rows:,} records of "
+                f"{quoted(model.judged_columns)}, {fate}."
+            )
