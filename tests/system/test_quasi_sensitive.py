@@ -7,12 +7,12 @@ import json
 import random
 
 import pytest
+from tests.commands import told
 
 from sfumato.api import audit
 from sfumato.errors import DataError, PlanError, Unsatisfiable
 from sfumato.pipeline import Case
 from sfumato.plan import Plan
-from tests.commands import told
 
 DISEASES = {
     "flu": ["fever", "cough", "ache", "chills"],
@@ -280,7 +280,7 @@ def figure_1(tmp_path):
         "disease,symptoms\nFlu,Coughing|Headache|Sore Throat\n"
         "Cold,Coughing|Sore Throat|Sneezing\nMigraine,Headache|Nausea|Coughing\n"
     )
-    plan = PLAN.replace("k = 4", "k = 5").replace("[columns.sex]\nrole = \"quasi-identifier\"\n", "")
+    plan = PLAN.replace("k = 4", "k = 5").replace('[columns.sex]\nrole = "quasi-identifier"\n', "")
     (tmp_path / "plan.toml").write_text(plan[: plan.index('[[require]]\nmodel = "qs-closeness"')])
 
     def write(misspelt, spelled="headache"):

@@ -223,9 +223,9 @@ KNOWLEDGE = Table(
             "unlinked",
             Takes.CHOICE,
             "Unlinked records",
-            "Records that no label explains: their terms are withheld until one does (`ask`, which ends the run when there "
-            "are many, and `forbid`), or published, and left out of the mean (`linked`) or counted as believing nothing "
-            "(`zero`).",
+            "Records that no label explains: their terms are withheld until one does (`ask`, which ends the run when "
+            "there are many, and `forbid`), or published, and left out of the mean (`linked`) or counted as believing "
+            "nothing (`zero`).",
             default=ASK,
             choices=tuple(UNLINKED),
         ),

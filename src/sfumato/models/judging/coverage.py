@@ -145,9 +145,7 @@ def coverage(sets: CodedSets, knowledge: Knowledge) -> Coverage:
     codes = np.flatnonzero(strange & (count > 0))
     often = sorted(codes.tolist(), key=lambda code: (-int(count[code]), sets.labels[code]))
     nearest = _Spelling(knowledge.terms)
-    explained = sum(
-        int(found.linked.sum()) for found in beliefs(np.zeros(n_rows, np.int32), 1, sets, Index(knowledge))
-    )
+    explained = sum(int(found.linked.sum()) for found in beliefs(np.zeros(n_rows, np.int32), 1, sets, Index(knowledge)))
     return Coverage(
         column=sets.name,
         unlinked=knowledge.unlinked,
