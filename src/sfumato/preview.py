@@ -137,8 +137,8 @@ def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
         yield f"In the first {found.records:,} records: {sentence}"
     if found.asks:
         yield (
-            f"If more than {ASKS_ABOVE:.0%} of all records match no label, the run ends and asks: correct the spelling, "
-            'or write unlinked = "forbid", "linked" or "zero" under [knowledge].'
+            f"If more than {ASKS_ABOVE:.0%} of all records match no label, the run ends and asks: spell terms as the "
+            'table does, or write unlinked = "forbid", "linked" or "zero" under [knowledge].'
         )
 
 
