@@ -23,6 +23,7 @@ from sfumato.metrics.discernibility import Discernibility
 from sfumato.metrics.distortion import Distortion
 from sfumato.metrics.item_loss import ItemLoss
 from sfumato.metrics.kl_divergence import KlDivergence
+from sfumato.metrics.masked_detail import MaskedDetail
 from sfumato.metrics.ncp import Ncp
 from sfumato.metrics.query_error import QueryError
 from sfumato.metrics.risk import Risk
@@ -35,6 +36,7 @@ METRICS: dict[str, type[Metric]] = {
     metric.name: metric
     for metric in (
         Ncp,
+        MaskedDetail,
         TermLoss,
         ItemLoss,
         Distortion,
@@ -68,6 +70,7 @@ __all__ = [
     "Distortion",
     "ItemLoss",
     "KlDivergence",
+    "MaskedDetail",
     "Measurement",
     "Metric",
     "Ncp",

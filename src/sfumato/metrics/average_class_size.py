@@ -59,6 +59,7 @@ class AverageClassSize(MetricOfClasses):
             before=ratio(comparison.dataset.n_rows, comparison.cells_before.weight.size),
             unit="rows",
             better="lower",
+            worst=float(comparison.release.n_rows),
             explanation=f"On average {amount(value)} published records share their quasi-identifiers{than_k}.",
             facts=facts,
         )

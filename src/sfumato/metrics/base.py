@@ -53,7 +53,11 @@ class Measurement:
     before: float | None = None  # the same measure on the original
     unit: str = ""  # "share" stands for 0..1, anything else is written behind the number
     better: Literal["lower", "higher"] | None = None
+    worst: float | None = None  # the same measure where nothing is left, or what a guess gets
+    note: str = ""  # a few words to stand beside the figure
     explanation: str = ""  # one or two sentences for people
+    empty: str = ""  # what nothing at all is left of, in a few words
+    warning: str = ""  # what whoever publishes should know first
     facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data
 
     def as_dict(self) -> dict[str, Any]:
@@ -67,7 +71,11 @@ class Measurement:
             "before": self.before,
             "unit": self.unit,
             "better": self.better,
+            "worst": self.worst,
+            "note": self.note,
             "explanation": self.explanation,
+            "empty": self.empty,
+            "warning": self.warning,
             "facts": dict(self.facts),
         }
 
@@ -77,7 +85,8 @@ class Measurement:
 
     def __str__(self) -> str:
         before = f" (original: {amount(self.before, self.unit)})" if self.before is not None else ""
-        return f"{self.title}: {amount(self.value, self.unit)}{before}"
+        note = f"; {self.note}" if self.note else ""
+        return f"{self.title}: {amount(self.value, self.unit)}{before}{note}"
 
     def _repr_html_(self) -> str:
         hint = f" <small>{escape(self.better)} is better</small>" if self.better else ""
@@ -136,3 +145,17 @@ def ratio(part: float, whole: float) -> float:
     (0.25, 0.0)
     """
     return float(part / whole) if whole else 0.0
+
+
+NEARLY_ALL = 0.9  # a loss from which on a release is hardly worth having
+
+
+def little_left(lost: float, of: str) -> str:
+    """Return a warning where a share that was lost leaves next to nothing.
+
+    >>> little_left(0.95, "the terms"), little_left(0.5, "the terms")
+    ('Next to nothing is left of the terms: 95 % is lost.', '')
+    """
+    if not NEARLY_ALL <= lost < 1:
+        return ""
+    return f"Next to nothing is left of {of}: {amount(lost, 'share')} is lost."

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ _ALL_FEATURES = 400  # of many columns together, 8 each at least
 _PENALTY = 1.0  # on squared weights, for the whole training set
 _ITERATIONS = 60
 _TOLERANCE = 1e-4  # of the loss, between two steps
+_CHANCE = 2.0  # standard errors of a difference below which it is taken for chance
 _CERTAIN = 500.0  # a score beyond which chances are 0 or 1, and exp() still holds
 
 
@@ -101,6 +103,8 @@ class Classification(Metric):
             _class_of_labels(pair.cover, class_of, len(classes))[pair.released.codes],
             len(classes),
         )
+        difference = _difference(before, after)
+        guessed = [amount(side["baseline"], "share") for side in (before, after)]
         return Measurement(
             name=self.name,
             about=self.about,
@@ -110,10 +114,12 @@ class Classification(Metric):
             before=before["accuracy"],
             unit="share",
             better="higher",
+            worst=after["baseline"],
+            note=f"guessing {guessed[1]}{difference and '; ' + difference}",
             explanation=f"Trained on published records, a logistic regression predicts {target!r} of other published "
-            f"records right in {amount(after['accuracy'], 'share')} of the cases; the same on the original gives "
-            f"{amount(before['accuracy'], 'share')}, and always saying the most frequent class "
-            f"{amount(before['baseline'], 'share')}.",
+            f"records right in {amount(after['accuracy'], 'share')} of the cases; always saying their most frequent "
+            f"class gets {guessed[1]}. On the original it is {amount(before['accuracy'], 'share')}, and {guessed[0]} "
+            f"by guessing.{difference and ' ' + difference[0].upper() + difference[1:] + '.'}",
             facts={
                 "target": target,
                 "classes": classes,
@@ -219,6 +225,17 @@ class Classification(Metric):
             "balanced_accuracy": float((right / totals[present]).mean()),
             "log_loss": loss / n_used,
         }
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """Return what is to be said of a difference that does not mean what it seems to; nothing of one that does."""
+    variance = sum(side["accuracy"] * (1 - side["accuracy"]) / max(side["rows"], 1) for side in (before, after))
+    if 0 < abs(after["accuracy"] - before["accuracy"]) <= _CHANCE * math.sqrt(variance):
+        return "the difference is within chance"
+    left_out = after["rows_unlabelled"]
+    if after["accuracy"] > before["accuracy"] and left_out:
+        return f"without the {left_out:,} rows that show no single class, which is another question"
+    return ""
 
 
 def default_target(comparison: Comparison) -> str | None:

@@ -145,6 +145,19 @@ def identity(column: CodedColumn) -> Cover:
     )
 
 
+def everything(column: CodedColumn) -> Cover:
+    """Return the cover of a column by one label for all its values."""
+    n_codes = len(column.labels)
+    return Cover(
+        start=np.array([0, 1], dtype=np.int64),
+        first=np.zeros(1, dtype=np.int32),
+        last=np.full(1, n_codes - 1, dtype=np.int32),
+        value_of=np.full(1, -1, dtype=np.int32),
+        outside=np.zeros(1, dtype=np.bool_),
+        n_codes=n_codes,
+    )
+
+
 def cover(
     released: ReleasedColumn,
     column: CodedColumn,

@@ -50,7 +50,7 @@ class CrossTables(Metric):
         """Measure a comparison."""
         chosen = self.tables or tuple(self._random(comparison))
         found = [self._distances(comparison, names) for names in chosen]
-        value = float(np.mean([table["l1"] for table in found])) if found else 0.0
+        value, worst = (float(np.mean([table[key] for table in found] or [0.0])) for key in ("l1", "even_l1"))
         return Measurement(
             name=self.name,
             about=self.about,
@@ -60,8 +60,11 @@ class CrossTables(Metric):
             before=0.0,
             unit="share",
             better="lower",
+            worst=worst,
+            note=f"{amount(worst, 'share')} for tables that say nothing",
             explanation=f"An analyst's tables of {_columns(found)} are off by {amount(value, 'share')} of the records "
-            "on average, all cells together (L1).",
+            f"on average, all cells together (L1). Tables that say the same for every cell are off by "
+            f"{amount(worst, 'share')}.",
             facts={"tables": found},
         )
 
@@ -91,6 +94,7 @@ class CrossTables(Metric):
             "columns": list(names),
             "cells": int(truth.size),
             **distances(answer.counts, truth),
+            "even_l1": distances(np.ones(truth.shape), truth)["l1"],
             "expected_l2": answer.expected.l2,
         }
 

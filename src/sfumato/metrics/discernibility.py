@@ -45,6 +45,7 @@ class Discernibility(MetricOfClasses):
             value=float(squares + penalty),
             before=float(_sum_of_squares(comparison.cells_before.weight)),
             better="lower",
+            worst=float(rows * rows),
             explanation="The sum of squared class sizes; a dropped record counts as if it could be any other.",
             facts={
                 "from_classes": squares,

@@ -49,6 +49,7 @@ class Distortion(Metric):
             value=qi + sa,
             before=0.0,
             better="lower",
+            note=f"normalized {amount(qi_norm + sa_norm)} of 2",
             explanation=f"Labels leave open {amount(qi, 'share')} of the values of quasi-identifiers and "
             f"{amount(sa, 'share')} of those of masked columns; the two together, so from 0 to below 2.",
             facts={

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedSets
 from sfumato.data.schema import Role
 from sfumato.errors import DataError
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, ratio
 from sfumato.metrics.comparison import Comparison
 
 TABLE = 100  # items in the table of frequencies, the most frequent ones
@@ -71,6 +71,8 @@ class ItemLoss(Metric):
             before=0.0,
             unit="share",
             better="lower",
+            worst=1.0,
+            warning=little_left(value, f"the items of {self.column!r}"),
             explanation=f"{amount(lost)} of {amount(float(before.sum()))} occurrences are not in the release: "
             f"{amount(ratio(lost, of_secret), 'share')} of what dropping everything sensitive would cost. "
             f"{amount(ratio(lost_secret, of_secret), 'share')} of the sensitive ones are gone.",

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, ratio
-from sfumato.metrics.comparison import Comparison
+from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, little_left, ratio
+from sfumato.metrics.comparison import Comparison, Pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,29 +33,31 @@ class Ncp(MetricOfClasses):
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        columns: list[dict[str, Any]] = []
-        for pair in comparison.quasi_identifiers:
-            of_shown = float(pair.shown_by @ pair.cover.loss(pair.original))
-            loss = ratio(of_shown + comparison.n_dropped, comparison.n_rows)
-            columns.append(
-                {
-                    "name": pair.original.name,
-                    "loss": loss,
-                    "loss_of_kept": ratio(of_shown, comparison.release.n_rows),
-                    "labels_outside": int(pair.cover.outside.sum()),
-                }
-            )
+        columns = [detail_lost(comparison, pair) for pair in comparison.quasi_identifiers]
         value = ratio(sum(column["loss"] for column in columns), len(columns))
         return Measurement(
             name=self.name,
             about=self.about,
             main=self.main,
-            title="Detail lost",
+            title="Detail lost in quasi-identifiers" if comparison.release.masked_columns else "Detail lost",
             value=value,
             before=0.0,
             unit="share",
             better="lower",
             explanation=f"On average a quasi-identifier leaves {amount(value, 'share')} of its range open: "
             "0 % is the original, 100 % is nothing left.",
+            worst=1.0,
+            warning=little_left(value, "the quasi-identifiers"),
             facts={"columns": columns, "rows_dropped": comparison.n_dropped},
         )
+
+
+def detail_lost(comparison: Comparison, pair: Pair) -> dict[str, Any]:
+    """Return how much of its range a column leaves open, over all rows and over those that were kept."""
+    of_shown = float(pair.shown_by @ pair.cover.loss(pair.original))
+    return {
+        "name": pair.original.name,
+        "loss": ratio(of_shown + comparison.n_dropped, comparison.n_rows),
+        "loss_of_kept": ratio(of_shown, comparison.release.n_rows),
+        "labels_outside": int(pair.cover.outside.sum()),
+    }

@@ -13,7 +13,7 @@ from sfumato.errors import PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount
 from sfumato.metrics.cells import BlockWeight, fitting, project
 from sfumato.metrics.comparison import Comparison
-from sfumato.metrics.cover import Cover, identity
+from sfumato.metrics.cover import Cover, everything, identity
 
 _ROUNDS = 10  # how often queries that nobody fits are drawn anew
 _SUBSETS = 20  # different choices of columns; many queries share one, so that preparing it pays
@@ -41,7 +41,7 @@ class QueryError(Metric):
     >>> original = encode(pa.table({"sex": ["f", "f", "m", "m"]}), schema)
     >>> release = Release.from_table(pa.table({"sex": ["*", "*"]}), schema)  # says 1 for f and 1 for m
     >>> print(QueryError(queries=40).measure(original, release))
-    Error of counts: 50 % (original: 0 %)
+    Error of counts: 50 % (original: 0 %); half of them 50 % or less; 50 % with no detail left
     """
 
     name: ClassVar[str] = "query-error"
@@ -78,12 +78,14 @@ class QueryError(Metric):
         if not comparison.dataset.n_rows or (not n_columns and sides.terms is None):
             dimensions = []
         wanted = min(self.queries, max(_FEWEST, _WORK // max(sides.size, 1)))
-        found, results = [np.empty(0)], []
+        found, results = [np.empty((0, 2))], []
         for dimension in dimensions:
             errors = self._errors(sides, dimension, wanted, rng)
             found.append(errors)
-            results.append({"columns": dimension, **_summary(errors), "empty": wanted - errors.size})
-        summary = _summary(np.concatenate(found))
+            results.append({"columns": dimension, **_summary(errors[:, 0]), "empty": wanted - errors.shape[0]})
+        errors, without = np.concatenate(found).T
+        summary = _summary(errors)
+        worst, median = float(without.mean()) if without.size else 0.0, amount(summary["median"], "share")
         of_terms = f" and some of the terms in {sides.terms!r}" if sides.terms is not None else ""
         return Measurement(
             name=self.name,
@@ -94,9 +96,13 @@ class QueryError(Metric):
             before=0.0,
             unit="share",
             better="lower",
+            worst=worst,
+            note=f"half of them {median} or less; {amount(worst, 'share')} with no detail left",
             explanation=f"Counting records with random values in a few quasi-identifiers{of_terms} gives a result that "
-            f"is off by {amount(summary['mean'], 'share')} on average, and by {amount(summary['median'], 'share')} or "
-            "less in half the cases.",
+            f"is off by {amount(summary['mean'], 'share')} of the true count on average, and by {median} or less in "
+            "half the cases. The mean can exceed 100 %, however little detail is lost, as small counts weigh as much "
+            "as large ones: one person taken for three is off by 200 %. With * in every quasi-identifier it would be "
+            f"{amount(worst, 'share')}.",
             facts={
                 "selectivity": self.selectivity,
                 "seed": self.seed,
@@ -107,7 +113,10 @@ class QueryError(Metric):
         )
 
     def _errors(self, sides: _Sides, dimension: int, wanted: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the relative errors of queries over so many columns, at most as many as wanted."""
+        """Return the relative errors of queries over so many columns, at most as many as wanted, shape (q, 2).
+
+        The second one is that of a release with * in all of these columns.
+        """
         n_columns = len(sides.columns)
         subsets = [
             np.sort(rng.choice(n_columns, dimension, replace=False)) for _ in range(_SUBSETS if dimension else 1)
@@ -116,16 +125,17 @@ class QueryError(Metric):
         power = 1 / max(dimension + (sides.terms is not None), 1)
         errors: list[NDArray[np.float64]] = []
         for _ in range(_ROUNDS):
-            open_queries = wanted - sum(part.size for part in errors)
+            open_queries = wanted - sum(part.shape[0] for part in errors)
             if not open_queries:
                 break
             shares = np.bincount(np.arange(open_queries) % len(distinct), minlength=len(distinct))
             for subset, share in zip(distinct, shares, strict=True):
                 for n_queries in _portions(int(share), sides.most_queries(subset)):
-                    actual, estimate = sides.answers(subset, self.selectivity**power, n_queries, rng)
+                    actual, *estimates = sides.answers(subset, self.selectivity**power, n_queries, rng)
                     some = actual > 0
-                    errors.append(np.abs(actual[some] - estimate[some]) / actual[some])
-        return np.concatenate([np.empty(0), *errors])
+                    off = [np.abs(actual[some] - estimate[some]) / actual[some] for estimate in estimates]
+                    errors.append(np.stack(off, axis=1))
+        return np.concatenate([np.empty((0, 2)), *errors])
 
 
 class _Sides:
@@ -162,20 +172,34 @@ class _Sides:
 
     def answers(
         self, subset: tuple[int, ...], share: float, n_queries: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draw queries over some columns; return the true and the estimated counts, both (q,)."""
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Draw queries over some columns; return the true counts, the release's, and those of * alone, each (q,)."""
         choices = [_draw(self.columns[at], share, n_queries, rng) for at in subset]
         exact = [choice.share_of(self.identities[at]) for choice, at in zip(choices, subset, strict=True)]
         partial = [choice.share_of(self.covers[at]) for choice, at in zip(choices, subset, strict=True)]
+        whole = [choice.share_of(everything(self.columns[at]))[0] for choice, at in zip(choices, subset, strict=True)]
+        guessed = np.prod([np.ones(n_queries), *whole], axis=0)
         if self.terms is None:
             (codes, weight), (codes_after, weight_after) = self._cells(subset)
-            return fitting(codes, weight, exact, n_queries), fitting(codes_after, weight_after, partial, n_queries)
+            return (
+                fitting(codes, weight, exact, n_queries),
+                fitting(codes_after, weight_after, partial, n_queries),
+                guessed * weight_after.sum(),
+            )
         chosen = np.zeros((self.n_terms + 1, n_queries), dtype=np.bool_)  # the last row: terms of the release only
         chosen[:-1] = _chosen(self.n_terms, share, n_queries, rng)
         at = list(subset)
+        total, hits = np.zeros(n_queries), self.terms_after.hits(chosen)
+
+        def counted(first: int, last: int) -> NDArray[Any]:
+            found = hits(first, last)
+            total[:] += found.sum(axis=0)
+            return found
+
         return (
             fitting(self.before.codes[:, at], self.terms_before.hits(chosen), exact, n_queries),
-            fitting(self.after.codes[:, at], self.terms_after.hits(chosen), partial, n_queries),
+            fitting(self.after.codes[:, at], counted, partial, n_queries),
+            guessed * total,
         )
 
     def _cells(self, subset: tuple[int, ...]) -> Any:

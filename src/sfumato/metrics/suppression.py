@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.data.dataset import CodedColumn, CodedSets
+from sfumato.data.schema import Role
 from sfumato.metrics.base import About, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
@@ -14,8 +16,10 @@ from sfumato.metrics.comparison import Comparison
 class Suppression(Metric):
     """How many rows were dropped, and how many cells of each column no longer show what they showed.
 
-    A cell is generalized when its label is no single original value. Rows of a release have no link to those of the
-    original, so replaced values show only where some value occurs more often than before: `replaced` is a lower bound.
+    A cell is generalized when its label is no single original value, and randomized when the release says how likely it
+    is to show the true one. A column is empty when every row shows the same although rows differed. Rows of a release
+    have no link to those of the original, so replaced values show only where some value occurs more often than before:
+    `replaced` is a lower bound.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -38,6 +42,7 @@ class Suppression(Metric):
         dataset, release = comparison.dataset, comparison.release
         columns = [_column(comparison, column) for column in dataset.columns.values()]
         value = ratio(comparison.n_dropped, dataset.n_rows)
+        empty, partly = _emptied(columns)
         return Measurement(
             name=self.name,
             about=self.about,
@@ -47,6 +52,9 @@ class Suppression(Metric):
             before=0.0,
             unit="share",
             better="lower",
+            worst=1.0,
+            empty=" and ".join(empty),
+            warning=" ".join(f"Nothing is left of {what}: every row shows the same." for what in (*empty, *partly)),
             explanation=f"{amount(comparison.n_dropped)} of {amount(dataset.n_rows)} rows are not in the release.",
             facts={
                 "rows_before": dataset.n_rows,
@@ -68,18 +76,48 @@ def _column(comparison: Comparison, column: CodedColumn | CodedSets) -> dict[str
             "items_before": n_before,
             "items": n_after,
             "changed": ratio(max(0, n_before - n_after), n_before),
+            "empty": bool(n_before and not n_after),
         }
+    about = comparison.release.description.get("columns", {}).get(column.name, {})
+    if {"domain", "eta", "p"} <= set(about) and (about["eta"] > 1 or about["p"] < 1):
+        return facts | _randomized(comparison, len(about["domain"]), about["eta"], about["p"])
     if isinstance(published, CodedSets):  # several values where there was one
         generalized = int((np.diff(published.start) != 1).sum())
-        replaced = 0
+        replaced, empty = 0, False
     else:
         pair = comparison.pair(column.name)
         shown = pair.cover.value_of >= 0
         generalized = int(pair.shown_by[~shown].sum())
         after = np.bincount(pair.cover.value_of[shown], pair.shown_by[shown], minlength=len(column.labels))
         replaced = int(np.maximum(after - pair.before, 0).sum())
+        empty = len(column.labels) > 1 and len(pair.released.labels) <= 1
     return facts | {
         "generalized": generalized,
         "replaced": replaced,
         "changed": ratio(dropped + generalized + replaced, comparison.n_rows),
+        "empty": empty,
     }
+
+
+def _randomized(comparison: Comparison, values: int, eta: int, p: float) -> dict[str, Any]:
+    """What is known of a randomized column: how many values a cell shows, and how likely the true one is among them."""
+    true = p + (1 - p) * eta / values
+    return {
+        "randomized": {"values": values, "shown": eta, "true": true},
+        "changed": ratio(comparison.n_dropped + comparison.release.n_rows * (1 - true / eta), comparison.n_rows),
+        "empty": eta == values or p == 0,
+    }
+
+
+def _emptied(columns: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Return the roles that no column keeps anything of, and the empty columns of the other roles, for people."""
+    wholly, partly = [], []
+    for role in dict.fromkeys(column["role"] for column in columns):
+        own = [column for column in columns if column["role"] == role]
+        empty = [repr(column["name"]) for column in own if column["empty"]]
+        if empty and len(empty) == len(own):
+            noun = "columns" if len(own) > 1 else "column"
+            wholly.append(f"the {role}s" if role == Role.QUASI_IDENTIFIER else f"the {role} {noun} {', '.join(empty)}")
+        elif empty:
+            partly.append(f"{'column' if len(empty) == 1 else 'columns'} {', '.join(empty)}")
+    return wholly, partly

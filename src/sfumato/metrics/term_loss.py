@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.errors import DataError
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -65,6 +65,8 @@ class TermLoss(Metric):
             before=0.0,
             unit="share",
             better="lower",
+            worst=1.0,
+            warning=little_left(value, f"the terms of {before.name!r}"),
             explanation=f"{n_before - n_after:,} of {n_before:,} terms in {before.name!r} are not published. Weighted "
             f"so that a record's last term counts most, that is {amount(value, 'share')} of what they were worth.",
             facts={

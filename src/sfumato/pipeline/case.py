@@ -32,7 +32,15 @@ from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
 from sfumato.pipeline.clock import Clock
-from sfumato.pipeline.facts import RUN_FORMAT, columns_of, foreign_to_run, public_facts, versions, warnings_of
+from sfumato.pipeline.facts import (
+    RUN_FORMAT,
+    columns_of,
+    foreign_to_run,
+    public_facts,
+    versions,
+    warnings_of,
+    warnings_of_losses,
+)
 from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold
 from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, plan_facts
 from sfumato.pipeline.known import Gathering, Known, changes_since
@@ -186,6 +194,8 @@ class Case:
             with self.clock.time(MEASURE):
                 outcome = replace(outcome, measurements=self._measure(seen, None))
             found["measurements"] = [measurement.as_dict() for measurement in outcome.measurements]
+            lost = warnings_of_losses(outcome.measurements, outcome.facts["verdicts"])
+            found["warnings"] = [*outcome.facts["warnings"], *lost]
         if ATTACK in parts:
             with self.clock.time(ATTACK):
                 outcome = replace(outcome, exposures=self._attack(seen, THRESHOLD, None, on_demand=False))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,6 +31,7 @@ from sfumato.data.knowledge import Knowledge
 from sfumato.data.schema import Role
 from sfumato.disk import read_numbered, work_on
 from sfumato.errors import DataError
+from sfumato.metrics.base import Measurement
 from sfumato.pipeline.known import PRIOR, Known, Origin, Record, rates_of
 from sfumato.plan import Plan
 
@@ -187,3 +188,25 @@ def warnings_of(dataset: Dataset, known: Known) -> list[str]:
                     "Check that they are written as in the data."
                 )
     return found
+
+
+def warnings_of_losses(measurements: Sequence[Measurement], verdicts: Sequence[Facts]) -> list[str]:
+    """Return what the release keeps nothing or next to nothing of, and what would have to change."""
+    found = [measured.warning for measured in measurements if measured.warning]
+    return [*found, _to_keep_more(verdicts)] if found else []
+
+
+def _to_keep_more(verdicts: Sequence[Facts]) -> str:
+    """Return what would have to change; requirements that all rows together meet just so are named."""
+    tight = [
+        f"{verdict['model']} ({verdict['measure']} {verdict['reached']:.4g}, required at least {verdict['required']:.4g})"
+        for verdict in verdicts
+        if verdict["groups"] == 1 and verdict["bound"] == "at least" and verdict["reached"] is not None
+        # Two classes need twice the rows; of values they may share all.
+        if verdict["reached"] < (2 if verdict["required"] == verdict.get("k") else 1.2) * verdict["required"]
+    ]
+    which = f", above all of {' and of '.join(tight)}" if tight else ""
+    return (
+        f"To keep more, ask for less{which} (`sfumato sweep` shows what each setting costs), name fewer "
+        "quasi-identifiers, or give hierarchies more levels between a value and *."
+    )

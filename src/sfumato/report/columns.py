@@ -9,6 +9,12 @@ from sfumato.report.reading import Facts, columns_of, mapping, mappings, number,
 from sfumato.report.wording import UNKNOWN, count, listed, plural, share
 
 TITLE = "The columns"
+DIFFER = (
+    "Figures of a column differ by what they count. Generalized: rows whose label is no single value. Detail lost: how "
+    "much of the column's range its labels leave open, on average. Moved: by what share of rows the distribution is "
+    "off when a label is read evenly, where what is too much in one row may make up for what is too little in another. "
+    "Of randomized columns that is not what an analyst computes back."
+)
 
 
 def content(facts: Facts) -> dict[str, Any] | None:
@@ -16,7 +22,11 @@ def content(facts: Facts) -> dict[str, Any] | None:
     found = mappings(facts.get("columns"))
     if not found:
         return None
-    kept = {text(entry.get("name")): entry for entry in columns_of(facts, "suppression")}
+    kept, ncp, masked, moved = (
+        {text(entry.get("name")): entry for entry in columns_of(facts, name)}
+        for name in ("suppression", "ncp", "masked-detail", "column-distributions")
+    )
+    lost = ncp | masked
     rows = number(mapping(facts.get("release")).get("rows"))
     dropped = sum(entry.get("dropped") is True for entry in found)
     gone = f"; {'it is' if dropped == 1 else 'they are'} not in the release" if dropped else ""
@@ -34,9 +44,12 @@ def content(facts: Facts) -> dict[str, Any] | None:
                 "missing": count(entry.get("missing")),
                 "levels": count(entry.get("levels")),
                 "fate": _fate(entry, kept.get(text(entry.get("name"))), rows),
+                "lost": share(mapping(lost.get(text(entry.get("name")))).get("loss")),
+                "moved": share(mapping(moved.get(text(entry.get("name")))).get("moved")),
             }
             for entry in found
         ],
+        "why": DIFFER if moved else "",
         "spelling": _spelling(mapping(facts.get("knowledge"))),
     }
 
@@ -69,6 +82,10 @@ def _fate(entry: Facts, kept: Facts | None, rows: Number) -> str:
         return "carried along as it is"
     if kept is None:
         return UNKNOWN
+    drawn = mapping(kept.get("randomized"))
+    if drawn:
+        values, true = plural(drawn.get("values"), "value"), f"with the true one in {share(drawn.get('true'))}"
+        return f"randomized: {count(drawn.get('shown'))} of {values} shown, {true} of rows"
     if number(kept.get("items_before")) is not None:
         before, after = number(kept.get("items_before")) or 0, number(kept.get("items")) or 0
         return "kept" if after >= before else f"{count(before - after)} of {plural(before, 'item')} withheld"

@@ -38,12 +38,13 @@ def _measure(entry: Facts) -> dict[str, str]:
         "title": text(entry.get("title")) or text(entry.get("name")),
         "before": amount(entry.get("before"), unit),
         "value": amount(entry.get("value"), unit) if measured else UNKNOWN,
+        "worst": amount(entry.get("worst"), unit) if measured else UNKNOWN,
         "explanation": said(entry),
     }
 
 
 def _loss_by_column(facts: Facts) -> Picture | None:
-    found = columns_of(facts, "ncp")
+    found = [*columns_of(facts, "ncp"), *columns_of(facts, "masked-detail")]
     if not found:
         return None
     divergence = {text(entry.get("name")): entry.get("divergence") for entry in columns_of(facts, "kl-divergence")}

@@ -93,7 +93,7 @@ def _note(entry: Facts, moved: Number) -> str:
     if entry.get("kind") == "set":
         parts.append("shares of rows that contain the item")
     elif entry.get("published_as_sets") is True:
-        parts.append("published as sets")
+        parts.append("randomized: cells count in parts for all values they show, not as an analyst computes them back")
     return "; ".join(parts) + "." if parts else ""
 
 

@@ -10,7 +10,7 @@ from sfumato.report import exposed
 from sfumato.report.promises import bound, parameters
 from sfumato.report.reading import Facts, main_measurements, mapping, mappings, number, text
 from sfumato.report.verdict import one_sentence
-from sfumato.report.wording import UNKNOWN, amount, apart, seconds, share
+from sfumato.report.wording import UNKNOWN, amount, apart, seconds, share, spelled
 
 WIDTH = 80  # where nobody says how wide the terminal is
 NARROWEST, WIDEST = 40, 140  # lines that nobody can read, and lines that nobody wants to
@@ -109,7 +109,7 @@ def _measures(facts: Facts) -> Iterator[tuple[str, str]]:
             continue
         before = number(entry.get("before"))
         change = f"{amount(before, unit)} -> " if before else ""
-        note = text(entry.get("note"))
+        note = spelled(entry.get("note"))
         shown = change + amount(entry.get("value"), unit) + (f" ({note})" if note else "")
         yield text(entry.get("title")) or text(entry.get("name")), shown
         if not parts_shown:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.report import exposed
 from sfumato.report.reading import Facts, mapping, mappings, measurement, number, sequence, text
-from sfumato.report.wording import count, moment, plural, share
+from sfumato.report.wording import count, listed, moment, plural, share, spelled
 
 
 def content(facts: Facts) -> dict[str, Any]:
@@ -41,12 +41,14 @@ def one_sentence(facts: Facts) -> tuple[bool, str]:
         which = "The requirement" if len(found) == 1 else f"{len(broken)} of {len(found)} requirements"
         return False, f"{which} {do} not hold: {stay} stay in the house."
     every = "The requirement holds" if len(found) == 1 else f"Every one of {len(found)} requirements holds"
-    return True, f"{every}: {leave} leave the house."
+    empty = listed([what for entry in mappings(facts.get("measurements")) if (what := text(entry.get("empty")))])
+    but = f", but nothing is left of {empty}" if empty else ""
+    return True, f"{every}{but}: {leave} leave the house."
 
 
 def warnings(facts: Facts) -> list[str]:
     """Return the warnings as found, after what is still to be done."""
-    found = [text(warning) for warning in sequence(facts.get("warnings")) if warning]
+    found = [spelled(warning) for warning in sequence(facts.get("warnings")) if warning]
     return [open_yet, *found] if (open_yet := left_open(facts)) else found
 
 
@@ -72,14 +74,12 @@ def _keys(facts: Facts) -> list[dict[str, str]]:
 
     sizes = mapping(measurement(facts, "class-sizes").get("facts"))
     before, after = mapping(sizes.get("before")), mapping(sizes.get("after"))
-    judged: Facts = next((entry for entry in mappings(facts.get("verdicts")) if mapping(entry.get("facts"))), {})
-    classes = after.get("classes", judged.get("groups"))
-    smallest = after.get("min", mapping(judged.get("facts")).get("smallest_class"))
-    add("classes that look alike", classes, count(classes), _were(before.get("classes"), count))
-    add("rows in the smallest class", smallest, count(smallest), _were(before.get("min"), count))
+    for name, key in (("classes that look alike", "classes"), ("rows in the smallest class", "min")):
+        add(name, after.get(key), count(after.get(key)), _were(before.get(key), count))
 
-    lost = measurement(facts, "ncp")
-    add("of the detail lost", lost.get("value"), share(lost.get("value")))
+    for name, whose in (("ncp", "quasi-identifiers"), ("masked-detail", "masked columns")):
+        lost = measurement(facts, name).get("value")
+        add(f"of the detail of {whose} lost", lost, share(lost))
     risk = measurement(facts, "risk")
     add("highest risk to be found", risk.get("value"), share(risk.get("value")), _were(risk.get("before"), share))
     return keys

@@ -130,11 +130,13 @@ def apart(one: object, other: object) -> tuple[str, str]:
 def amount(value: object, unit: str) -> str:
     """Return a number in its unit; "share" stands for 0..1.
 
-    >>> amount(0.125, "share"), amount(1757368, "rows"), amount(0.5, ""), amount(None, "rows")
-    ('12.5%', '1,757,368 rows', '0.5', '–')
+    >>> amount(0.125, "share"), amount(1757368, "rows"), amount(1, "rows"), amount(0.5, ""), amount(None, "rows")
+    ('12.5%', '1,757,368 rows', '1 row', '0.5', '–')
     """
     if unit == "share":
         return share(value)
+    if unit == "rows":
+        return plural(value, "row") if number(value) is not None else UNKNOWN
     return f"{figure(value)} {unit}" if unit and number(value) is not None else figure(value)
 
 
@@ -174,10 +176,15 @@ def moment(value: object) -> str:
         return text(value)
 
 
-def said(measurement: Facts) -> str:
-    """Return what a measurement says of itself, with percentages as everywhere on the page.
+def spelled(words: object) -> str:
+    """Return what a metric says in words, with percentages as everywhere on the page.
 
-    >>> said({"explanation": "12.5 % of 3 rows"})
+    >>> spelled("12.5 % of 3 rows")
     '12.5% of 3 rows'
     """
-    return re.sub(r"(?<=\d) %", "%", text(measurement.get("explanation")))
+    return re.sub(r"(?<=\d) %", "%", text(words))
+
+
+def said(measurement: Facts) -> str:
+    """Return what a measurement says of itself."""
+    return spelled(measurement.get("explanation"))

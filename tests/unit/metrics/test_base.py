@@ -33,7 +33,11 @@ def test_a_measurement_is_plain_data():
         "before": 0.0,
         "unit": "share",
         "better": "lower",
+        "worst": None,
+        "note": "",
         "explanation": "A & B.",
+        "empty": "",
+        "warning": "",
         "facts": {"columns": []},
     }
 
@@ -41,6 +45,7 @@ def test_a_measurement_is_plain_data():
 def test_a_measurement_shows_its_value_and_the_original_one():
     assert str(measurement()) == "Detail <lost>: 25 % (original: 0 %)"
     assert str(measurement(before=None)) == "Detail <lost>: 25 %"
+    assert str(measurement(note="half of all")) == "Detail <lost>: 25 % (original: 0 %); half of all"
 
 
 def test_a_notebook_gets_escaped_text():

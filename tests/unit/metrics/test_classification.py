@@ -201,3 +201,34 @@ def test_the_bottom_of_a_bowl_is_found(seed, size):
 def test_parameters_out_of_range_are_refused(options):
     with pytest.raises(PolicyError):
         Classification(**options)
+
+
+def test_a_gain_that_is_noise_is_said_to_be_noise(pair_of):
+    before, after = patients(noise=1.0), patients(seed=3, noise=1.0)  # nothing to learn on either side
+
+    measured = Classification().measure(*pair_of(before, after, ROLES))
+
+    assert measured.value != measured.before
+    assert measured.note.endswith("; the difference is within chance")
+    assert measured.explanation.endswith(" The difference is within chance.")
+    assert measured.worst == measured.facts["after"]["baseline"]
+
+
+def test_a_loss_beyond_chance_is_left_to_speak_for_itself(pair_of):
+    columns = patients()
+
+    assert Classification().measure(*pair_of(columns, columns | {"job": ["*"] * 400}, ROLES)).note.count(";") == 0
+
+
+def test_a_gain_by_leaving_masked_rows_out_is_said_to_be_one(pair_of):
+    columns = patients(noise=0.6)
+    usual = {"baker": "flu", "cook": "ulcer", "nurse": "asthma"}
+    odd = [usual[job] != illness for job, illness in zip(columns["job"], columns["illness"], strict=True)]
+    masked = columns | {
+        "illness": ["*" if hide else shown for hide, shown in zip(odd, columns["illness"], strict=True)]
+    }
+
+    measured = Classification().measure(*pair_of(columns, masked, ROLES))
+
+    assert measured.value > measured.before
+    assert f"without the {sum(odd):,} rows that show no single class" in measured.note

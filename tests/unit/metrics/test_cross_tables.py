@@ -25,6 +25,8 @@ def test_tables_are_measured_as_an_analyst_would_compute_them(dependent):
     single = [table for table in tables if len(table["columns"]) == 1]
     assert all(0 <= table["l1"] < 0.15 for table in single)
     assert all(table["l2"] <= table["l1"] and table["hellinger"] <= 1 for table in tables)
+    assert found.worst == pytest.approx(np.mean([table["even_l1"] for table in tables]))
+    assert found.value < found.worst  # else the tables would say nothing
 
 
 def test_chosen_tables_are_measured_and_unknown_ones_refused(dependent):

@@ -29,7 +29,7 @@ def test_counts_and_estimates_equal_a_plain_tally(tables, data, with_terms, shar
     sides = _Sides(comparison, _set_column(comparison) if with_terms else None)
     n_queries = 3
 
-    actual, estimate = sides.answers(subset, share, n_queries, np.random.default_rng(seed))
+    actual, estimate, without = sides.answers(subset, share, n_queries, np.random.default_rng(seed))
 
     rng = np.random.default_rng(seed)  # the same queries again
     columns = [example.dataset.quasi_identifiers[at] for at in subset]
@@ -59,6 +59,10 @@ def test_counts_and_estimates_equal_a_plain_tally(tables, data, with_terms, shar
             expected += part
         assert actual[query] == exactly
         assert estimate[query] == pytest.approx(expected, abs=1e-9)
+        starred = float(sum(map(holds, example.after)))
+        for column in columns:
+            starred *= len(wanted[column.name]) / max(len(column.labels), 1)
+        assert without[query] == pytest.approx(starred, abs=1e-9)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
@@ -164,3 +168,15 @@ def test_huge_tables_are_asked_less_often(pair_of, monkeypatch):
 def test_parameters_out_of_range_are_refused(options):
     with pytest.raises(PolicyError):
         QueryError(**options)
+
+
+def test_the_error_stands_beside_that_of_a_release_without_any_detail(pair_of):
+    ages = {"age": [20] * 50 + list(range(20, 60))}
+    starred = {"age": ["*"] * 90}
+
+    kept, gone = (QueryError(queries=200).measure(*pair_of(ages, published)) for published in (ages, starred))
+
+    assert kept.value == 0
+    assert 0 < kept.worst == gone.worst == pytest.approx(gone.value)
+    assert "with no detail left" in kept.note
+    assert "can exceed 100 %" in kept.explanation  # as it does where small counts are off

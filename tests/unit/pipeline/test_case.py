@@ -163,3 +163,19 @@ def test_a_folder_that_is_no_run_is_said(tmp_path, content):
 
     with pytest.raises(DataError):
         read_facts(tmp_path)
+
+
+def warned(k):
+    columns = {"age": {"role": "quasi-identifier"}, "job": {"role": "sensitive"}}
+    plan = Plan.from_dict({"columns": columns, "require": [{"model": "k-anonymity", "k": k}]})
+    table = pa.table({"age": list(range(20, 60)), "job": ["nurse", "cook", "clerk", "guard"] * 10})
+    return Case(plan, table).make(seed=1).facts["warnings"]
+
+
+def test_a_release_that_keeps_nothing_is_announced_with_what_would_have_to_change():
+    *_, nothing, change = warned(k=30)
+
+    assert nothing == "Nothing is left of the quasi-identifiers: every row shows the same."
+    assert change.startswith("To keep more, ask for less, above all of k-anonymity (smallest class 40, required at")
+    assert "sfumato sweep" in change
+    assert not {nothing, change} & set(warned(k=5))

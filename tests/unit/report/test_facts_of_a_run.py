@@ -50,7 +50,7 @@ def test_key_figures_come_from_the_measurements(real):
         "rows out",
         "classes that look alike",
         "rows in the smallest class",
-        "of the detail lost",
+        "of the detail of quasi-identifiers lost",
         "highest risk to be found",
     ]
 

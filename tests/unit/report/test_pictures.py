@@ -44,7 +44,9 @@ def test_shares_are_of_the_rows_that_have_a_value():
 def test_a_column_that_stayed_says_so():
     assert column(moved=0.0, role="sensitive").note == "Sensitive; the distribution is unchanged."
     assert column(moved=0.5).note == "50% of the rows moved."
-    assert column(published_as_sets=True).note == "published as sets."
+    assert column(published_as_sets=True).note == (
+        "randomized: cells count in parts for all values they show, not as an analyst computes them back."
+    )
 
 
 def test_numbers_in_bins_are_steps_and_the_missing_ones_words():

@@ -41,3 +41,29 @@ def test_where_it_comes_from_is_said():
     said = verdict.content({"plan": {"path": "p.toml"}, "source": {}, "made": "2025-11-16T08:05:00+00:00"})["origin"]
 
     assert said == "Plan p.toml, data from memory; 16 November 2025, 08:05 UTC."
+
+
+def test_rules_and_cells_are_not_taken_for_classes():
+    judged = {"model": "rho-uncertainty", "satisfied": True, "groups": 86, "group": "rule", "facts": {"rules": 86}}
+
+    assert verdict.content({"verdicts": [judged]})["figures"] == []
+
+
+def test_masked_columns_have_a_figure_of_their_own():
+    measured = [{"name": "ncp", "value": 0.19}, {"name": "masked-detail", "value": 0.93}]
+
+    figures = {figure["name"]: figure["value"] for figure in verdict.content({"measurements": measured})["figures"]}
+    assert figures == {
+        "of the detail of quasi-identifiers lost": "19%",
+        "of the detail of masked columns lost": "93%",
+    }
+
+
+def test_a_release_that_keeps_nothing_is_announced_as_such(facts):
+    facts["measurements"][1]["empty"] = "the quasi-identifiers"
+
+    said = (
+        "Every one of 3 requirements holds, but nothing is left of the quasi-identifiers: 392 rows may leave the house."
+    )
+    assert verdict.one_sentence(facts) == (True, said)
+    assert said in render(facts)
