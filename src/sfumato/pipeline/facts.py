@@ -199,7 +199,7 @@ def warnings_of_losses(measurements: Sequence[Measurement], verdicts: Sequence[F
 def _to_keep_more(verdicts: Sequence[Facts]) -> str:
     """Return what would have to change; requirements that all rows together meet just so are named."""
     tight = [
-        f"{verdict['model']} ({verdict['measure']} {verdict['reached']:.4g}, required at least {verdict['required']:.4g})"
+        f"{verdict['model']} ({verdict['measure']} {verdict['reached']:.4g}, at least {verdict['required']:.4g} needed)"
         for verdict in verdicts
         if verdict["groups"] == 1 and verdict["bound"] == "at least" and verdict["reached"] is not None
         # Two classes need twice the rows; of values they may share all.

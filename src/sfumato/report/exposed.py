@@ -24,6 +24,8 @@ def headline(facts: Facts) -> str:
     """
     tried = attacks(facts)
     found = _exposing(facts)
+    if "attack" in sequence(facts.get("pending")):
+        return "What an intruder can still learn was left for later."
     if not found:
         thresholds = [threshold for entry in tried if (threshold := number(entry.get("threshold"))) is not None]
         sure = share(min(thresholds, default=None))

@@ -176,6 +176,6 @@ def test_a_release_that_keeps_nothing_is_announced_with_what_would_have_to_chang
     *_, nothing, change = warned(k=30)
 
     assert nothing == "Nothing is left of the quasi-identifiers: every row shows the same."
-    assert change.startswith("To keep more, ask for less, above all of k-anonymity (smallest class 40, required at")
+    assert change.startswith("To keep more, ask for less, above all of k-anonymity (smallest class 40, at least 30")
     assert "sfumato sweep" in change
     assert not {nothing, change} & set(warned(k=5))

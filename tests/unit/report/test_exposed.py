@@ -84,7 +84,8 @@ def test_where_nobody_is_exposed_that_is_said():
     said = "No attack that was tried makes an intruder surer than 50% of anything about anybody."
 
     assert exposed.headline(held(attack(0))) == said
-    assert exposed.headline(held()) == ""  # nobody looked
+    assert exposed.headline(held()) == ""  # nothing to attack
+    assert exposed.headline(held() | {"pending": ["attack"]}) == "What an intruder can still learn was left for later."
 
 
 def test_an_attack_of_an_earlier_version_is_answered_as_its_class_says():
