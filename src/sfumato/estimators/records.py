@@ -142,10 +142,17 @@ class Records:
     @cached_property
     def patterns(self) -> Patterns:
         """The distinct combinations of sets."""
+        sizes = [column.start.size - 1 for column in self.cells]
+        if math.prod(sizes) <= max(4 * self.n_rows, 1 << 16):  # counting all that could be is the quickest
+            key = np.zeros(self.n_rows, dtype=np.int64)
+            for column, n_sets in zip(self.cells, sizes, strict=True):
+                key = key * n_sets + column.set_of
+            count = np.bincount(key, minlength=math.prod(sizes))
+            found = np.flatnonzero(count)
+            return Patterns(np.stack(np.unravel_index(found, sizes), axis=1).astype(np.int32), count[found] * 1.0)
         key = np.zeros(self.n_rows, dtype=np.int64)
         n_keys = 1
-        for column in self.cells:
-            n_sets = column.start.size - 1
+        for column, n_sets in zip(self.cells, sizes, strict=True):
             if n_keys * n_sets >= STRIDES:
                 key, n_keys = _renumbered(key)
             key = key * n_sets + column.set_of

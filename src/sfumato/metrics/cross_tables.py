@@ -16,6 +16,8 @@ from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.base import About, Asked, Estimate, Measurement, Metric, amount
 from sfumato.metrics.comparison import Comparison
 
+MANY = 500_000  # records: computing one table back takes as long as randomizing them all
+
 
 @dataclass(frozen=True, kw_only=True)
 class CrossTables(Metric):
@@ -32,7 +34,7 @@ class CrossTables(Metric):
     estimate: Estimate | None = None
     tables: tuple[tuple[str, ...], ...] = ()
     most_columns: int = 3
-    of_each: int = 3  # random tables of each number of columns
+    of_each: int = 3  # random tables of each number of columns; of a release of very many records only one
     most_cells: int = 5_000
     seed: int = 0
 
@@ -73,6 +75,7 @@ class CrossTables(Metric):
         rng = np.random.default_rng(self.seed)
         names = randomized_columns(comparison.release)
         domain = comparison.release.description["columns"]
+        of_each = self.of_each if comparison.release.n_rows <= MANY else 1
         for size in range(1, min(self.most_columns, len(names)) + 1):
             seen: set[tuple[str, ...]] = set()
             for _ in range(20 * self.of_each):
@@ -82,7 +85,7 @@ class CrossTables(Metric):
                     continue
                 seen.add(table)
                 yield table
-                if len(seen) == self.of_each:
+                if len(seen) == of_each:
                     break
 
     def _distances(self, comparison: Comparison, names: Sequence[str]) -> dict[str, Any]:

@@ -20,6 +20,8 @@ _SUBSETS = 20  # different choices of columns; many queries share one, so that p
 _WORD = 64  # queries that are answered together
 _WORK = 300_000_000  # cells and terms to look at for all queries of a dimension; a huge table is asked less often,
 _FEWEST = 100  # but not less often than this
+# Each of a byte's bits as a byte of its own, in one word.
+_SPREAD = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view("<u8")[:, 0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,12 +286,15 @@ class _Terms:
             if start.size == 1:
                 return np.zeros((last - first, n_queries))
             found = np.bitwise_or.reduceat(word[self.items[start[0] : start[-1]]], start[:-1] - start[0])
-            bits = np.unpackbits(found.view(np.uint8).reshape(-1, 8), axis=1, count=n_queries, bitorder="little")
-            if bits.shape[0] == last - first and (np.diff(rows) == 1).all():
-                return bits
+            octets, in_cell = found.view(np.uint8).reshape(-1, 8), np.diff(rows)
             counts = np.zeros((last - first, n_queries), dtype=np.int64)
-            some = np.diff(rows) > 0
-            counts[some] = np.add.reduceat(bits, rows[:-1][some] - rows[0], axis=0, dtype=np.int64)
+            some = in_cell > 0
+            at = rows[:-1][some] - rows[0]
+            if in_cell.max() < 256:  # eight counts, one in each byte of a word, grow together
+                counts[some] = np.add.reduceat(_SPREAD[octets], at, axis=0).view(np.uint8)[:, :n_queries]
+            else:
+                bits = np.unpackbits(octets, axis=1, count=n_queries, bitorder="little")
+                counts[some] = np.add.reduceat(bits, at, axis=0, dtype=np.int64)
             return counts
 
         return of_cells

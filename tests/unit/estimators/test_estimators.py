@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -92,7 +93,16 @@ def test_domains_beyond_one_word_are_counted_too():
             slow[place] += 1
     assert np.array_equal(records.seen_by_planes().reshape(records.shape), slow)
     assert np.array_equal(records.seen_by_records().reshape(records.shape), slow)
-    assert records.patterns.weight.sum() == 90
+
+
+@pytest.mark.parametrize("domain", [3, 60])
+def test_patterns_are_counted_as_a_tally_would(domain):
+    rng = np.random.default_rng(domain)
+    records, _, _ = records_of(rng, (axis_of("a", domain, 2, 0.5),) * 3, 300)
+    slow = Counter(zip(*(column.set_of.tolist() for column in records.cells), strict=True))
+    patterns = records.patterns
+    assert [tuple(pattern) for pattern in patterns.sets.tolist()] == sorted(slow)
+    assert patterns.weight.tolist() == [slow[pattern] for pattern in sorted(slow)]
 
 
 def test_mixing_axis_by_axis_is_the_product_with_the_whole_matrix():

@@ -11,6 +11,7 @@ from sfumato.data.encoding import encode
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import PlanError, PolicyError
+from sfumato.metrics import cross_tables
 from sfumato.metrics.base import Asked
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cross_tables import CrossTables, distances, randomized_columns
@@ -27,6 +28,13 @@ def test_tables_are_measured_as_an_analyst_would_compute_them(dependent):
     assert all(table["l2"] <= table["l1"] and table["hellinger"] <= 1 for table in tables)
     assert found.worst == pytest.approx(np.mean([table["even_l1"] for table in tables]))
     assert found.value < found.worst  # else the tables would say nothing
+
+
+def test_of_very_many_records_fewer_tables_are_computed_back(dependent, monkeypatch):
+    frame, plan, run = dependent
+    monkeypatch.setattr(cross_tables, "MANY", 10)
+    found = next(m for m in sf.measure(run, plan, original=frame) if m.name == "cross-tables")
+    assert [len(table["columns"]) for table in found.facts["tables"]] == [1, 2, 3]
 
 
 def test_chosen_tables_are_measured_and_unknown_ones_refused(dependent):

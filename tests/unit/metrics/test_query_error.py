@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.data.dataset import Cells, CodedSets
 from sfumato.data.release import Release
+from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
 from sfumato.metrics import query_error
 from sfumato.metrics.comparison import Comparison
-from sfumato.metrics.query_error import QueryError, _chosen, _draw, _set_column, _Sides, _Values
+from sfumato.metrics.query_error import QueryError, _chosen, _draw, _set_column, _Sides, _Terms, _Values
 
 
 def asked(choice, labels, query):
@@ -63,6 +65,25 @@ def test_counts_and_estimates_equal_a_plain_tally(tables, data, with_terms, shar
         for column in columns:
             starred *= len(wanted[column.name]) / max(len(column.labels), 1)
         assert without[query] == pytest.approx(starred, abs=1e-9)
+
+
+@pytest.mark.parametrize("largest", [3, 255, 256, 700])
+def test_records_of_a_cell_are_counted_however_many_there_are(largest):
+    rng = np.random.default_rng(largest)
+    cell_of = np.repeat(np.arange(4, dtype=np.int32), [largest, 0, 2, largest])
+    sets = [np.flatnonzero(rng.random(5) < 0.7) for _ in cell_of]
+    start = np.concatenate([[0], np.cumsum([len(terms) for terms in sets])])
+    items = np.concatenate(sets).astype(np.int32)
+    column = CodedSets(name="terms", role=Role.QUASI_SENSITIVE, items=items, start=start, labels=tuple("abcde"))
+    cells = Cells(np.zeros((4, 0), np.int32), np.bincount(cell_of, minlength=4), cell_of)
+    chosen = rng.random((5, 64)) < 0.3
+
+    counts = _Terms(column, cells, np.arange(5, dtype=np.int32)).hits(chosen)(0, 4)
+
+    plain = np.zeros((4, 64), dtype=int)
+    for cell, terms in zip(cell_of, sets, strict=True):
+        plain[cell] += chosen[terms].any(axis=0)
+    assert np.array_equal(counts, plain)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
