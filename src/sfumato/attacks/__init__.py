@@ -64,10 +64,7 @@ def attack_all(
     asked = Asked(threshold=threshold, population=population)
     members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
     attacks = [attack for member in members for attack in member.suited_to(release, asked)]
-    stage = progress.stage("attack", len(attacks))
-    found = []
-    for attack in attacks:
-        found.append(expose(attack, release, original))
-        stage.advance()
+    stage = progress.stage("attack", 3 * len(attacks))  # the original, the release, a guess
+    found = [expose(attack, release, original, stage.advance) for attack in attacks]
     stage.done()
     return tuple(found)

@@ -6,7 +6,7 @@ original (as if it had been published as it is), on a release, and on the table 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
@@ -126,8 +126,16 @@ class Attack(Protocol):
         """Return what somebody would get who never saw the table but knows public base rates."""
 
 
-def expose(attack: Attack, release: Release, original: Release | None = None) -> Exposure:
-    """Run an attack on a release and, where it is at hand, on the original."""
+def expose(
+    attack: Attack, release: Release, original: Release | None = None, advance: Callable[[], None] = lambda: None
+) -> Exposure:
+    """Run an attack on a release and, where it is at hand, on the original; `advance` is called after each of three."""
+    before = attack.on(original) if original is not None else None
+    advance()
+    after = attack.on(release)
+    advance()
+    control = attack.guess(original if original is not None else release)
+    advance()
     return Exposure(
         attack=attack.name,
         title=attack.title,
@@ -135,9 +143,9 @@ def expose(attack: Attack, release: Release, original: Release | None = None) ->
         threshold=attack.threshold,
         answered_by=attack.answered_by,
         about=attack.about,
-        before=attack.on(original) if original is not None else None,
-        after=attack.on(release),
-        control=attack.guess(original if original is not None else release),
+        before=before,
+        after=after,
+        control=control,
     )
 
 

@@ -14,6 +14,7 @@ from families import FAMILIES, plan_in
 from sfumato.data.files import read_table
 from sfumato.errors import DataError, OutputError
 from sfumato.pipeline import case
+from tables_on_disk import Watcher
 
 LATER = ("--no-measure", "--no-attack")
 
@@ -32,6 +33,31 @@ def unfinished(people):
 
 def facts_of(run):
     return json.loads((run / "private" / "run.json").read_text(encoding="utf-8"))
+
+
+class Watching:
+    """Keeps every piece of work by its name: its total, and how far it came."""
+
+    def __init__(self):
+        self.pieces = []
+
+    def stage(self, name, total=None):
+        self.pieces.append(Watcher())
+        self.pieces[-1].name = name
+        return self.pieces[-1].stage(name, total)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_work_that_may_take_long_says_how_much_there_is_and_how_far_it_is(tmp_path, family):
+    watching = Watching()
+    sf.run(sf.Plan.load(plan_in(tmp_path, family)), tmp_path / "out", seed=5, progress=watching)
+
+    quick = {"encode"}  # seconds for ten million rows, in calls of a library that tell nothing
+    assert {piece.name for piece in watching.pieces} >= {"read", "encode", "write", "audit", "measure", "attack"}
+    for piece in watching.pieces:
+        assert piece.finished, piece.name
+        assert piece.name in quick or piece.total is not None, piece.name
+        assert piece.name in quick or 0 < piece.steps <= piece.total or piece.total == 0, piece.name
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -72,7 +72,8 @@ class LocalRecoding(Anonymizer):
         asked = conditions_for(dataset, policy, rows)
         refuse_hopeless(asked)
         trees = [tree for column in columns if (tree := column.tree) is not None]
-        stage = workplace.stage(self.name)
+        effort = EFFORTS[self.mode]
+        stage = workplace.stage(self.name, total=2 + effort.passes)
         recoded = recode(
             [column.codes if rows is None else column.codes[rows] for column in columns],
             make_trees(
@@ -84,9 +85,9 @@ class LocalRecoding(Anonymizer):
             ),
             asked.conditions,
             asked.cell_of,
-            EFFORTS[self.mode],
+            effort,
             together=self.keep_equal_together,
-            checkpoint=workplace.checkpoint,
+            checkpoint=stage.advance,
         )
         stage.done()
         class_of = recoded.class_of

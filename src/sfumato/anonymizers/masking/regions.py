@@ -99,10 +99,13 @@ def _merged(key: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np
 
 
 def greedy_classes(
-    cells: Cells, axes: Axes, secrets: Secrets, k: int, checkpoint: Callable[[], None]
+    cells: Cells, axes: Axes, secrets: Secrets, k: int, advance: Callable[[float], None]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-    """Return class of each cell and labels of each class, cut from the top; None when there is no way at all."""
-    pieces = _Pieces(cells, axes, secrets, k, checkpoint)
+    """Return class of each cell and labels of each class, cut from the top; None when there is no way at all.
+
+    `advance` is told how many cells have found their place, and may end the work.
+    """
+    pieces = _Pieces(cells, axes, secrets, k, advance)
     whole = np.argsort(cells.tuple_of, kind="stable")  # equal tuples side by side, in every piece
     roots = tuple(parents.size - 1 for parents in axes.up)
     _, chosen = pieces.split(whole, roots, pieces.cost(whole, roots, float("inf")))
@@ -120,8 +123,8 @@ Piece = tuple[NDArray[np.int64], tuple[int, ...]]  # cells, and the label of eac
 class _Pieces:
     """Cuts the table from the top."""
 
-    def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int, checkpoint: Callable[[], None]) -> None:
-        self.cells, self.axes, self.secrets, self.k, self.checkpoint = cells, axes, secrets, k, checkpoint
+    def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int, advance: Callable[[float], None]) -> None:
+        self.cells, self.axes, self.secrets, self.k, self.advance = cells, axes, secrets, k, advance
         self.up, _ = axes.side_by_side()
         self.entries = 256
         self.state = make_state(secrets.loss.shape[0], secrets.loss.shape[1], self.entries)
@@ -144,7 +147,7 @@ class _Pieces:
 
     def split(self, members: NDArray[np.int64], nodes: tuple[int, ...], cost: float) -> tuple[float, list[Piece]]:
         """Return what a piece costs at its best, and the pieces that it falls into; none when there is no way."""
-        self.checkpoint()
+        self.advance(0)
         best: tuple[float, list[tuple[NDArray[np.int64], tuple[int, ...], float]]] = (float("inf"), [])
         for axis in range(len(nodes)):
             inside = self._below(members, axis, nodes[axis])
@@ -163,6 +166,8 @@ class _Pieces:
             if total < best[0]:
                 best = (total, parts)
         done = [self.split(*part) for part in best[1]] if np.isfinite(best[0]) else []
+        if not done:
+            self.advance(members.size)
         total = sum(part[0] for part in done)
         if done and total < cost:
             return total, [piece for part in done for piece in part[1]]

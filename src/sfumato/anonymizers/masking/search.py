@@ -113,10 +113,12 @@ def make_secrets(columns: Sequence[Column]) -> Secrets:
 
 def mask(cells: Cells, axes: Axes, secrets: Secrets, k: int, effort: Effort, workplace: Workplace) -> Masked | None:
     """Return classes of at least k rows and their masks; None when not even the whole table can be masked."""
-    stage = workplace.stage("classes")
+    stage = workplace.stage("classes", cells.tuple_of.size)
     found = best_classes(cells, axes, secrets, k)
     if found is None:
-        found = greedy_classes(cells, axes, secrets, k, workplace.checkpoint)
+        found = greedy_classes(cells, axes, secrets, k, stage.advance)
+    else:
+        stage.advance(cells.tuple_of.size)
     stage.done()
     if found is None:
         return None
