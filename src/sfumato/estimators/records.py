@@ -149,7 +149,9 @@ class Records:
                 key = key * n_sets + column.set_of
             count = np.bincount(key, minlength=math.prod(sizes))
             found = np.flatnonzero(count)
-            return Patterns(np.stack(np.unravel_index(found, sizes), axis=1).astype(np.int32), count[found].astype(np.float64))
+            return Patterns(
+                np.stack(np.unravel_index(found, sizes), axis=1).astype(np.int32), count[found].astype(np.float64)
+            )
         key = np.zeros(self.n_rows, dtype=np.int64)
         n_keys = 1
         for column, n_sets in zip(self.cells, sizes, strict=True):
