@@ -95,7 +95,7 @@ def test_the_audit_fails_when_the_plan_asks_for_more(place):
 def test_the_analyst_gets_a_table_with_errors(place):
     done = sfumato("reconstruct", "out/release", "--columns", "job,town", "--out", "answer.csv", cwd=place)
     assert done.returncode == 0, done.stderr
-    assert "expected L2" in done.stderr
+    assert "10 cells by auto" in done.stdout
     with (place / "answer.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 10

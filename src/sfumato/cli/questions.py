@@ -147,7 +147,8 @@ def reconstruct(
         )
         expected = question.expectation()
         style = "red" if expected.outlook == "hopeless" else "yellow" if expected.outlook == "doubtful" else None
-        stderr().print(str(expected), style=style, markup=False, highlight=False)
+        if dry_run or style:  # what is fine is told with the answer
+            stderr().print(str(expected), style=style, markup=False, highlight=False)
         if dry_run:
             if as_json:
                 print_json(expected.as_dict())
@@ -162,6 +163,8 @@ def reconstruct(
 
 def _show_answer(answer: CrossTable, out: Path | None, *, as_json: bool) -> None:
     rows = answer.table().to_pylist() if out is None else []
+    for row, uncertain in zip(rows, answer.uncertain.ravel().tolist(), strict=False):
+        row["uncertain"] = uncertain
     if as_json:
         print_json({**answer.as_dict(), **({"out": str(out)} if out is not None else {"table": rows})})
         return
@@ -169,10 +172,13 @@ def _show_answer(answer: CrossTable, out: Path | None, *, as_json: bool) -> None
     if out is not None:
         say(f"Table: {out}")
         return
-    shown = Table(*answer.columns, "count", "std_error", box=None, pad_edge=False)
+    shown = Table(*answer.columns, "count", "std_error", "", box=None, pad_edge=False)
     for row in sorted(rows, key=lambda row: -row["count"])[:SHOWN]:
-        shown.add_row(*(row[name] for name in answer.columns), f"{row['count']:,.1f}", f"{row['std_error']:,.1f}")
+        figures = (f"{row['count']:,.1f}", f"{row['std_error']:,.1f}", "?" if row["uncertain"] else "")
+        shown.add_row(*(row[name] for name in answer.columns), *figures)
     stdout().print(shown, markup=False, highlight=False)
+    if answer.uncertain.any():
+        say("? The standard error exceeds the count: such a cell tells nothing by itself.")
     if len(rows) > SHOWN:
         say(f"and {len(rows) - SHOWN:,} more; --out FILE writes them all")
 

@@ -23,6 +23,7 @@ Table: TypeAlias = NDArray[np.float64]  # one axis for each column, in their ord
 
 HOPELESS = 1.0  # an expected error of shares that exceeds every distance there can be
 DOUBTFUL = 0.2
+DOUBTFUL_CELL = 0.5  # an expected error of a cell, in counts of an average cell
 
 
 @dataclass(frozen=True)
@@ -70,23 +71,48 @@ class Expectation:
     rows: int
     cells: int
     l2: float  # root mean square L2 error of the shares, of the unbiased estimate
+    randomized: bool = True  # whether any of the columns is
+    margins: tuple[tuple[str, ...], ...] = ()  # the largest tables of fewer columns that are good
+
+    @property
+    def cell_error(self) -> float:
+        """The root mean square error of a cell, in counts of an average cell."""
+        return self.l2 * math.sqrt(self.cells)
 
     @property
     def outlook(self) -> str:
-        """What an analyst should make of it: good, doubtful or hopeless."""
-        return "hopeless" if self.l2 >= HOPELESS else "doubtful" if self.l2 >= DOUBTFUL else "good"
+        """What an analyst should make of it: exact, good, doubtful or hopeless."""
+        if not self.randomized:
+            return "exact"
+        if self.l2 >= HOPELESS:
+            return "hopeless"
+        return "doubtful" if self.l2 >= DOUBTFUL or self.cell_error >= DOUBTFUL_CELL else "good"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the expectation as plain data."""
-        l2 = self.l2 if math.isfinite(self.l2) else None
+        l2, cell_error = (error if math.isfinite(error) else None for error in (self.l2, self.cell_error))
         shown = {"columns": list(self.columns), "rows": self.rows, "cells": self.cells}
-        return {**shown, "expected_l2": l2, "outlook": self.outlook}
+        margins = [list(margin) for margin in self.margins]
+        return {
+            **shown,
+            "expected_l2": l2,
+            "expected_cell_error": cell_error,
+            "outlook": self.outlook,
+            "usable_margins": margins,
+        }
 
     def __str__(self) -> str:
-        return (
-            f"{' x '.join(self.columns)}: {self.cells:,} cells from {self.rows:,} records; expected L2 error of the "
-            f"shares {self.l2:.3g} ({self.outlook})"
-        )
+        table = f"{' x '.join(self.columns)}: {self.cells:,} cells from {self.rows:,} records; "
+        if not self.randomized:
+            return f"{table}none of these columns was randomized, so their labels are counted as published (exact)"
+        error = f"expected L2 error of the shares {self.l2:.3g}, of a cell {self.cell_error:.2g} average counts"
+        return f"{table}{error} ({self.outlook}){'' if self.outlook == 'good' else self.advice}"
+
+    @property
+    def advice(self) -> str:
+        """Which tables of fewer columns are good, as the end of a sentence; nothing where there are none to have."""
+        usable = "; ".join(" x ".join(margin) for margin in self.margins)
+        return f". Tables of fewer columns that are good: {usable or 'none'}" if len(self.columns) > 1 else ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -105,6 +131,18 @@ class CrossTable:
     def columns(self) -> tuple[str, ...]:
         """The columns that span the table."""
         return tuple(axis.name for axis in self.axes)
+
+    @property
+    def uncertain(self) -> NDArray[np.bool_]:
+        """The cells whose standard error exceeds their count: they tell nothing by themselves."""
+        return self.std_error > self.counts
+
+    @property
+    def outlook(self) -> str:
+        """What an analyst should make of it: no table is good in which most cells are uncertain."""
+        return (
+            "doubtful" if self.expected.outlook == "good" and self.uncertain.mean() > 1 / 2 else self.expected.outlook
+        )
 
     def interval(self, errors: float = 1.96) -> tuple[Table, Table]:
         """Return lower and upper ends of intervals of so many standard errors; 1.96 covers at least 95 %."""
@@ -143,23 +181,26 @@ class CrossTable:
             **self.expected.as_dict(),
             "columns": list(self.columns),
             "cells": int(self.counts.size),
+            "outlook": self.outlook,
+            "uncertain_cells": int(self.uncertain.sum()),
             **dict(self.facts),
         }
 
     def __str__(self) -> str:
-        return (
-            f"{' x '.join(self.columns)}: {self.counts.size:,} cells by {self.method} ({self.iterations} iterations); "
-            f"expected L2 error of the shares {self.expected.l2:.3g}"
-        )
+        by = f"by {self.method} ({self.iterations} iterations)" if self.expected.randomized else "as published"
+        uncertain = int(self.uncertain.sum())
+        doubt = f". The standard error exceeds the count in {uncertain:,} of them" if uncertain else ""
+        advice = self.expected.advice if self.outlook in ("doubtful", "hopeless") else ""
+        return f"{' x '.join(self.columns)}: {self.counts.size:,} cells {by} ({self.outlook}){doubt}{advice}"
 
     def _repr_html_(self) -> str:
-        rows = self.table().slice(0, 50).to_pylist()
-        head = "".join(f"<th>{escape(name)}</th>" for name in (*self.columns, "count", "± std. error"))
+        rows = zip(self.table().slice(0, 50).to_pylist(), self.uncertain.ravel()[:50].tolist(), strict=True)
+        head = "".join(f"<th>{escape(name)}</th>" for name in (*self.columns, "count", "± std. error", ""))
         body = "".join(
             "<tr>"
             + "".join(f"<td>{escape(str(row[name]))}</td>" for name in self.columns)
-            + f"<td>{row['count']:,.1f}</td><td>{row['std_error']:,.1f}</td></tr>"
-            for row in rows
+            + f"<td>{row['count']:,.1f}</td><td>{row['std_error']:,.1f}</td><td>{'?' if uncertain else ''}</td></tr>"
+            for row, uncertain in rows
         )
         return f"<p>{escape(str(self))}</p><table><tr>{head}</tr>{body}</table>"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sfumato.estimators.records import Cells, Records
 
 BUDGET = 2e9  # operations on whole sets, about 20 seconds
 MOST_CELLS = 5_000_000
+MOST_MARGIN = 5  # columns of a smaller table that is looked for where the whole one is no good
 MOST_COUNTING = 4e11  # words or combinations
 
 
@@ -36,12 +38,25 @@ class Query:
 
     def expectation(self) -> Expectation:
         """Return the size of the table and the error to expect, before anything is computed."""
-        axes = self.records.axes
+        every = tuple(range(len(self.asked)))
+        usable: list[tuple[int, ...]] = []
+        for size in range(min(len(every) - 1, MOST_MARGIN), 0, -1):
+            for chosen in combinations(every, size):
+                within = any(set(chosen) <= set(larger) for larger in usable)
+                if not within and self._expected(chosen).outlook in ("exact", "good"):
+                    usable.append(chosen)
+        margins = tuple(tuple(self.asked[position] for position in chosen) for chosen in usable)
+        return replace(self._expected(every), margins=margins)
+
+    def _expected(self, chosen: Sequence[int]) -> Expectation:
+        """Return what to expect of a table of some of the columns, and of those that filters are about."""
+        axes = [self.records.axes[position] for position in (*chosen, *self.kept)]
         return Expectation(
-            columns=self.asked,
+            columns=tuple(self.asked[position] for position in chosen),
             rows=self.records.n_rows,
             cells=math.prod(axis.d for axis in axes),
             l2=expected_l2(axes, self.records.n_rows),
+            randomized=any(axis.randomized for axis in axes),
         )
 
     def estimate(self, estimator: Estimator, budget: float = BUDGET) -> CrossTable:

@@ -13,7 +13,7 @@ import pytest
 import sfumato as sf
 from sfumato.data.files.release import read_release
 from sfumato.errors import DataError, OutputError, PolicyError
-from sfumato.estimators import queries, query, reconstruct
+from sfumato.estimators import Axis, CrossTable, Expectation, queries, query, reconstruct
 from sfumato.plan import Plan
 
 
@@ -90,6 +90,55 @@ def test_the_expected_error_is_known_before_any_work(folder):
     assert expected.rows == 6000
     assert expected.outlook in ("good", "doubtful")
     assert json.dumps(expected.as_dict())
+
+
+def test_columns_that_were_not_randomized_have_no_error_to_speak_of(folder):
+    expected, answer = sf.expect(folder, ["town"]), sf.reconstruct(folder, ["town"])
+
+    assert expected.outlook == answer.outlook == "exact"
+    assert "none of these columns was randomized" in str(expected)
+    assert str(answer) == "town: 2 cells as published (exact)"
+    assert not answer.uncertain.any()
+
+
+def test_cells_whose_error_exceeds_their_count_are_marked():
+    axes = tuple(Axis(name, ("no", "yes"), eta=1, p=0.5) for name in ("a", "b"))
+    expected = Expectation(("a", "b"), rows=8000, cells=4, l2=0.01, margins=(("a",),))
+    counts, error = np.array([[7334.0, 600.0], [50.0, 16.0]]), np.array([[8000.0, 100.0], [90.0, 90.0]])
+
+    answer = CrossTable(axes=axes, counts=counts, std_error=error, method="auto", iterations=3, expected=expected)
+
+    assert answer.uncertain.tolist() == [[True, False], [True, True]]
+    assert expected.outlook == "good"  # but most cells turn out to tell nothing
+    assert (answer.outlook, answer.as_dict()["outlook"], answer.as_dict()["uncertain_cells"]) == ("doubtful",) * 2 + (
+        3,
+    )
+    assert str(answer) == (
+        "a x b: 4 cells by auto (3 iterations) (doubtful). The standard error exceeds the count in 3 of them. "
+        "Tables of fewer columns that are good: a"
+    )
+    assert answer._repr_html_().count("<td>?</td>") == 3
+
+
+def test_margins_that_are_usable_are_named_before_any_work(people):
+    secret = {"role": "sensitive-quasi-identifier", "domain": "data"}
+    plan = Plan.from_dict(
+        {
+            "columns": {"job": secret, "sex": secret, "town": {"role": "other"}},
+            "require": [{"model": "sensitive-qid-closeness", "t": {"job": 0.3, "sex": 0.3}}],
+        }
+    )
+    release = sf.anonymize(people.select(["job", "sex", "town"]).slice(0, 500), plan, seed=1).release
+
+    expected = sf.expect(release, ["job", "sex", "town"])
+
+    assert expected.l2 < 0.2  # which alone would call it good
+    assert expected.cell_error == pytest.approx(expected.l2 * np.sqrt(expected.cells))
+    assert expected.outlook == "doubtful"
+    assert expected.margins
+    for margin in expected.margins:
+        assert sf.expect(release, margin).outlook in ("good", "exact")
+        assert " x ".join(margin) in str(expected)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
