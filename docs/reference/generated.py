@@ -121,7 +121,7 @@ def _about(key: Any) -> str:
 _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "roles": partial(_words_of, "role"),
     "kinds": partial(_words_of, "kind"),
-    **{which: partial(_keys_of, which) for which in ("source", "columns", "knowledge", "release", "measure")},
+    **{which: partial(_keys_of, which) for which in ("draft", "source", "columns", "knowledge", "release", "measure")},
     **{which: partial(_members_of, which) for which in ("models", "anonymizers")},
 }
 

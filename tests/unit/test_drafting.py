@@ -15,7 +15,8 @@ import sfumato as sf
 from sfumato.data.files import Source
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting import draft
-from sfumato.drafting.columns import mentions, missing_markers, set_separator
+from sfumato.drafting.columns import missing_markers, set_separator
+from sfumato.drafting.words import mentions
 from sfumato.errors import DataError
 from sfumato.preview import preview
 
@@ -74,7 +75,7 @@ def test_roles_are_guessed_with_reasons(tmp_path, people):
         "age": Role.QUASI_IDENTIFIER,
         "zip": Role.QUASI_IDENTIFIER,
         "born": Role.QUASI_IDENTIFIER,
-        "symptoms": Role.IDENTIFIER,
+        "symptoms": Role.ITEMS,
         "salary": Role.SENSITIVE,
         "education": Role.QUASI_IDENTIFIER,
         "education_years": Role.QUASI_IDENTIFIER,
@@ -100,7 +101,10 @@ def test_kinds_and_hierarchies_fit_the_values(tmp_path, people):
     assert (found["age"].kind, found["age"].lines) == (Kind.NUMBER, ("hierarchy = { widths = [5, 10, 50] }",))
     assert (found["zip"].kind, found["zip"].lines) == (Kind.CATEGORY, ("hierarchy = { prefix = [4, 2] }",))
     assert found["born"].lines == ('hierarchy = { dates = ["month", "quarter", "year", "decade"] }',)
-    assert (found["symptoms"].kind, found["symptoms"].lines) == (Kind.SET, ('separator = "|"',))
+    assert (found["symptoms"].kind, found["symptoms"].lines) == (
+        Kind.SET,
+        ('separator = "|"', "sensitive_items = { share = 1 }  # all of them; or name the secrets"),
+    )
     assert found["weight_kg"].kind is Kind.NUMBER
     assert found["education"].lines == ("hierarchy = { flat = true }",)
 
@@ -111,7 +115,14 @@ def test_the_draft_is_toml_with_a_warning_beside_every_guess(tmp_path, people):
 
     assert document["source"] == {"path": "t.csv", "missing": ["?", "unknown"]}
     assert document["require"][0] == {"model": "k-anonymity", "k": 5}
-    assert {need["sensitive"] for need in document["require"][1:]} == {"salary", "disease", "group"}
+    assert document["require"][1] == {
+        "model": "multi-diversity",
+        "sensitive": ["salary", "disease", "group"],
+        "alpha_sa": 0.5,
+        "alpha_qi": 0.5,
+    }
+    assert document["require"][2] == {"model": "rho-uncertainty", "column": "symptoms", "rho": 0.7}
+    assert document["draft"]["questions"] == list(found.questions)
     assert found.text.count("# guess: ") == found.text.count("# if wrong: ") == len(guesses)
 
 
@@ -125,15 +136,27 @@ def test_no_column_with_several_values_is_published_as_it_is_without_a_requireme
             assert name in judged or len(set(people[name])) == 1
 
 
-def test_a_sensitive_column_that_hardly_varies_gets_no_requirement_but_a_warning(tmp_path):
+@pytest.mark.parametrize("usual", ["no", ""])
+def test_a_secret_that_hardly_anybody_has_is_left_out_and_asked_for(tmp_path, usual):
     n = 200
-    columns = {"age": [20 + row % 50 for row in range(n)], "hiv": ["yes" if row == 7 else "no" for row in range(n)]}
+    columns = {"age": [20 + row % 50 for row in range(n)], "hiv": ["yes" if row == 7 else usual for row in range(n)]}
 
-    found, _ = drafted(tmp_path, columns)
+    found, guesses = drafted(tmp_path, columns)
 
-    assert len(tomllib.loads(found.text)["require"]) == 1
-    assert any("'hiv'" in warning for warning in found.warnings)
-    assert '# model = "l-diversity"' in found.text
+    assert guesses["hiv"].role is Role.IDENTIFIER
+    assert any(question.startswith("hiv: is it a secret that few people have") for question in found.questions)
+
+
+@pytest.mark.parametrize(("name", "role"), [("hiv", Role.SENSITIVE), ("box7", Role.QUASI_IDENTIFIER)])
+def test_a_box_that_is_ticked_or_not_has_two_values(tmp_path, name, role):
+    columns = {
+        "age": [20 + row % 50 for row in range(200)],
+        name: ["pos" if row % 5 == 0 else "" for row in range(200)],
+    }
+
+    _, guesses = drafted(tmp_path, columns)
+
+    assert guesses[name].role is role
 
 
 def test_several_rows_for_each_person_are_noticed(tmp_path):
@@ -141,7 +164,7 @@ def test_several_rows_for_each_person_are_noticed(tmp_path):
 
     found, _ = drafted(tmp_path, columns)
 
-    assert any("'person_id'" in warning and "4.0 rows each" in warning for warning in found.warnings)
+    assert found.questions[0].startswith("person_id: is it the number of a person, on 4.0 rows each?")
 
 
 def test_many_quasi_identifiers_are_warned_of_and_still_run(tmp_path):
@@ -205,11 +228,34 @@ def test_names_with_quotes_dots_and_line_breaks_survive(tmp_path):
     assert set(tomllib.loads(found.text)["columns"]) == set(columns)
 
 
-def test_a_table_of_sets_only_is_for_people_to_judge(tmp_path):
-    (tmp_path / "baskets.txt").write_text("1 2 3\n2 3\n1 4\n")
+def test_transactions_are_drafted_with_every_item_a_secret(tmp_path):
+    (tmp_path / "baskets.txt").write_text("1 2 3\n2 3\n1 4\n" * 20)
 
-    with pytest.raises(DataError, match=r"all of them sets(.|\n)*sensitive_items"):
-        draft(Source(path=tmp_path / "baskets.txt"), tmp_path)
+    runs_untouched(tmp_path / "baskets.txt", tmp_path)
+
+    plan = sf.Plan.load(tmp_path / "plan.toml")
+    assert [model.name for model in plan.policy] == ["rho-uncertainty"]
+    assert "1" in plan.schema.columns["items"].sensitive_items
+    assert any("which members are secrets" in question for question in plan.questions)
+
+
+def test_where_all_columns_name_people_nothing_is_drafted(tmp_path):
+    columns = {"email": [f"p{row}@example.org" for row in range(30)], "id": list(range(30))}
+
+    with pytest.raises(DataError, match="nothing is left to publish"):
+        drafted(tmp_path, columns)
+
+
+def test_runs_of_a_draft_say_that_it_is_one(tmp_path, people):
+    found, _ = drafted(tmp_path, people)
+    document = tomllib.loads(found.text)
+
+    plan = sf.Plan.from_dict(document, tmp_path)
+    answered = sf.Plan.from_dict({**document, "draft": {"questions": []}}, tmp_path)
+
+    assert plan.questions == found.questions
+    assert any("The plan is a draft" in warning for warning in plan.warnings())
+    assert not any("The plan is a draft" in warning for warning in answered.warnings())
 
 
 # A zoo of tables: whatever comes, the draft passes `explain` and `anonymize` as it is.
@@ -272,10 +318,6 @@ def _secrets_only(chance, n):
     return {"disease": [chance.choice("abc") for _ in range(n)], "salary": [chance.randrange(9) for _ in range(n)]}
 
 
-def _identifiers_only(chance, n):
-    return {"email": [f"p{row}@example.org" for row in range(n)], "id": list(range(n))}
-
-
 def _sets_and_ages(chance, n):
     return {
         "age": [chance.randint(20, 70) for _ in range(n)],
@@ -293,7 +335,7 @@ def _odd_text(chance, n):
 
 ZOO = [
     *(_mixed, _late_surprise, _stars, _ragged_codes, _tiny_floats, _truth, _gaps, _moments, _secrets_only),
-    *(_identifiers_only, _sets_and_ages, _odd_text),
+    *(_sets_and_ages, _odd_text),
 ]
 
 

@@ -64,12 +64,23 @@ def init(
                 for g in drafted.guesses
             ]
             written = {"plan": str(out), "schema": str(schema_file)}
-            print_json({**written, "guesses": shown, "warnings": list(drafted.warnings)})
+            print_json(
+                {
+                    **written,
+                    "guesses": shown,
+                    "questions": list(drafted.questions),
+                    "warnings": list(drafted.warnings),
+                }
+            )
             return
         rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
         show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), rows)
         for warning in drafted.warnings:
             say(f"Warning: {warning}", style="yellow")
+        if drafted.questions:
+            say("\nQuestions, the most dangerous first (they stand at the top of the plan):", style="bold")
+        for question in drafted.questions:
+            say(f"- {question}")
         say(
             f"\nWrote {out}. Every role is a guess: read each line and what it costs if it is wrong, then "
             f"`sfumato explain {out}`. Editors complete and check it by {schema_file}."

@@ -5,6 +5,7 @@
 | `hierarchy = "zip.csv"` | `HierarchyFile`: one line a value, `value;level 1;...;*`; or a tree in a `.toml` file |
 | `hierarchy = { prefix = 5 }` | `Prefix`: codes lose their last characters, `12345`, `1234*`, `123**`, ... |
 | `hierarchy = { widths = [5, 10], origin = 0 }` | `Widths`: numbers fall into ranges |
+| `hierarchy = { edges = [[0, 10, 25, 99], [0, 25, 99]] }` | `Edges`: numbers fall into given ranges |
 | `hierarchy = { dates = ["month", "year"] }` | `Dates`: dates fall into months, years, ... |
 | `hierarchy = { flat = true }` | `Flat`: the value or nothing |
 | `[columns.job.hierarchy]` and tables below it | `NestedHierarchy`: the tree itself |
@@ -17,6 +18,7 @@ import io
 import math
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -260,6 +262,56 @@ class Widths:
         return _derived(map(path, order), labels, name, secret=secret)
 
 
+@dataclass(frozen=True)
+class Edges:
+    """Numbers in ranges between given edges, the finest level first; the last range of a level has its upper end.
+
+    >>> Edges([[0, 10, 25, 99], [0, 25, 99]]).build(["3", "10", "99"], "The hierarchy").ancestors("10")
+    ('10', '[10, 24]', '[0, 24]', '*')
+    """
+
+    levels: Sequence[Sequence[Number]]
+
+    def __post_init__(self) -> None:
+        example = "Give rising edges, such as [[0, 10, 25, 99], [0, 25, 99]], each level with some of the one before."
+        given = self.levels
+        if isinstance(given, Sequence) and given and not isinstance(given[0], list | tuple):
+            given = [given]  # type: ignore[list-item]
+        if not isinstance(given, Sequence) or not given or not all(isinstance(level, list | tuple) for level in given):
+            raise PolicyError(f"edges was given as {self.levels!r}.\n{example}")
+        levels = tuple(tuple(_decimal(edge, "edges") for edge in level) for level in given)
+        rising = all(len(level) > 1 and all(low < high for low, high in pairwise(level)) for level in levels)
+        ends = {(level[0], level[-1]) for level in levels if level}
+        nested = all(set(coarse) < set(fine) for fine, coarse in pairwise(levels))
+        if not rising or len(ends) != 1 or not nested:
+            raise PolicyError(f"edges was given with levels that do not lie in one another, or do not rise.\n{example}")
+        object.__setattr__(self, "levels", levels)
+
+    def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
+        """Return the hierarchy over these numbers, in rising order."""
+        levels = [[Fraction(edge) for edge in level] for level in self.levels]
+        numbers, scale = _whole_numbers(labels, levels[0], name, secret=secret)
+        whole = [[int(edge * scale) for edge in level] for level in levels]
+        outside = sum(not whole[0][0] <= number <= whole[0][-1] for number in numbers)
+        if outside:
+            raise HierarchyError(
+                f"{name} has edges, but {outside:,} of the {len(labels):,} values in the data lie outside.\n"
+                "Move the first or the last edge of each level."
+            )
+
+        def text(level: list[int], number: int) -> str:
+            place = min(bisect_right(level, number), len(level) - 1)
+            low, high, last = level[place - 1], level[place], place == len(level) - 1
+            if scale == 1:
+                return str(low) if not last and high == low + 1 else f"[{low}, {high if last else high - 1}]"
+            ends = f"{_decimal_text(Fraction(low, scale))}, {_decimal_text(Fraction(high, scale))}"
+            return f"[{ends}]" if last else f"[{ends})"
+
+        order = sorted(range(len(labels)), key=lambda position: (numbers[position], labels[position]))
+        paths = ((labels[at], *(text(level, numbers[at]) for level in whole), ROOT) for at in order)
+        return _derived(paths, labels, name, secret=secret)
+
+
 def _whole_numbers(
     labels: Sequence[str], exact: Iterable[Fraction], name: str, *, secret: bool
 ) -> tuple[list[int], int]:
@@ -353,7 +405,8 @@ def hierarchy_source(value: Any, base: Path) -> HierarchySource:
             raise PolicyError(
                 f"A hierarchy was given with {some(set(odd))}, which is neither a builder nor a group of values."
                 f"{did_you_mean(odd[0], _BUILDER_KEYS)}\n"
-                'Builders: { prefix = 5 }, { widths = [5, 10] }, { dates = ["month", "year"] }, { flat = true }. '
+                "Builders: { prefix = 5 }, { widths = [5, 10] }, { edges = [0, 10, 50] }, "
+                '{ dates = ["month", "year"] }, { flat = true }. '
                 'Groups: "label" = ["value", ...].'
             )
         return NestedHierarchy(value)
@@ -365,7 +418,7 @@ def hierarchy_source(value: Any, base: Path) -> HierarchySource:
     )
 
 
-_BUILDER_KEYS = frozenset({"prefix", "widths", "origin", "dates", "flat"})
+_BUILDER_KEYS = frozenset({"prefix", "widths", "origin", "edges", "dates", "flat"})
 
 
 def _builder(options: Mapping[str, Any]) -> HierarchySource:
@@ -376,6 +429,8 @@ def _builder(options: Mapping[str, Any]) -> HierarchySource:
             return Widths(widths, origin)
         case {"widths": widths, **others} if not others:
             return Widths(widths)
+        case {"edges": levels, **others} if not others:
+            return Edges(levels)
         case {"dates": levels, **others} if not others:
             return Dates(levels)
         case {"flat": True, **others} if not others:
@@ -386,5 +441,5 @@ def _builder(options: Mapping[str, Any]) -> HierarchySource:
         raise PolicyError("A hierarchy was given an origin without widths.\nAdd widths, such as widths = [5, 10].")
     raise PolicyError(
         f"A hierarchy was given keys that do not go together: {some(options)}.\n"
-        "Take one of prefix, widths (with origin), dates and flat."
+        "Take one of prefix, widths (with origin), edges, dates and flat."
     )

@@ -81,7 +81,7 @@ class SensitiveShare:
     Whether an item is drawn depends on its name and the seed alone, so a release has the same ones as its original.
     """
 
-    share: float  # more than 0, less than 1
+    share: float  # more than 0; 1: every item
     seed: int = 0
 
     def __contains__(self, label: object) -> bool:

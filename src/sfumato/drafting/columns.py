@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from sfumato.data.dates import day_of
 from sfumato.data.kinds import infer_kind, is_integer, is_text, value_type
 from sfumato.data.schema import Kind
+from sfumato.drafting.shapes import Shape, looks_like_names, shape_of
+from sfumato.drafting.words import mentions
 
 # Cells that mean "missing" wherever they stand, and those that do so among numbers or dates only.
 MARKERS = ("", "?", "*", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
@@ -26,6 +28,9 @@ _CODE = re.compile(r"[A-Za-z]{0,4}\d[\w.]*", re.ASCII)
 _ODD_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})", re.ASCII)
 _DECIMALS = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
 _MOST_CELLS = 5_000  # distinct cells looked at closely
+_LONGEST_SCALE = 25  # answers, with those that are none
+_NINES = re.compile(r"9[6-9]|9{2,3}|99[6-9]|9999", re.ASCII)
+_BELOW_ZERO = frozenset({-1, -2, -7, -8, -9, -77, -88, -99, -999})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,18 +41,28 @@ class Look:
     kind: Kind
     rows: int
     labels: Sequence[str] = ()  # its values, without the markers of missing ones
+    counts: Sequence[int] = ()  # how often each of them occurs
     n_known: int = 0  # how many these are
-    largest: float = 0.0  # share of the most frequent value
+    largest: float = 0.0  # share of the most frequent value, which may be that of missing ones
+    gaps: bool = False  # whether some cells are missing
     separator: str | None = None  # between the members of set cells, where they are text
     odd_dates: bool = False  # dates, but not as ISO writes them
     compact_dates: bool = False  # dates as numbers, 20240531
     free_text: bool = False
-    numbered: bool = False  # whole numbers, all different, without large gaps
+    numbered: bool = False  # whole numbers, all different, without large gaps or with many digits
+    shape: Shape | None = None  # what nearly all cells look like
+    names: bool = False  # whether cells look like names of people
+    odd_codes: tuple[str, ...] = ()  # numbers that look like codes for missing values, such as -9 on a scale of 1 to 5
 
     @property
     def unique(self) -> float:
         """Distinct values over rows."""
         return self.n_known / max(self.rows, 1)
+
+    @property
+    def n_values(self) -> int:
+        """Distinct values, a missing one among them: a box that is ticked or not has two."""
+        return self.n_known + self.gaps
 
     @property
     def numbers_people(self) -> bool:
@@ -78,37 +93,33 @@ def look_at(
 ) -> Look:
     """Return what a column of single cells looks like; `labels` are its distinct cells, missing ones among them."""
     hidden = set(markers)
-    known = [label for label in labels if label not in hidden]
-    counts = np.bincount(codes, minlength=len(labels) + 1)
-    kind = infer_kind(known, value_type(found_type))
+    counted = np.bincount(codes, minlength=len(labels) + 1)
+    known = [(label, int(count)) for label, count in zip(labels, counted[:-1], strict=True) if label not in hidden]
+    values = [label for label, _ in known]
+    kind = infer_kind(values, value_type(found_type))
     rows = int(codes.size)
-    some = known[:_MOST_CELLS]
+    unique = len(known) / max(rows, 1)
+    absent = rows - sum(count for _, count in known)
+    some = values[:_MOST_CELLS]
     separator = set_separator(some) if kind is Kind.CATEGORY else None
+    words = kind is Kind.CATEGORY and separator is None
     return Look(
         name=name,
         kind=Kind.SET if separator else kind,
         rows=rows,
-        labels=known,
+        labels=values,
+        counts=[count for _, count in known],
         n_known=len(known),
-        largest=float(counts.max(initial=0)) / max(rows, 1),
+        largest=max([absent, *(count for _, count in known)]) / max(rows, 1),
+        gaps=absent > 0,
         separator=separator,
-        odd_dates=kind is Kind.CATEGORY and bool(known) and all(_ODD_DATE.fullmatch(label) for label in known),
-        compact_dates=kind is Kind.NUMBER and len(known) > 2 and all(map(_is_compact_date, known)),
-        free_text=kind is Kind.CATEGORY and _is_free_text(some, len(known) / max(rows, 1)),
-        numbered=kind is Kind.NUMBER and _numbers_rows(known, rows),
-    )
-
-
-def mentions(name: str, words: str) -> bool:
-    """Whether one of the words is in a column's name; one of five letters or more may begin a longer one.
-
-    >>> mentions("patientId", "id"), mentions("language", "age"), mentions("Diagnosis_code", "diagnos")
-    (True, False, True)
-    """
-    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
-    found = {part.lower() for part in parts} | {name.lower()}
-    return any(
-        word in found or (len(word) >= 5 and any(part.startswith(word) for part in found)) for word in words.split()
+        odd_dates=words and bool(known) and all(_ODD_DATE.fullmatch(label) for label in values),
+        compact_dates=kind is Kind.NUMBER and len(known) > 2 and all(map(_is_compact_date, values)),
+        free_text=words and _is_free_text(some, unique),
+        numbered=kind is Kind.NUMBER and _numbers_rows(values, rows),
+        shape=shape_of(values, unique, numbers=kind is Kind.NUMBER) if separator is None else None,
+        names=words and looks_like_names(values, unique),
+        odd_codes=_odd_codes(values) if kind is Kind.NUMBER else (),
     )
 
 
@@ -157,7 +168,27 @@ def _is_free_text(labels: Sequence[str], unique: float) -> bool:
 
 def _numbers_rows(labels: Sequence[str], rows: int) -> bool:
     """Whether whole numbers count the rows through, or are so many and so long that they can only name files."""
-    if rows < 20 or len(labels) < 0.999 * rows or not all(map(is_integer, labels)):
+    if rows < 20 or len(labels) < 0.95 * rows or not all(map(is_integer, labels)):
         return False
     numbers = sorted(map(int, labels))
-    return numbers[-1] - numbers[0] < 2 * rows or numbers[0] >= 10_000_000
+    if len(labels) >= 0.999 * rows and numbers[-1] - numbers[0] < 2 * rows:
+        return True
+    return numbers[0] >= 10_000 and len(str(numbers[0])) == len(str(numbers[-1]))
+
+
+def _odd_codes(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the numbers of a short scale that rather stand for no answer: below zero alone, or nines far above.
+
+    >>> _odd_codes(["1", "2", "3", "4", "5", "-9", "99"]), _odd_codes(["0", "10", "99", "55", "98"])
+    (('-9', '99'), ())
+    """
+    if len(labels) > _LONGEST_SCALE or not all(map(is_integer, labels)):
+        return ()
+    numbers = {int(label): label for label in labels}
+    scale = [number for number in numbers if number >= 0 and not _NINES.fullmatch(str(number))]
+    if len(scale) < 2:
+        return ()
+    top = max(scale)
+    odd = [number for number in numbers if number < 0 and min(scale) >= 0 and number in _BELOW_ZERO]
+    odd += [number for number in numbers if _NINES.fullmatch(str(number)) and number > 3 * top]
+    return tuple(numbers[number] for number in sorted(odd))

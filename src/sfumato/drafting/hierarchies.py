@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sfumato.data.builders import hierarchy_source
 from sfumato.data.schema import Kind
-from sfumato.drafting.columns import Look, mentions
+from sfumato.drafting.columns import Look
+from sfumato.drafting.words import mentions
 from sfumato.errors import InputError
 
 _CODE = re.compile(r"[^\s*]*\d[^\s*]*")
+_NO_CODE = re.compile(r"[+-]?\d+[.,]\d+|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\D*.*")  # decimals, and days
 _LONGEST_CODE = 20
+_FEWEST_NUMBERS = 8  # distinct ones that quantiles are told of
+_LARGEST = 1e12
 FLAT = "hierarchy = { flat = true }"
 
 
@@ -30,6 +36,40 @@ def hierarchy_lines(look: Look, labels: Sequence[str]) -> tuple[Kind, str, str]:
             continue
         return kind, f"hierarchy = {line}", note
     return look.kind, FLAT, ""
+
+
+def mask_lines(look: Look, labels: Sequence[str]) -> tuple[Kind, str]:
+    """Return the kind of a sensitive column, and the line of the hierarchy that its masks are labels of."""
+    if look.kind is Kind.NUMBER and not _is_code(look):
+        edges = _quantiles(look, labels)
+        if edges:
+            shown = ", ".join(f"[{', '.join(map(_plain, level))}]" for level in edges)
+            try:
+                hierarchy_source({"edges": edges}, Path()).build(labels, "The hierarchy")
+                return Kind.NUMBER, f"hierarchy = {{ edges = [{shown}] }}"
+            except InputError:
+                pass
+    kind, line, _ = hierarchy_lines(look, labels)
+    return kind, line
+
+
+def _quantiles(look: Look, labels: Sequence[str]) -> list[list[float]]:
+    """Return edges with about as many people between them, rounded, in eights and in quarters."""
+    count_of = dict(zip(look.labels, look.counts, strict=True))
+    ordered = sorted((float(label), count_of[label]) for label in labels)
+    values = np.array([value for value, _ in ordered])
+    if values.size < _FEWEST_NUMBERS or not np.isfinite(values).all() or np.abs(values).max() > _LARGEST:
+        return []
+    reached = np.cumsum([count for _, count in ordered])
+    places = np.searchsorted(reached, reached[-1] * np.arange(1, 8) / 8)
+    span = float(values[-1] - values[0])
+    unit = 10.0 ** math.floor(math.log10(span / 20))
+    inner = sorted({float(f"{round(value / unit) * unit:.12g}") for value in values[places]})
+    low = float(f"{math.floor(values[0] / unit) * unit:.12g}")
+    high = float(f"{(math.floor(values[-1] / unit) + 1) * unit:.12g}")
+    fine = [low, *(edge for edge in inner if low < edge < high), high]
+    coarse = [low, *fine[2:-1:2], high]
+    return [level for level in (fine, coarse) if len(level) > 2]
 
 
 def _proposals(look: Look, labels: Sequence[str]) -> list[tuple[Kind, dict[str, Any], str, str]]:
@@ -90,7 +130,7 @@ def _plain(width: float) -> str:
     >>> _plain(1e6), _plain(0.5), _plain(1e-9)
     ('1000000', '0.5', '1e-09')
     """
-    return str(int(width)) if width >= 1 else f"{width:g}"
+    return str(int(width)) if float(width).is_integer() else f"{width:.12g}"
 
 
 def _prefixes(labels: Sequence[str]) -> list[int]:
@@ -101,6 +141,8 @@ def _prefixes(labels: Sequence[str]) -> list[int]:
     >>> _prefixes(["low", "high"])
     []
     """
+    if any(map(_NO_CODE.fullmatch, labels)):
+        return []
     if len(labels) < 6 or not all(_CODE.fullmatch(label) and len(label) <= _LONGEST_CODE for label in labels):
         return []
     lengths: list[int] = []

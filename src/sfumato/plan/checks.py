@@ -62,6 +62,11 @@ def _columns_of(model: PrivacyModel, plan: Plan) -> Iterator[Problem]:
 def warnings_of(plan: Plan) -> Iterator[str]:
     """Yield what is allowed but deserves a second look."""
     schema = plan.schema
+    if plan.questions:
+        yield (
+            f"The plan is a draft: {len(plan.questions)} question(s) at its top are not answered. "
+            "Answer each in the plan, then delete it there."
+        )
     for model in plan.policy:
         yield from model.warnings()
     judged = {column for model in plan.policy for column in model.judged_columns}

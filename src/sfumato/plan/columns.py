@@ -116,8 +116,8 @@ class _Column:
         key, where = "sensitive_items", f"{self.where} sensitive_items"
         self.notes.unknown_keys(value, ("share", "seed"), f"{self.place}.{key}", where)
         share, seed = value.get("share"), value.get("seed", 0)
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-            self.add(f"{key}.share", f"{where} share must be a number between 0 and 1, such as 0.4.")
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            self.add(f"{key}.share", f"{where} share must be a number above 0, such as 0.4, or 1 for all.")
             return None
         if isinstance(seed, bool) or not isinstance(seed, int):
             self.add(f"{key}.seed", f"{where} seed must be a whole number.")

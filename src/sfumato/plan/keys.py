@@ -59,6 +59,13 @@ _HIERARCHY = {
         },
         {
             "type": "object",
+            "title": "ranges of numbers between given edges",
+            "properties": {"edges": {"type": "array", "minItems": 1, "items": {"type": ["number", "array"]}}},
+            "required": ["edges"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
             "title": "periods of dates",
             "properties": {"dates": {"type": "array", "minItems": 1, "items": {"enum": list(DATE_LEVELS)}}},
             "required": ["dates"],
@@ -169,7 +176,7 @@ COLUMN = Table(
                     {
                         "type": "object",
                         "properties": {
-                            "share": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                            "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
                             "seed": {"type": "integer"},
                         },
                         "required": ["share"],
@@ -238,10 +245,24 @@ KNOWLEDGE = Table(
         ),
     ),
 )
+DRAFT = Table(
+    title="Draft",
+    help="What `sfumato init` could not know. A plan with questions is a draft, and every run of it says so.",
+    keys=(
+        _key(
+            "questions",
+            Takes.TEXTS,
+            "Questions",
+            "Answer each in the lines of its column, then delete it here.",
+            default=(),
+        ),
+    ),
+)
 RELEASE = Table(title="Release", help="How the release is written.", keys=parameters_of(ReleaseOptions))
 MEASURE = Table(title="Measure", help="What is measured beyond the usual.", keys=parameters_of(MeasureOptions))
 
 TABLES: Mapping[str, Table] = {
+    "draft": DRAFT,
     "source": SOURCE,
     "columns": Table(title="Columns", help="What each column may reveal. A column that is not named is an error."),
     "knowledge": KNOWLEDGE,

@@ -17,7 +17,7 @@ from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.plan.checks import problems_of
 from sfumato.plan.columns import column_of
-from sfumato.plan.keys import KNOWLEDGE, MEASURE, RELEASE, REST, SOURCE, TABLES
+from sfumato.plan.keys import DRAFT, KNOWLEDGE, MEASURE, RELEASE, REST, SOURCE, TABLES
 from sfumato.plan.notes import Notes, kind_of, names
 from sfumato.plan.values import MeasureOptions, Plan, ReleaseOptions
 
@@ -59,6 +59,7 @@ def parse(
         path=path,
         text=text,
         files=notes.files,
+        questions=tuple(notes.values(notes.table(document, "draft"), DRAFT, "draft")["questions"]),
     )
     notes.problems += problems_of(plan)
     if notes.problems:

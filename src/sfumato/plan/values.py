@@ -85,6 +85,7 @@ class Plan:
     path: Path | None = None
     text: str | None = None  # of the file, to the letter
     files: Mapping[str, Path] = field(default_factory=dict)  # what it reads besides the source, by place in the plan
+    questions: tuple[str, ...] = ()  # of a draft: what its holder has not answered yet
 
     @classmethod
     def load(cls, path: str | Path) -> Plan:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.data.builders import (
     Dates,
+    Edges,
     Flat,
     Given,
     HierarchyFile,
@@ -329,3 +330,25 @@ def test_hierarchies_of_absurd_depth_are_refused_at_once():
         tree = {f"a{level}": tree, f"b{level}": [f"x{level}"]}
     with pytest.raises(HierarchyError, match="more than 200 levels"):
         NestedHierarchy(tree).build(["Rome"], "The hierarchy")
+
+
+# Edges.
+
+
+def test_edges_cut_numbers_into_given_ranges():
+    hierarchy = Edges([[0, 10, 25, 99], [0, 25, 99]]).build(["0", "10", "24", "25", "99"], NAME)
+    assert hierarchy.ancestors("24") == ("24", "[10, 24]", "[0, 24]", "*")
+    assert hierarchy.ancestors("99") == ("99", "[25, 99]", "*")
+    assert Edges([0, 0.5, 1]).build(["0.2", "0.3", "0.5", "1"], NAME).ancestors("0.5") == ("0.5", "[0.5, 1]", "*")
+
+
+@pytest.mark.parametrize("edges", [[], [1], [2, 1], [[0, 5, 9], [0, 6, 9]], [[0, 5, 9], [0, 8]], "0", [[0, 9], []]])
+def test_edges_that_do_not_lie_in_one_another_are_refused(edges):
+    with pytest.raises(PolicyError, match="edges"):
+        Edges(edges)
+
+
+def test_numbers_outside_the_edges_are_counted_not_shown():
+    with pytest.raises(HierarchyError, match="1 of the 2 values") as refused:
+        Edges([0, 5, 9]).build(["3", "4711"], NAME)
+    assert "4711" not in str(refused.value)

@@ -56,15 +56,10 @@ def make_task(
             f"Name them in the plan: [columns.{name}] sensitive_items = [...], or a file with one a line."
         )
     n_sensitive, n_items = int(column.sensitive.sum()), len(column.labels)
-    if n_items and n_sensitive in (0, n_items):
-        found = "none" if n_sensitive == 0 else "all"
+    if n_items and n_sensitive == 0:
         raise DataError(
-            f"rho-uncertainty was asked of column {name!r}, but {found} of its {n_items:,} items are sensitive.\n"
-            + (
-                "Check how sensitive_items are written: they must be as in the data."
-                if n_sensitive == 0
-                else "Name the sensitive ones only: with all of them next to nothing could stay."
-            )
+            f"rho-uncertainty was asked of column {name!r}, but none of its {n_items:,} items are sensitive.\n"
+            "Check how sensitive_items are written: they must be as in the data."
         )
     start, items, inside = column.start, column.items, None
     if keep_row is not None:

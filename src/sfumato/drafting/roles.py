@@ -1,0 +1,203 @@
+"""What each column may reveal, guessed on the safe side: what is not understood is not published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.schema import Kind, Role
+from sfumato.drafting.columns import Look
+from sfumato.drafting.words import mentions, roles_by_name
+from sfumato.errors import DataError
+
+RARE = 0.02  # a sensitive column whose other values make up less than this share is as good as constant
+FEW_VALUES = 30  # a column of words that nobody knows may have so many and be generalized; with more it is left out
+_BY_NAME = "its name says so"
+
+
+class Danger(IntEnum):
+    """What may happen where a guess is wrong, the worst last."""
+
+    LOST = 1  # a column is left out for nothing
+    COARSE = 2  # it shows more or less than it should, among k people
+    SHOWN = 3  # a secret is published as it is
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What nobody but the holder knows."""
+
+    danger: Danger
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What a column looks like, why, and what it costs if that is wrong."""
+
+    name: str
+    role: Role
+    kind: Kind
+    reason: str
+    lines: tuple[str, ...] = ()  # further keys of the column's table
+    question: Question | None = None
+
+    @property
+    def warning(self) -> str:
+        """What happens if the guess is wrong."""
+        return _IF_WRONG[self.role]
+
+
+_IF_WRONG = {
+    Role.IDENTIFIER: "dropped: if it tells nobody's name, it is lost for nothing",
+    Role.QUASI_IDENTIFIER: "generalized: if nobody can know it about a person, detail is lost for nothing",
+    Role.SENSITIVE: "published, or masked: if others know it about a person, make it a quasi-identifier",
+    Role.ITEMS: "items are withheld: name those that are secrets, if others are not",
+    Role.OTHER: "published as it is: if it tells anything about a person, give it another role",
+}
+_WHAT_IS_IT = Question(
+    danger=Danger.LOST,
+    text="what is it? It was not understood and is left out. Give it a role to publish it.",
+)
+_WHO_KNOWS = Question(
+    danger=Danger.COARSE,
+    text="can others know it about a person? It is generalized as if they could. Is it a secret? Then it is sensitive.",
+)
+_WHICH_SECRETS = Question(
+    danger=Danger.COARSE,
+    text="which members are secrets? All are taken for secrets, and many withheld: name them in sensitive_items.",
+)
+_HARDLY_VARIES = Question(
+    danger=Danger.LOST,
+    text="is it a secret that few people have? It is left out, as no l-diversity would keep any detail beside it.",
+)
+_SAME = Question(
+    danger=Danger.SHOWN,
+    text="is it a secret as well? It says the same as a sensitive column and is treated as one.",
+)
+
+
+def guessed(look: Look) -> Guess:
+    """Return what a column is by itself."""
+    role, reason, question = _role(look)
+    if role is Role.SENSITIVE and look.kind is Kind.CATEGORY and look.unique > 0.5:
+        role, reason, question = (
+            Role.IDENTIFIER,
+            f"{reason}, but {look.unique:.0%} of the cells are different",
+            _WHAT_IS_IT,
+        )
+    elif role is Role.SENSITIVE and 1 - look.largest < RARE:
+        role, reason, question = (
+            Role.IDENTIFIER,
+            f"{reason}, but {look.largest:.1%} of its cells are the same",
+            _HARDLY_VARIES,
+        )
+    return Guess(name=look.name, role=role, kind=look.kind, reason=reason, question=question)
+
+
+def _role(look: Look) -> tuple[Role, str, Question | None]:
+    if look.kind is Kind.SET:
+        how = f"joined by {look.separator!r}" if look.separator else "lists"
+        return Role.ITEMS, f"its cells are sets ({how}), and a set tells people apart", _WHICH_SECRETS
+    if look.n_values <= 1:
+        return Role.OTHER, "it has one value only" if look.n_known else "it has no value at all", None
+    return _person(look) or _by_words(look) or _by_cells(look)
+
+
+def _person(look: Look) -> tuple[Role, str, Question | None] | None:
+    """Return why a column names people, if it does."""
+    named = roles_by_name(look.name)
+    if look.shape is not None and look.shape.role is Role.IDENTIFIER:
+        return Role.IDENTIFIER, f"its cells are {look.shape.what}", None
+    if Role.IDENTIFIER in named:
+        # The name of a country, the number of a ward: another word in it, few values, none of them a person's.
+        other = len(named) > 1 or mentions(look.name, "id ip")
+        if look.names or look.unique > 0.2 or not other:
+            return Role.IDENTIFIER, f"its name says so; {look.unique:.0%} of the cells are different", None
+    elif look.name.lower().endswith("id") and look.unique > 0.2:
+        return Role.IDENTIFIER, f"its name ends in id; {look.unique:.0%} of the cells are different", None
+    if look.free_text:
+        return Role.IDENTIFIER, "it is free text, which may hold anything", None
+    if look.numbered and not set(named) - {Role.IDENTIFIER}:
+        return Role.IDENTIFIER, "it numbers the rows: nearly every cell is different", None
+    if look.names and not named:
+        return Role.IDENTIFIER, "its cells look like names of people", _WHAT_IS_IT
+    return None
+
+
+def _by_words(look: Look) -> tuple[Role, str, Question | None] | None:
+    for role in roles_by_name(look.name):
+        if role is not Role.IDENTIFIER:
+            return role, _BY_NAME, None
+    if look.shape is not None:
+        return look.shape.role, f"its cells look like {look.shape.what}", None
+    return None
+
+
+def _by_cells(look: Look) -> tuple[Role, str, Question | None]:
+    """Return the role of a column that neither its name nor the shape of its cells tells."""
+    if look.kind is Kind.DATE or look.odd_dates or look.compact_dates:
+        return Role.QUASI_IDENTIFIER, "others often know dates about a person", None
+    if look.kind is Kind.NUMBER:
+        return Role.QUASI_IDENTIFIER, "numbers are generalized to ranges, whatever they count", _WHO_KNOWS
+    if look.n_known > FEW_VALUES or (look.unique > 0.5 and look.n_known > FEW_VALUES / 3):
+        return Role.IDENTIFIER, f"{look.n_known:,} words or codes that were not understood", _WHAT_IS_IT
+    return Role.QUASI_IDENTIFIER, "others may know it about a person", _WHO_KNOWS
+
+
+def tied(guesses: list[Guess], codes_of: dict[str, NDArray[np.int32]]) -> list[Guess]:
+    """Return the guesses, with what one column tells of another."""
+    compared = [
+        guess for guess in guesses if guess.name in codes_of and guess.role not in (Role.IDENTIFIER, Role.OTHER)
+    ]
+    distinct = {guess.name: _n_distinct(codes_of[guess.name]) for guess in compared}
+    told: dict[str, tuple[Guess, bool]] = {}  # column -> the one that tells it, and whether it tells that one as well
+    for one in compared:
+        codes = codes_of[one.name].astype(np.int64)
+        if not 2 < distinct[one.name] <= codes.size / 2:  # a column that is all different tells everything by chance
+            continue
+        for other in compared:
+            if other.name == one.name or distinct[other.name] > distinct[one.name]:
+                continue
+            width = int(codes_of[other.name].max(initial=0)) + 1
+            if _n_distinct(codes * width + codes_of[other.name]) != distinct[one.name]:
+                continue
+            known = told.get(other.name)
+            if known is None or (one.role is Role.SENSITIVE and known[0].role is not Role.SENSITIVE):
+                told[other.name] = (one, distinct[other.name] == distinct[one.name])
+    return [_told(guess, *told[guess.name]) if guess.name in told else guess for guess in guesses]
+
+
+def _told(guess: Guess, teller: Guess, both_ways: bool) -> Guess:
+    if both_ways:
+        if teller.role is Role.SENSITIVE and guess.reason != _BY_NAME:
+            reason = f"says the same as {teller.name!r}"
+            return replace(guess, role=Role.SENSITIVE, reason=reason, question=_SAME)
+        return replace(guess, reason=f"{guess.reason}; says the same as {teller.name!r}")
+    return replace(guess, reason=f"{guess.reason}; whoever knows {teller.name!r} knows it")
+
+
+def _n_distinct(codes: NDArray[Any]) -> int:
+    ordered = np.sort(codes)
+    return int((ordered[1:] != ordered[:-1]).sum()) + min(ordered.size, 1)
+
+
+def with_something_to_publish(guesses: list[Guess], look_of: dict[str, Look]) -> list[Guess]:
+    """Make the likeliest column a quasi-identifier if none is and nothing else is protected: a plan needs one."""
+    if any(guess.role in (Role.QUASI_IDENTIFIER, Role.ITEMS) for guess in guesses):
+        return guesses
+    order = (Role.OTHER, Role.SENSITIVE)
+    single = [guess for guess in guesses if guess.role in order]
+    if not single:
+        raise DataError(
+            f"All {len(guesses)} column(s) look like names or numbers of people, or were not understood: nothing is "
+            "left to publish.\nWrite the plan by hand, with a role for each column that may be published."
+        )
+    first = min(single, key=lambda guess: (order.index(guess.role), look_of[guess.name].unique))
+    reason = "no other column looked like one that others may know"
+    promoted = replace(first, role=Role.QUASI_IDENTIFIER, reason=reason, question=_WHO_KNOWS)
+    return [promoted if guess is first else guess for guess in guesses]
