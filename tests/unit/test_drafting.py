@@ -174,6 +174,7 @@ def test_many_quasi_identifiers_are_warned_of_and_still_run(tmp_path):
     found, _ = drafted(tmp_path, columns)
 
     assert any("20 columns were taken" in warning for warning in found.warnings)
+    assert list(tomllib.loads(found.text)["columns"]) == ["answer*"]
     assert tomllib.loads(found.text)["require"][0]["anonymizer"] == "mondrian"
 
 
@@ -218,6 +219,16 @@ def test_words_for_missing_count_among_numbers_only():
     assert missing_markers(["a", "b", "c", "unknown"], pa.string()) == []
     assert missing_markers(["a", "", "NA"], pa.string()) == ["", "NA"]
     assert missing_markers(["1", "2"], pa.int64()) == []
+
+
+def test_columns_that_are_numbered_through_but_differ_stay_apart(tmp_path):
+    chance = random.Random(1)
+    columns = {f"answer{number}": [chance.choice("abc") for _ in range(60)] for number in range(8)}
+    columns["answer9"] = [f"p{row}@example.org" for row in range(60)]
+
+    found, _ = drafted(tmp_path, columns)
+
+    assert len(tomllib.loads(found.text)["columns"]) == 9
 
 
 def test_names_with_quotes_dots_and_line_breaks_survive(tmp_path):

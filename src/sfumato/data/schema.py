@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Self
 
@@ -119,9 +120,13 @@ class ColumnSpec:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table as the plan declares them; `rest` is the role of columns that it does not name."""
+    """The columns of a table as the plan declares them; `rest` is the role of columns that it does not name.
+
+    Patterns such as q* stand for all columns of such a name that are not declared themselves, the first that fits.
+    """
 
     columns: Mapping[str, ColumnSpec] = field(default_factory=dict)
+    patterns: tuple[ColumnSpec, ...] = ()
     rest: Role | None = None
     missing: tuple[str, ...] = DEFAULT_MISSING  # cells that are missing; the first one is what a release shows
 
@@ -146,4 +151,14 @@ class Schema:
         """Return what holds for a column of the data, or None when the plan says nothing about it."""
         if name in self.columns:
             return self.columns[name]
+        for pattern in self.patterns:
+            if fnmatchcase(name, pattern.name):
+                return replace(pattern, name=name)
         return ColumnSpec(name=name, role=self.rest) if self.rest is not None else None
+
+    def over(self, names: Iterable[str]) -> Schema:
+        """Return the schema with the columns that its patterns stand for, given those of the data."""
+        found = {name: self.spec(name) for name in names if name not in self.columns}
+        fitting = {name: spec for name, spec in found.items() if any(fnmatchcase(name, p.name) for p in self.patterns)}
+        added = {name: spec for name, spec in fitting.items() if spec is not None}
+        return replace(self, columns={**self.columns, **added}, patterns=())

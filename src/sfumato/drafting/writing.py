@@ -31,6 +31,7 @@ MANY_QUASI_IDENTIFIERS = 12  # beyond, little detail survives and searching labe
 K = 5
 MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it below one half
 MANY_COLUMNS = 4  # named in a question one by one
+MANY_ALIKE = 8  # columns that become one pattern
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +125,9 @@ class _Writer:
         if separator is not None:
             lines.append(f"separator = {quoted(separator)}")
         lines += [f"missing = [{', '.join(map(quoted, missing))}]  # cells that are missing, as found", ""]
-        for guess in self.guesses:
+        for name, guess in _tables(self.guesses):
             lines += [
-                f"[columns.{quoted(guess.name)}]",
+                f"[columns.{quoted(name)}]",
                 f'role = "{guess.role.value}"  # guess: {guess.reason}',
                 f"# if wrong: {guess.warning}",
                 f'kind = "{guess.kind.value}"',
@@ -215,6 +216,28 @@ class _Writer:
             'kind = "distinct"  # distinct | entropy | recursive | frequency',
             "",
         ]
+
+
+def _tables(guesses: Sequence[Guess]) -> Iterator[tuple[str, Guess]]:
+    """Yield each column with its guess; many that are numbered through and guessed alike are one pattern."""
+    alike: dict[tuple[str, Guess], list[Guess]] = {}
+    for guess in guesses:
+        stem = guess.name.rstrip("0123456789")
+        if stem and stem != guess.name and "*" not in stem and "?" not in stem and "[" not in stem:
+            alike.setdefault((stem, replace(guess, name=stem)), []).append(guess)
+    pattern_of: dict[str, str] = {}
+    for (stem, _), members in alike.items():
+        inside = [guess.name for guess in guesses if guess.name.startswith(stem)]
+        if len(members) >= MANY_ALIKE and len(inside) == len(members):
+            pattern_of |= dict.fromkeys(inside, f"{stem}*")
+    told = set()
+    for guess in guesses:
+        pattern = pattern_of.get(guess.name)
+        if pattern is None:
+            yield guess.name, guess
+        elif pattern not in told:
+            told.add(pattern)
+            yield pattern, guess
 
 
 def _together(questions: Iterator[tuple[Question, str]]) -> list[str]:

@@ -74,6 +74,10 @@ class Case:
     progress: Progress = SILENT
     clock: Clock = field(default_factory=Clock)
 
+    def __post_init__(self) -> None:
+        if self.table is not None:
+            self.plan = self.plan.over(self.table.column_names)
+
     @cached_property
     def original(self) -> Original:
         """The table that the plan is about."""

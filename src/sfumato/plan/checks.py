@@ -18,7 +18,8 @@ NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Rol
 def problems_of(plan: Plan) -> Iterator[Problem]:
     """Yield what is wrong between columns, requirements, knowledge and anonymizers."""
     schema = plan.schema
-    linkable = schema.named(Role.QUASI_IDENTIFIER) or schema.rest is Role.QUASI_IDENTIFIER
+    open_roles = {schema.rest, *(pattern.role for pattern in schema.patterns)}
+    linkable = schema.named(Role.QUASI_IDENTIFIER) or Role.QUASI_IDENTIFIER in open_roles
     if schema.columns and not linkable and any(step.anonymizer.phase.forms_groups for step in plan.steps()):
         yield Problem(
             "columns", 'no column has the role "quasi-identifier": there is nothing that people could be linked by.'

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.choosing import aiming_at
-from sfumato.data.files import Source
+from sfumato.data.files import Source, read_columns
 from sfumato.data.knowledge_reading import KnowledgeSource
 from sfumato.data.schema import ColumnSpec, Schema
-from sfumato.errors import PlanError, did_you_mean
+from sfumato.errors import DataError, PlanError, did_you_mean
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.plan.checks import problems_of
@@ -43,7 +45,8 @@ def parse(
     if not columns:
         notes.add("columns", f"it declares no columns. Give each column a role: {EXAMPLE_COLUMN}.")
     rest = columns.pop(REST, None)
-    schema = Schema(columns=columns, rest=rest.role if rest else None, missing=source["missing"])
+    patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
+    schema = Schema(columns=columns, patterns=patterns, rest=rest.role if rest else None, missing=source["missing"])
     requirements, chosen = _requirements(document.get("require", []), notes)
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
     plan = Plan(
@@ -61,6 +64,9 @@ def parse(
         files=notes.files,
         questions=tuple(notes.values(notes.table(document, "draft"), DRAFT, "draft")["questions"]),
     )
+    if patterns and plan.source is not None and plan.source.path.exists():
+        with suppress(DataError):  # said where the source is read
+            plan = replace(plan, schema=schema.over(read_columns(plan.source)))
     notes.problems += problems_of(plan)
     if notes.problems:
         raise PlanError(dict.fromkeys(notes.problems), where)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -153,6 +153,17 @@ class Plan:
     def digests(self) -> dict[str, str]:
         """Return the digest of each file that the plan reads besides the source, by its place in the plan."""
         return {place: digest(path) for place, path in self.files.items() if path.is_file()}
+
+    def over(self, names: Iterable[str]) -> Plan:
+        """Return the plan for a table with these columns: its patterns stand for those that they fit."""
+        from sfumato.plan.checks import problems_of
+
+        if not self.schema.patterns:
+            return self
+        plan = replace(self, schema=self.schema.over(names))
+        if problems := list(problems_of(plan)):
+            raise PlanError(problems)
+        return plan
 
     def steps(self) -> tuple[Step, ...]:
         """Return what will be done, in order of the phases: what a later one builds on is decided before it."""

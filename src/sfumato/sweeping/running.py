@@ -46,6 +46,8 @@ def sweep(
     `table` stands in for the plan's source, `loss` names the measurement to trade against, `jobs` is how many
     combinations run side by side, each in a process of its own. One that cannot be met is a row with its reason.
     """
+    if table is not None:
+        plan = plan.over(table.column_names)
     grid = grid_of(plan, vary)
     if jobs < 1:
         raise PolicyError(f"{jobs} jobs were asked for.\nUse at least one.")

@@ -6,8 +6,11 @@ import hashlib
 import pickle
 import textwrap
 
+import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pytest
 
+import sfumato as sf
 from sfumato.data.schema import Role
 from sfumato.errors import PlanError
 from sfumato.models import KAnonymity
@@ -92,3 +95,45 @@ def test_problems_travel_to_other_processes():
 
     assert again.problems == caught.value.problems
     assert str(again) == str(caught.value)
+
+
+WIDE = {
+    "columns": {
+        "id": {"role": "identifier"},
+        "q7": {"role": "other"},
+        "q*": {"role": "quasi-identifier", "kind": "category", "hierarchy": {"flat": True}},
+        "*": {"role": "sensitive"},
+    },
+    "require": [{"model": "k-anonymity", "k": 2}],
+}
+
+
+def test_a_pattern_stands_for_the_columns_of_the_table_that_it_fits():
+    plan = sf.Plan.from_dict(WIDE).over(["id", "q1", "q2", "q7", "ill"])
+    assert plan.schema.named(Role.QUASI_IDENTIFIER) == ("q1", "q2")
+    assert plan.schema.columns["q7"].role is Role.OTHER
+    assert plan.schema.spec("ill").role is Role.SENSITIVE
+    assert plan.schema.spec("q3").role is Role.SENSITIVE  # the table has no such column
+
+
+def test_patterns_are_told_by_the_header_of_the_source_or_by_the_frame(tmp_path):
+    answers = {"id": [1, 2, 3, 4], "q1": ["a", "a", "b", "b"], "q2": ["x", "x", "y", "y"], "q7": [1, 2, 3, 4]}
+    table = pa.table({**answers, "ill": ["no", "no", "yes", "yes"]})
+    pa_csv.write_csv(table, tmp_path / "t.csv")
+    named = sf.Plan.from_dict({**WIDE, "source": {"path": "t.csv"}}, tmp_path)
+    assert named.schema.named(Role.QUASI_IDENTIFIER) == ("q1", "q2")
+    run = sf.anonymize(table, sf.Plan.from_dict(WIDE), seed=1)
+    assert run.release.data.column_names == ["q1", "q2", "q7", "ill"]
+    assert sorted(set(run.release.data["q1"].to_pylist())) == ["a", "b"]
+    again = sf.run(named, tmp_path / "run", seed=1)
+    assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", named))
+    assert again.release.data.column_names == run.release.data.column_names
+
+
+def test_what_a_pattern_brings_in_is_checked():
+    document = {
+        **WIDE,
+        "columns": {"id": {"role": "identifier"}, "s*": {"role": "items"}, "q": {"role": "quasi-identifier"}},
+    }
+    with pytest.raises(PlanError, match="no requirement protects it"):
+        sf.Plan.from_dict(document).over(["id", "s1", "q"])
