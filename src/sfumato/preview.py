@@ -1,18 +1,17 @@
-"""What will be done, before it is done: from the plan, the header and a sample of the data, with all errors in them."""
+"""What will be done, before it is done: from the plan, the header and rows of the data, with all errors in them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from sfumato.anonymizers.base import options_of
-from sfumato.data.distinct import text_codes
+from sfumato.data.dataset import CodedColumn
 from sfumato.data.encoding import check_columns, encode, encode_column
-from sfumato.data.files import read_columns, sample
-from sfumato.data.kinds import infer_kind, is_list
+from sfumato.data.files import read_columns, read_table, sample
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.errors import InputError, PlanError, Problem
@@ -20,6 +19,7 @@ from sfumato.models.base import Need, describe
 from sfumato.models.judging.coverage import ASKS_ABOVE, coverage
 from sfumato.parameters import parameters_of
 from sfumato.plan import Plan
+from sfumato.progress import SILENT, Progress
 
 SAMPLE_ROWS = 1_000
 
@@ -43,12 +43,16 @@ class Preview:
     plan: Plan
     source: str | None
     columns: tuple[ColumnPreview, ...]
+    rows: int | None  # that were looked at; None without a source
+    whole: bool  # whether these are all rows
     warnings: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the preview as plain data."""
         return {
             "source": self.source,
+            "rows": self.rows,
+            "whole": self.whole,
             "columns": [
                 {
                     "name": column.name,
@@ -77,32 +81,34 @@ class Preview:
         }
 
 
-def preview(plan: Plan) -> Preview:
-    """Return what the plan will do with its data, or raise with every problem found in plan, header and sample."""
+def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT) -> Preview:
+    """Return what the plan will do with its data, or raise with every problem found in plan, header and rows.
+
+    The first rows are looked at, or `every_row`: then what a run would find wrong in the data is found here.
+    """
     problems: list[Problem] = []
     columns: list[ColumnPreview] = []
+    table = None
     if plan.source is None:
-        names, table = list(plan.schema.columns), None
+        names = list(plan.schema.columns)
     else:
         names = read_columns(plan.source)
         check_columns(names, plan.schema)
-        table = sample(plan.source, SAMPLE_ROWS)
+        dropped = plan.schema.named(Role.IDENTIFIER)
+        table = (
+            read_table(plan.source, drop=dropped, progress=progress) if every_row else sample(plan.source, SAMPLE_ROWS)
+        )
     for name in names:
         spec = plan.schema.spec(name)
         if spec is None:
             continue
         kind, levels = spec.kind, None
-        if table is not None and kind is None and is_list(table.column(name).type):
-            kind = Kind.SET
-        if table is not None and spec.role not in (Role.IDENTIFIER, Role.OTHER) and kind is not Kind.SET:
-            _, labels, _ = text_codes(table.column(name), plan.schema.missing)
-            kind = kind or infer_kind(labels, table.column(name).type)
+        if table is not None and spec.role not in (Role.IDENTIFIER, Role.OTHER):
             try:
-                if spec.kind in (Kind.NUMBER, Kind.DATE):
-                    encode_column(table.column(name), replace(spec, hierarchy=None), plan.schema.missing)
-                if spec.hierarchy is not None:
-                    what = f"The hierarchy of column {name!r}"
-                    levels = spec.hierarchy.build(labels, what, secret=spec.secret).height
+                coded = encode_column(table.column(name), spec, plan.schema.missing)
+                kind = coded.shown_kind if isinstance(coded, CodedColumn) else Kind.SET
+                if isinstance(coded, CodedColumn) and coded.hierarchy is not None:
+                    levels = coded.hierarchy.height
             except InputError as error:
                 problems.append(Problem(f"columns.{name}", str(error)))
         columns.append(
@@ -121,12 +127,14 @@ def preview(plan: Plan) -> Preview:
         plan=plan,
         source=plan.source.path.name if plan.source else None,
         columns=tuple(columns),
+        rows=table.num_rows if table is not None else None,
+        whole=table is not None and (every_row or table.num_rows < SAMPLE_ROWS),
         warnings=(*plan.warnings(), *(_spelling(plan, table) if table is not None else ())),
     )
 
 
 def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
-    """Yield what the knowledge table does not know of the terms in the sample."""
+    """Yield what the knowledge table does not know of the terms in the table."""
     names = next((model.judged_columns for model in plan.policy if Need.KNOWLEDGE in model.needs), ())
     if plan.knowledge is None or not names:
         return
@@ -134,7 +142,7 @@ def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
     dataset = encode(table.select(list(specs)), Schema(columns=specs, missing=plan.schema.missing))
     found = coverage(TermColumns.of_dataset(dataset, names).sets, plan.knowledge.read())
     for sentence in found.sentences():
-        yield f"In the first {found.records:,} records: {sentence}"
+        yield f"In the {found.records:,} records that were looked at: {sentence}"
     if found.asks:
         yield (
             f"If more than {ASKS_ABOVE:.0%} of all records match no label, the run ends and asks: spell terms as the "

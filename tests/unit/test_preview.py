@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.errors import DataError, PlanError
 from sfumato.plan import Plan
-from sfumato.preview import preview
+from sfumato.preview import SAMPLE_ROWS, preview
 
 
 def a_plan(tmp_path, columns, data="age,job,ill,name\n31,cook,flu,Ann\n45,nurse,cold,Bob\n"):
@@ -59,3 +59,29 @@ def test_values_that_are_not_of_the_declared_kind_are_found_in_the_sample(tmp_pa
     else:
         with pytest.raises(PlanError, match=words):
             preview(plan)
+
+
+WRONG = {"role": "quasi-identifier", "hierarchy": "jobs.csv"}
+
+
+def test_a_hierarchy_that_does_not_cover_the_values_is_found(tmp_path):
+    (tmp_path / "jobs.csv").write_text("8001;80**;*\n8002;80**;*\n")
+
+    with pytest.raises(PlanError, match="'job'"):
+        preview(a_plan(tmp_path, {**COLUMNS, "job": WRONG}))
+    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\n")
+    assert preview(a_plan(tmp_path, {**COLUMNS, "job": WRONG})).columns[1].hierarchy_levels == 2
+
+
+def test_every_row_is_read_where_that_is_asked_for(tmp_path):
+    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\n")
+    rows = "31,cook,flu,Ann\n" * SAMPLE_ROWS + "45,smith,cold,Bob\n"
+    plan = a_plan(tmp_path, {**COLUMNS, "job": WRONG}, f"age,job,ill,name\n{rows}")
+
+    first = preview(plan)
+    assert (first.rows, first.whole) == (SAMPLE_ROWS, False)
+    with pytest.raises(PlanError, match="'job'"):
+        preview(plan, every_row=True)
+    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\nsmith;work;*\n")
+    everything = preview(plan, every_row=True)
+    assert (everything.rows, everything.whole) == (SAMPLE_ROWS + 1, True)

@@ -121,12 +121,19 @@ def warm(
 
 
 @app.command()
-def explain(plan: PlanFile, as_json: Json = False) -> None:
-    """Say what a plan will do, in what order, and why; find every error without reading all data."""
+def explain(
+    plan: PlanFile,
+    every_row: Annotated[
+        bool, typer.Option("--all", help="Read every row, to find all that a run would find wrong in the data.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what a plan will do, in what order, and why; find every error in the plan, the header and the first rows."""
     from sfumato.plan import Plan
     from sfumato.preview import preview
 
-    facts = preview(Plan.load(plan)).as_dict()
+    with watching() as progress:
+        facts = preview(Plan.load(plan), every_row=every_row, progress=progress).as_dict()
     with telling():
         if as_json:
             print_json(facts)
@@ -136,7 +143,10 @@ def explain(plan: PlanFile, as_json: Json = False) -> None:
 
 def _show_preview(facts: Mapping[str, Any]) -> None:
     console = stdout()
-    console.print(f"Source: {facts['source'] or 'a frame given in Python'}\n", highlight=False, markup=False)
+    rows, whole = facts["rows"], facts["whole"]
+    looked_at = f"all {rows:,} rows" if whole else f"the first {rows:,} rows; --all reads every row" if rows else ""
+    source = f"{facts['source']} ({looked_at})" if looked_at else facts["source"] or "a frame given in Python"
+    console.print(f"Source: {source}\n", highlight=False, markup=False)
     rows = []
     for column in facts["columns"]:
         kind = f"{column['kind']} (inferred)" if column["kind_inferred"] else column["kind"] or ""
