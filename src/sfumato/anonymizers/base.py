@@ -184,3 +184,9 @@ class Anonymizer(Protocol):
 def options_of(anonymizer: Anonymizer) -> dict[str, Any]:
     """Return an anonymizer's options and their values, as a plan would give them."""
     return {option.name: getattr(anonymizer, option.name) for option in fields(anonymizer)}  # type: ignore[arg-type]
+
+
+def chosen_of(anonymizer: Anonymizer) -> dict[str, Any]:
+    """Return those options whose value is not the default."""
+    defaults = {option.name: option.default for option in fields(anonymizer)}  # type: ignore[arg-type]
+    return {name: value for name, value in options_of(anonymizer).items() if value != defaults[name]}

@@ -237,6 +237,7 @@ class Case:
             },
             "columns": columns_of(plan, dataset),
             "steps": [dict(step) for step in made.steps],
+            "examples": dict(made.examples),
             "verdicts": [
                 {
                     **verdict.as_dict(),

@@ -8,6 +8,7 @@
 | `knowledge` | what the knowledge table knows of the terms, and how those are spelled that it does not know |
 | `release` | how it was written, and the SHA-256 of each of its files |
 | `columns`, `steps`, `verdicts`, `measurements`, `attacks`, `timings`, `warnings`, `versions` | what the page shows |
+| `examples` | some rows before and after |
 | `pending` | what was left for later of `measure` and `attack`; `sfumato report` does it |
 
 Runs of format 1 (sfumato 0.1) kept no text, no digests but the source's, and of public inputs only a prior and counts.
@@ -80,9 +81,9 @@ def versions() -> dict[str, str]:
 def without_values(facts: Facts) -> dict[str, Any]:
     """Return the facts of a run that may be shown on a terminal and kept in logs: names, figures and counts.
 
-    What holds values of columns (pictures, public inputs, the plan's text) stays in private/run.json.
+    What holds values of columns (pictures, some rows, public inputs, the plan's text) stays in private/run.json.
     """
-    shown = {key: value for key, value in facts.items() if key not in ("public", "knowledge")}
+    shown = {key: value for key, value in facts.items() if key not in ("public", "knowledge", "examples")}
     shown["plan"] = {key: value for key, value in facts["plan"].items() if key != "text"}
     shown["steps"] = [{key: value for key, value in step.items() if key != "facts"} for step in facts["steps"]]
     shown["measurements"] = [

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.anonymizers.base import Phase, Workplace, options_of
+from sfumato.anonymizers.base import Phase, Workplace, chosen_of, options_of
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
-from sfumato.data.release import Release
+from sfumato.data.release import Release, publish
 from sfumato.engines.base import Engine
 from sfumato.errors import DataError
 from sfumato.models.base import describe
@@ -20,6 +20,8 @@ from sfumato.pipeline.known import Known
 from sfumato.plan import Plan
 from sfumato.progress import Progress
 
+EXAMPLES = 5  # rows that the holder sees before and after
+
 
 @dataclass(frozen=True, eq=False)
 class Made:
@@ -27,6 +29,7 @@ class Made:
 
     release: Release
     steps: tuple[Mapping[str, Any], ...]
+    examples: Mapping[str, Any]  # some rows before and after: for the holder alone
 
 
 def make(
@@ -60,6 +63,7 @@ def make(
                 {
                     "anonymizer": step.anonymizer.name,
                     "options": options_of(step.anonymizer),
+                    "chosen": chosen_of(step.anonymizer),
                     "requirements": [describe(model) for model in step.policy],
                     "why": step.why,
                     "facts": dict(recoding.facts),
@@ -69,7 +73,8 @@ def make(
         models = [describe(model) for model in plan.policy]
         release = engine.publish(dataset, recoding, models, workplace.keys() if plan.release.shuffle else None)
     description = _described(plan, release.description, known, seeded=seed is not None)
-    return Made(replace(release, public=known.public, description=description), tuple(steps))
+    release = replace(release, public=known.public, description=description)
+    return Made(release, tuple(steps), _examples(dataset, recoding))
 
 
 def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:
@@ -78,6 +83,29 @@ def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:
         raise DataError("The table has columns but no rows.\nThere is nothing to publish.")
     if not dataset.quasi_identifiers and any(step.anonymizer.phase <= Phase.TERMS for step in plan.steps()):
         raise DataError("No column of the table is a quasi-identifier.\nGive at least one that role in the plan.")
+
+
+def _examples(dataset: Dataset, recoding: Recoding) -> dict[str, Any]:
+    """Return some rows before and after, in the order of the source, as plain data."""
+    kept = np.arange(dataset.n_rows) if recoding.keep_row is None else np.flatnonzero(recoding.keep_row)
+    few = np.zeros(dataset.n_rows, dtype=np.bool_)
+    few[kept[np.linspace(0, kept.size - 1, min(EXAMPLES, kept.size)).astype(np.int64)]] = True
+    sides = {"before": Recoding(keep_row=few), "after": replace(recoding, keep_row=few)}
+    tables = {side: publish(dataset, seen, ()).table() for side, seen in sides.items()}
+    return {
+        "columns": list(dataset.order),
+        **{
+            side: [[_shown(cell) for cell in row.values()] for row in table.to_pylist()]
+            for side, table in tables.items()
+        },
+    }
+
+
+def _shown(cell: Any) -> str:
+    """Return a cell as text; the members of a set one after the other."""
+    if isinstance(cell, list):
+        return ", ".join(map(_shown, cell))
+    return "" if cell is None else str(cell)
 
 
 def _described(plan: Plan, description: Mapping[str, Any], known: Known, *, seeded: bool) -> dict[str, Any]:

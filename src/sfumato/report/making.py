@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sfumato.report.plots import AFTER, Picture, Table, bar_chart
 from sfumato.report.reading import Facts, mapping, mappings, number, text
-from sfumato.report.wording import listed, plain, seconds
+from sfumato.report.wording import UNKNOWN, listed, plain, seconds
 
 TITLE = "How it was made"
 
@@ -19,18 +20,36 @@ def content(facts: Facts) -> dict[str, Any] | None:
 
 
 def _step(entry: Facts, position: int) -> dict[str, Any]:
-    options, said = mapping(entry.get("options")), mapping(entry.get("facts"))
+    said = {name: value for name, value in mapping(entry.get("facts")).items() if value not in (None, "", [], {})}
     models = [text(model.get("model")) for model in mappings(entry.get("requirements"))]
     why = text(entry.get("why")).strip()
     pairs = [("Aims at", listed(models))] if models else []
-    if options:
-        pairs.append(("Options", plain(options, 20)))
-    pairs += [(_spaced(name), plain(value, 20)) for name, value in said.items()]
+    chosen = mapping(entry.get("chosen"))
+    if chosen:
+        pairs.append(("Set in the plan", ", ".join(f"{name} = {plain(value)}" for name, value in chosen.items())))
+    tables = [(_spaced(name), table) for name, value in said.items() if (table := _table(value)) is not None]
+    pairs += [(_spaced(name), plain(value)) for name, value in said.items() if _table(value) is None]
     return {
         "title": f"Step {position}: {text(entry.get('anonymizer'))}",
         "why": f"{why[0].upper()}{why[1:].rstrip('.')}." if why else "",
         "pairs": pairs,
+        "tables": tables,
     }
+
+
+def _table(value: object) -> Table | None:
+    """Return what is no single figure as a table: a row for each name, or for each entry of a list."""
+    if isinstance(value, Mapping):
+        rows = [[_spaced(name), plain(each)] for name, each in value.items() if each not in (None, "", [], {})]
+        return Table(head=["Figure", "Value"], rows=rows)
+    entries = mappings(value)
+    if not entries:
+        return None
+    head = list(dict.fromkeys(name for each in entries for name in each))
+    return Table(
+        head=[_spaced(name) for name in head],
+        rows=[[plain(each[name]) if name in each else UNKNOWN for name in head] for each in entries],
+    )
 
 
 def _spaced(name: str) -> str:

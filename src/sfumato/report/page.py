@@ -6,6 +6,7 @@ out; a part whose facts cannot be read says so and leaves the others alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,7 @@ from sfumato.report import (
     promises,
     randomized,
     risks,
+    rows,
     verdict,
 )
 from sfumato.report.reading import Facts, mapping, text
@@ -47,6 +49,7 @@ PARTS: dict[str, Part] = {
     "attacks": attacks,
     "masks": masks,
     "randomized": randomized,
+    "rows": rows,
     "losses": losses,
     "pictures": pictures,
     "columns": columns,
@@ -109,6 +112,13 @@ def _section(name: str, part: Part, facts: Facts) -> Section:
         return Section(id=name, title=part.TITLE, content=True, broken=type(error).__name__)
 
 
+def _code(words: object) -> str:
+    """Return escaped text in which what stands between backticks is shown as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words))))
+
+
 @cache
 def environment() -> Environment:
     """Return where templates come from and how they are filled: everything is escaped."""
@@ -125,5 +135,6 @@ def environment() -> Environment:
     loader = environment.loader
     assert loader is not None
     source, _, _ = loader.get_source(environment, "style.css")
+    environment.filters["code"] = _code
     environment.globals["style"] = Markup(source)  # our own file
     return environment

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sfumato.report.wording import figure, share, shortened
+from sfumato.report.wording import apart_labels, figure, share
 
 Formatter = Callable[[object], str]
 Number = float | None
 
-LABEL_LENGTH = 48  # characters of a label in a picture; the whole label is its tooltip, and in the table
+LABEL_LENGTH = 72  # characters of a label in a picture; the whole label is its tooltip, and in the table
 HEIGHT = 152  # pixels of a histogram
 TOP, GROUND = 20, 128  # how high its bars may reach, and where they stand
 
@@ -129,12 +129,13 @@ def bar_chart(
 
     The `rest` is told in numbers only: a bar for many values together would dwarf those of single ones.
     """
+    label_of = apart_labels([label for label, _ in [*rows, *([rest] if rest else [])]], LABEL_LENGTH)
     longest = full or max((value or 0.0 for _, values in rows for value in values), default=0.0) or 1.0
 
     def row(label: str, values: Sequence[Number], *, drawn: bool = True) -> Bar:
         said = ", ".join(f"{show(value)} {word}" for value, (_, word) in zip(values, series, strict=True))
         return Bar(
-            label=shortened(label, LABEL_LENGTH),
+            label=label_of[label],
             title=f"{label}: {said}",
             value=between.join(show(value) for value in values),
             bars=[
@@ -171,7 +172,8 @@ def steps_of_values(labels: Sequence[str], before: Sequence[Number], after: Sequ
     at = [room * i for i in range(len(labels) + 1)]
     longest = max(map(len, labels))
     every = max(1, math.ceil(len(labels) * min(longest, 12) / 32))  # labels that fit side by side on a narrow screen
-    ticks = [_tick(at[i] + room / 2, shortened(labels[i], 12)) for i in range(0, len(labels), every)]
+    label_of = apart_labels([labels[i] for i in range(0, len(labels), every)], 12)
+    ticks = [_tick(at[i] + room / 2, label_of[labels[i]]) for i in range(0, len(labels), every)]
     return _outlined(at, labels, before, after, ticks)
 
 

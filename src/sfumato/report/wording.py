@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from sfumato.report.reading import Facts, number, text
@@ -108,6 +109,22 @@ def shortened(label: str, length: int) -> str:
         return label
     tail = (length - 1) // 2
     return label[: length - 1 - tail] + "…" + label[len(label) - tail :]
+
+
+def apart_labels(labels: Sequence[str], length: int) -> dict[str, str]:
+    """Return labels, shortened to so many characters unless two different ones would then look alike.
+
+    >>> list(apart_labels(["learned with one value", "learned from two values", "learned with two value"], 12).values())
+    ['learned with one value', 'learne…alues', 'learned with two value']
+    """
+    short = {label: shortened(label, length) for label in labels}
+    often = Counter(short.values())
+    return {
+        label: cut
+        if often[cut] == 1 or cut == label
+        else apart_labels([other for other in short if short[other] == cut], 2 * length)[label]
+        for label, cut in short.items()
+    }
 
 
 def apart(one: object, other: object) -> tuple[str, str]:

@@ -83,6 +83,7 @@ def real():
                 "facts": {"cuts": 5},
             }
         ],
+        "examples": {"columns": ["age", "zip"], "before": [["34", "101"]], "after": [["[18, 49]", "101"]]},
         "verdicts": [
             {**verdict.as_dict(), "text": str(verdict), "promise": verdict.model.promise, "limit": verdict.model.limit}
             for verdict in verdicts

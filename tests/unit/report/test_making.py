@@ -11,8 +11,9 @@ def test_steps_say_what_they_aim_at_and_why():
         "anonymizer": "mondrian",
         "requirements": [{"model": "k-anonymity"}, {"model": "l-diversity"}],
         "why": "not every column has a hierarchy.",
-        "options": {"strict": True},
-        "facts": {"cuts_made": 5},
+        "options": {"strict": True, "search": "fast"},
+        "chosen": {"search": "fast"},
+        "facts": {"cuts_made": 5, "dependences": [], "limit": None},
     }
 
     [shown] = making.content({"steps": [step]})["steps"]
@@ -20,8 +21,22 @@ def test_steps_say_what_they_aim_at_and_why():
     assert shown == {
         "title": "Step 1: mondrian",
         "why": "Not every column has a hierarchy.",
-        "pairs": [("Aims at", "k-anonymity and l-diversity"), ("Options", "strict: yes"), ("Cuts made", "5")],
+        "pairs": [("Aims at", "k-anonymity and l-diversity"), ("Set in the plan", "search = fast"), ("Cuts made", "5")],
+        "tables": [],
     }
+
+
+def test_figures_that_are_no_single_ones_are_tables_without_empty_rows():
+    columns = [{"name": "job", "masked": 3}, {"name": "pay", "vacuous": 1}]
+    facts = {"columns": columns, "symptoms": {"cost": 0.5, "time_limit": None}}
+
+    [shown] = making.content({"steps": [{"anonymizer": "masking", "facts": facts}]})["steps"]
+
+    assert shown["pairs"] == []
+    (first, of_columns), (second, of_symptoms) = shown["tables"]
+    assert (first, of_columns.head) == ("Columns", ["Name", "Masked", "Vacuous"])
+    assert of_columns.rows == [["job", "3", UNKNOWN], ["pay", UNKNOWN, "1"]]
+    assert (second, of_symptoms.rows) == ("Symptoms", [["Cost", "0.5"]])
 
 
 def test_time_is_shown_by_step_and_in_all():

@@ -65,7 +65,9 @@ def test_all_sections_are_there_and_linked(facts):
 
     ids = {attributes["id"] for _, attributes in found.tags if "id" in attributes}
     links = {attributes["href"][1:] for attributes in found.all("a")}
-    here = {name: part for name, part in PARTS.items() if name not in ("randomized", "masks")}  # nothing is, here
+    here = {
+        name: part for name, part in PARTS.items() if name not in ("randomized", "masks", "rows")
+    }  # nothing is, here
     assert {"verdict", *here} <= links <= ids
     assert [part.TITLE for part in here.values()] == [
         words for level, words in found.headings if level == 2 and "warning" not in words
@@ -370,3 +372,15 @@ def _contrast(one, other):
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def test_what_stands_between_backticks_is_shown_as_code(facts):
+    page = render(facts | {"warnings": ["Ask `sfumato sweep` <b>first</b>."]})
+
+    assert "Ask <code>sfumato sweep</code> &lt;b&gt;first&lt;/b&gt;." in page
+
+
+def test_a_page_of_a_run_has_no_raw_backticks(facts):
+    masked = {"masked_values": 3, "vacuous_masked_values": 1, "worst_posterior": {}, "columns": []}
+
+    assert "`" not in re.sub(r"<style>.*?</style>", "", render(facts | {"steps": [{"facts": masked}]}), flags=re.S)

@@ -27,7 +27,7 @@ def test_labels_in_pictures_are_short_and_whole_in_the_table(facts):
     html = render(facts)
 
     shown = re.findall(r'<span class="label"><bdi>(.*?)</bdi>', html)
-    assert max(map(len, shown)) <= 48
+    assert max(map(len, shown)) <= 72
     assert f"<bdi>{'The whole label ' * 20}</bdi>" in html
 
 

@@ -73,3 +73,12 @@ def test_round_numbers_lie_between_and_are_few(low, width):
 
     assert len(found) <= 11
     assert all(low <= number <= low + width for number in found)
+
+
+def test_labels_are_not_cut_so_that_they_look_alike():
+    long = "Inferring a sensitive item of a column with a very long name " * 2
+    rows = [(f"{long}from {known} known items, as it seems {long}", [0.5]) for known in ("one", "two", "three")]
+
+    chart = bar_chart(rows, [("is-after", "after")])
+
+    assert len({bar.label for bar in chart.rows}) == 3
