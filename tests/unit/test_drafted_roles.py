@@ -13,7 +13,6 @@ from sfumato.data.files import Source
 from sfumato.data.schema import Role
 from sfumato.drafting import draft
 from sfumato.drafting.shapes import looks_like_names, shape_of
-from sfumato.drafting.words import mentions
 
 ROWS = 240
 
@@ -307,18 +306,3 @@ def test_names_of_people_are_told_from_other_words():
     assert looks_like_names(LAST, 0.1)
     assert not looks_like_names(["sales", "it", "hr", "law"], 0.02)
     assert not looks_like_names(["Sales", "Purchase", "Law"], 0.02)
-
-
-@pytest.mark.parametrize(
-    ("name", "word"),
-    [
-        ("Hauptdiagnose", "diagnose"),
-        ("Aufnahmedatum", "aufnahme"),
-        ("Staatsangehörigkeit", "staatsangehoerigkeit"),
-        ("prénom", "prenom"),
-        ("FechaIngreso", "ingreso"),
-        ("Größe", "groesse"),
-    ],
-)
-def test_words_are_found_in_other_languages(name, word):
-    assert mentions(name, word)

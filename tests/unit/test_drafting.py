@@ -16,7 +16,6 @@ from sfumato.data.files import Source
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting import draft
 from sfumato.drafting.columns import missing_markers, set_separator
-from sfumato.drafting.words import mentions
 from sfumato.errors import DataError
 from sfumato.preview import preview
 
@@ -176,24 +175,6 @@ def test_many_quasi_identifiers_are_warned_of_and_still_run(tmp_path):
     assert any("20 columns were taken" in warning for warning in found.warnings)
     assert list(tomllib.loads(found.text)["columns"]) == ["answer*"]
     assert tomllib.loads(found.text)["require"][0]["anonymizer"] == "mondrian"
-
-
-@pytest.mark.parametrize(
-    ("name", "words", "expected"),
-    [
-        ("age", "age", True),
-        ("AGE", "age", True),
-        ("patientAge", "age", True),
-        ("age_at_entry", "age", True),
-        ("stage", "age", False),
-        ("language", "age", False),
-        ("diagnosis2", "diagnosis", True),
-        ("occupational", "occupation", True),
-        ("update", "date", False),
-    ],
-)
-def test_words_are_looked_for_as_words(name, words, expected):
-    assert mentions(name, words) is expected
 
 
 @pytest.mark.parametrize(

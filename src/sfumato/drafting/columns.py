@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sfumato.data.dates import day_of
 from sfumato.data.kinds import infer_kind, is_integer, is_text, value_type
+from sfumato.data.names import mentions
 from sfumato.data.schema import Kind
 from sfumato.drafting.shapes import Shape, looks_like_names, shape_of
-from sfumato.drafting.words import mentions
 
 # Cells that mean "missing" wherever they stand, and those that do so among numbers or dates only.
 MARKERS = ("", "?", "*", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")

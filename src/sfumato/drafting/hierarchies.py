@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.data.builders import hierarchy_source
+from sfumato.data.names import mentions
 from sfumato.data.schema import Kind
 from sfumato.drafting.columns import Look
-from sfumato.drafting.words import mentions
 from sfumato.errors import InputError
 
 _CODE = re.compile(r"[^\s*]*\d[^\s*]*")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.names import mentions
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting.columns import Look
-from sfumato.drafting.words import mentions, roles_by_name
+from sfumato.drafting.words import roles_by_name
 from sfumato.errors import DataError
 
 RARE = 0.02  # a sensitive column whose other values make up less than this share is as good as constant

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
+from sfumato.data.names import mentions, plain
 from sfumato.data.schema import Role
 
 # English, German, French, Spanish, Italian, Dutch, Portuguese, without accents. A word of five letters or more may
@@ -59,7 +59,6 @@ WORDS = {
         "enfermaria servico filhos"
     ),
 }
-_SHORT = {"ort", "land", "data", "alta", "cap", "eta", "ano", "ip", "id", "rg", "nie", "nom", "rue", "rua", "std"}
 
 _FIRST_NAMES = (
     "james mary john patricia robert jennifer michael linda william elizabeth david barbara richard susan joseph "
@@ -75,34 +74,6 @@ _FIRST_NAMES = (
     "ann bob ada alice eva max leo tom tim ben sam kim lea nina olga ivan ali omar fatima ahmed mohammed aisha wei li"
 )
 _KNOWN_FIRST_NAMES = frozenset(_FIRST_NAMES.split())
-
-
-def plain(text: str) -> str:
-    """Return a text in small letters without accents.
-
-    >>> plain("Größe"), plain("Prénom"), plain("Nationalität")
-    ('groesse', 'prenom', 'nationalitaet')
-    """
-    for letter, spelled in (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss"), ("ø", "o"), ("æ", "ae")):
-        text = text.replace(letter, spelled).replace(letter.upper(), spelled)
-    return "".join(part for part in unicodedata.normalize("NFKD", text) if not unicodedata.combining(part)).lower()
-
-
-def mentions(name: str, words: str) -> bool:
-    """Whether one of the words is in a column's name, as a part of it or, if it is long, of a longer word.
-
-    >>> mentions("patientId", "id"), mentions("language", "age"), mentions("Hauptdiagnose", "diagnose")
-    (True, False, True)
-    """
-    whole = unicodedata.normalize("NFKC", name)
-    parts = re.findall(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+|\d+", whole)
-    found = {plain(part) for part in parts} | {re.sub(r"[^a-z0-9]", "", plain(whole))}
-    return any(
-        word in found
-        or (len(word) >= 5 and word not in _SHORT and any(part.startswith(word) for part in found))
-        or (len(word) >= 6 and any(word in part for part in found))
-        for word in words.split()
-    )
 
 
 def roles_by_name(name: str) -> list[Role]:

@@ -1,0 +1,37 @@
+"""What the names of columns say: words in them, whatever the case, the accents and the way words are joined."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Words that mean something else when a longer one begins with them.
+_SHORT = {"ort", "land", "data", "alta", "cap", "eta", "ano", "ip", "id", "rg", "nie", "nom", "rue", "rua", "std"}
+
+
+def plain(text: str) -> str:
+    """Return a text in small letters without accents.
+
+    >>> plain("Größe"), plain("Prénom"), plain("Nationalität")
+    ('groesse', 'prenom', 'nationalitaet')
+    """
+    for letter, spelled in (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss"), ("ø", "o"), ("æ", "ae")):
+        text = text.replace(letter, spelled).replace(letter.upper(), spelled)
+    return "".join(part for part in unicodedata.normalize("NFKD", text) if not unicodedata.combining(part)).lower()
+
+
+def mentions(name: str, words: str) -> bool:
+    """Whether one of the words is in a column's name, as a part of it or, if it is long, of a longer word.
+
+    >>> mentions("patientId", "id"), mentions("language", "age"), mentions("Hauptdiagnose", "diagnose")
+    (True, False, True)
+    """
+    whole = unicodedata.normalize("NFKC", name)
+    parts = re.findall(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+|\d+", whole)
+    found = {plain(part) for part in parts} | {re.sub(r"[^a-z0-9]", "", plain(whole))}
+    return any(
+        word in found
+        or (len(word) >= 5 and word not in _SHORT and any(part.startswith(word) for part in found))
+        or (len(word) >= 6 and any(word in part for part in found))
+        for word in words.split()
+    )
