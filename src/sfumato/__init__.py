@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sfumato.api import attack as attack
     from sfumato.api import audit as audit
     from sfumato.api import complete as complete
+    from sfumato.api import draft as draft
     from sfumato.api import expect as expect
     from sfumato.api import measure as measure
     from sfumato.api import reconstruct as reconstruct
@@ -67,6 +68,7 @@ _OFFERED = {
         "attack",
         "audit",
         "complete",
+        "draft",
         "expect",
         "measure",
         "reconstruct",

@@ -6,15 +6,15 @@ that judging a table does not need.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato import estimators
 from sfumato.attacks import THRESHOLD, Exposure
+from sfumato.data.files import Source
 from sfumato.data.files.release import read_release, schema_for
 from sfumato.data.frames import like, to_arrow
 from sfumato.data.release import Release
@@ -30,6 +30,10 @@ from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.sweeping import sweep as run_sweep
 
+if TYPE_CHECKING:
+    from sfumato.drafting import Draft
+    from sfumato.report.notebook import Framed
+
 
 class Published:
     """What an outsider gets: the table, as the kind of frame that came in, and its public description."""
@@ -44,7 +48,7 @@ class Published:
         return self._make()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """A release, the second opinion on it, and what it cost. Shows itself in a notebook."""
 
@@ -83,8 +87,46 @@ class Run:
 
         return summary(self.facts)
 
+    def __repr__(self) -> str:
+        held = sum(verdict.satisfied for verdict in self.verdicts)
+        rows = self.facts.get("release", {}).get("rows", 0)
+        return f"<Run: {held} of {len(self.verdicts)} requirements hold, {rows:,} rows>"
+
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        from sfumato.report.page import CARD, render
+
+        return _framed(render(self.facts, CARD), 640)._repr_html_()
+
+    def show(self, height: int = 900) -> Framed:
+        """Return the whole report, for a notebook to show in a frame of so many pixels."""
+        from sfumato.report.page import render
+
+        return _framed(render(self.facts), height)
+
+
+def _framed(page: str, height: int) -> Framed:
+    from sfumato.report.notebook import Framed
+
+    return Framed(page, height)
+
+
+def draft(data: Any, *, progress: Progress = SILENT) -> Draft:
+    """Return a first plan for a frame, or for a file: what each column looks like, and what only you can know.
+
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> people = pa.table({"name": ["Ann", "Bob"] * 20, "age": list(range(20, 60)), "illness": ["flu", "cold"] * 20})
+    >>> first = sf.draft(people)
+    >>> [(guess.name, str(guess.role)) for guess in first.guesses]
+    [('name', 'identifier'), ('age', 'quasi-identifier'), ('illness', 'sensitive')]
+    >>> sf.anonymize(people, first.plan, seed=1)
+    <Run: 2 of 2 requirements hold, 40 rows>
+    """
+    from sfumato import drafting
+
+    if isinstance(data, str | Path):
+        return drafting.draft(Source(Path(data)), Path(), progress)
+    return drafting.draft_table(to_arrow(data), progress)
 
 
 def anonymize(
@@ -213,7 +255,9 @@ class Sweep:
         return sweep_text(self.facts)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        from sfumato.report.sweep import render_sweep
+
+        return _framed(render_sweep(self.facts), 640)._repr_html_()
 
 
 def sweep(

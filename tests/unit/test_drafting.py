@@ -17,7 +17,7 @@ from sfumato.data.schema import Kind, Role
 from sfumato.drafting import draft
 from sfumato.drafting.columns import missing_markers, set_separator
 from sfumato.errors import DataError
-from sfumato.preview import preview
+from sfumato.plan.preview import preview
 
 SYMPTOMS = ["fever", "cough", "rash", "pain", "ache", "chills"]
 

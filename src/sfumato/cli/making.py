@@ -130,7 +130,7 @@ def explain(
 ) -> None:
     """Say what a plan will do, in what order, and why; find every error in the plan, the header and the first rows."""
     from sfumato.plan import Plan
-    from sfumato.preview import preview
+    from sfumato.plan.preview import preview
 
     with watching() as progress:
         facts = preview(Plan.load(plan), every_row=every_row, progress=progress).as_dict()

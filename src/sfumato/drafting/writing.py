@@ -7,13 +7,16 @@ the holder does.
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.distinct import text_codes
@@ -23,6 +26,7 @@ from sfumato.data.schema import DEFAULT_MISSING, Role
 from sfumato.drafting.columns import Look, look_at, missing_markers
 from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
 from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
+from sfumato.plan import Plan
 from sfumato.plan.json_schema import FILE
 from sfumato.progress import SILENT, Progress
 
@@ -34,7 +38,7 @@ MANY_COLUMNS = 4  # named in a question one by one
 MANY_ALIKE = 8  # columns that become one pattern
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Draft:
     """A plan as text, and the guesses in it."""
 
@@ -42,11 +46,40 @@ class Draft:
     guesses: tuple[Guess, ...]
     questions: tuple[str, ...]  # at the top of the plan, the most dangerous first
     warnings: tuple[str, ...]  # about the plan as a whole
+    folder: Path = Path()  # that paths in it are relative to
+
+    @property
+    def plan(self) -> Plan:
+        """The plan as it stands."""
+        return Plan.from_dict(tomllib.loads(self.text), self.folder)
+
+    def __repr__(self) -> str:
+        return f"<Draft: {len(self.guesses)} columns, {len(self.questions)} questions>"
+
+    def _repr_html_(self) -> str:
+        questions = "".join(f"<li>{html.escape(question)}</li>" for question in self.questions)
+        rows = "".join(
+            f"<tr><td>{html.escape(each.name)}</td><td>{each.role.value}</td><td>{each.kind.value}</td>"
+            f"<td>{html.escape(each.reason)}</td></tr>"
+            for each in self.guesses
+        )
+        head = "<tr><th>column</th><th>role</th><th>kind</th><th>why (a guess)</th></tr>"
+        asked = f"<p>Questions, the most dangerous first:</p><ul>{questions}</ul>" if questions else ""
+        return f"<table>{head}{rows}</table>{asked}"
 
 
 def draft(source: Source, folder: Path, progress: Progress = SILENT) -> Draft:
     """Return a plan for a file in `folder`. All of the data is read: a draft that a late row breaks is no use."""
-    table = read_table(source, progress=progress)
+    path = Path(os.path.relpath(source.path.resolve(), folder.resolve())).as_posix()
+    path = os.fsencode(path).decode("utf-8", "replace")  # names that the locale cannot spell come in pieces
+    lines = [f"path = {quoted(path)}"]
+    if source.separator is not None:
+        lines.append(f"separator = {quoted(source.separator)}")
+    return replace(draft_table(read_table(source, progress=progress), progress, lines), folder=folder)
+
+
+def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[str] = ()) -> Draft:
+    """Return a plan for a table; `source` are the lines that say where it lies, if it does."""
     rows = table.num_rows
     chosen = slice(None, None, max(1, rows // PAIR_ROWS))
     looks: list[Look] = []
@@ -70,9 +103,7 @@ def draft(source: Source, folder: Path, progress: Progress = SILENT) -> Draft:
     masked = _masked(guesses, look_of)
     guesses = [_with_keys(each, look_of[each.name], missing, masked=each.name in masked) for each in guesses]
     writer = _Writer(guesses, look_of, rows, masked)
-    path = Path(os.path.relpath(source.path.resolve(), folder.resolve())).as_posix()
-    path = os.fsencode(path).decode("utf-8", "replace")  # names that the locale cannot spell come in pieces
-    text = writer.text(path, source.separator, tuple(missing) or DEFAULT_MISSING)
+    text = writer.text(source, tuple(missing) or DEFAULT_MISSING)
     return Draft(text=text, guesses=tuple(guesses), questions=tuple(writer.questions), warnings=tuple(writer.warnings))
 
 
@@ -110,7 +141,7 @@ class _Writer:
         self.questions = _together(self._questions())
         self.warnings: list[str] = []
 
-    def text(self, path: str, separator: str | None, missing: tuple[str, ...]) -> str:
+    def text(self, source: Sequence[str], missing: tuple[str, ...]) -> str:
         lines = [
             f"#:schema ./{FILE}",
             f"# A first draft, made by `sfumato init` from {self.rows:,} rows. Every role is a guess:",
@@ -120,10 +151,8 @@ class _Writer:
             "",
             *self._draft(),
             "[source]",
-            f"path = {quoted(path)}",
+            *source,
         ]
-        if separator is not None:
-            lines.append(f"separator = {quoted(separator)}")
         lines += [f"missing = [{', '.join(map(quoted, missing))}]  # cells that are missing, as found", ""]
         for name, guess in _tables(self.guesses):
             lines += [

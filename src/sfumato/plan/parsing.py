@@ -62,6 +62,7 @@ def parse(
         path=path,
         text=text,
         files=notes.files,
+        document=document,
         questions=tuple(notes.values(notes.table(document, "draft"), DRAFT, "draft")["questions"]),
     )
     if patterns and plan.source is not None and plan.source.path.exists():

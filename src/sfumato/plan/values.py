@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from sfumato.anonymizers import choosing
 from sfumato.anonymizers.base import Anonymizer
@@ -19,6 +20,9 @@ from sfumato.data.schema import Schema
 from sfumato.errors import PlanError, Problem, did_you_mean
 from sfumato.models.base import Policy
 from sfumato.parameters import Takes, about
+
+if TYPE_CHECKING:
+    from sfumato.plan.preview import Preview
 
 TOO_DEEP = "its lists and tables stand in each other too deeply. Write it flatter."
 
@@ -69,7 +73,7 @@ class MeasureOptions:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
     """A checked plan. Make one with `Plan.load` (a TOML file) or `Plan.from_dict` (the same structure in Python)."""
 
@@ -85,6 +89,7 @@ class Plan:
     path: Path | None = None
     text: str | None = None  # of the file, to the letter
     files: Mapping[str, Path] = field(default_factory=dict)  # what it reads besides the source, by place in the plan
+    document: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what it was made of
     questions: tuple[str, ...] = ()  # of a draft: what its holder has not answered yet
 
     @classmethod
@@ -153,6 +158,25 @@ class Plan:
     def digests(self) -> dict[str, str]:
         """Return the digest of each file that the plan reads besides the source, by its place in the plan."""
         return {place: digest(path) for place, path in self.files.items() if path.is_file()}
+
+    def __repr__(self) -> str:
+        required = ", ".join(model.name for model in self.policy)
+        return f"<Plan: {len(self.schema.columns)} columns; {required}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.to_toml())}</pre>"
+
+    def explain(self, *, every_row: bool = False) -> Preview:
+        """Return what will be done, in what order and why, or raise with every problem found in plan and data."""
+        from sfumato.plan.preview import preview
+
+        return preview(self, every_row=every_row)
+
+    def to_toml(self) -> str:
+        """Return the plan as a file would hold it: to the letter, if it came from one."""
+        from sfumato.plan.writing import toml_of
+
+        return self.text if self.text is not None else toml_of(self.document)
 
     def over(self, names: Iterable[str]) -> Plan:
         """Return the plan for a table with these columns: its patterns stand for those that they fit."""

@@ -7,7 +7,7 @@ out; a part whose facts cannot be read says so and leaves the others alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -81,8 +81,11 @@ def is_page(path: Path) -> bool:
         return b'<meta name="generator" content="sfumato">' in file.read(4096)
 
 
-def render(facts: Mapping[str, Any]) -> str:
-    """Return the page of a run.
+CARD = ("promises", "risks", "losses")  # the parts that tell most at a glance
+
+
+def render(facts: Mapping[str, Any], parts: Collection[str] = PARTS) -> str:
+    """Return the page of a run, with the verdict and some of its parts.
 
     >>> page = render({"verdicts": [{"model": "k-anonymity", "satisfied": True}], "release": {"rows": 12}})
     >>> "The requirement holds: 12 rows may leave the house." in page
@@ -95,7 +98,7 @@ def render(facts: Mapping[str, Any]) -> str:
         version=text(mapping(facts.get("versions")).get("sfumato")),
         verdict=answer,
         warnings=verdict.warnings(facts),
-        sections=[_section(name, part, facts) for name, part in PARTS.items()],
+        sections=[_section(name, part, facts) for name, part in PARTS.items() if name in parts],
     )
     return harmless(shown)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from sfumato.errors import InputError, PlanError, Problem
 from sfumato.models.base import Need, describe
 from sfumato.models.judging.coverage import ASKS_ABOVE, coverage
 from sfumato.parameters import parameters_of
-from sfumato.plan import Plan
+from sfumato.plan.values import Plan
 from sfumato.progress import SILENT, Progress
 
 SAMPLE_ROWS = 1_000
@@ -79,6 +80,29 @@ class Preview:
             "release": {"format": self.plan.release.format, "shuffle": self.plan.release.shuffle},
             "warnings": list(self.warnings),
         }
+
+    def __str__(self) -> str:
+        lines = [f"{column.name}: {column.role.value}, {column.fate}" for column in self.columns]
+        lines += [
+            f"Step {n}: {step.anonymizer.name}, because {step.why}."
+            for n, step in enumerate(self.plan.steps(), start=1)
+        ]
+        lines += [f"Audit: {model.name}: {model.promise}" for model in self.plan.policy]
+        return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(column.name)}</td><td>{column.role.value}</td>"
+            f"<td>{column.kind.value if column.kind else ''}</td><td>{html.escape(column.fate)}</td></tr>"
+            for column in self.columns
+        )
+        steps = "".join(
+            f"<li>{step.anonymizer.name}, because {html.escape(step.why)}</li>" for step in self.plan.steps()
+        )
+        audits = "".join(f"<li>{model.name}: {html.escape(model.promise)}</li>" for model in self.plan.policy)
+        warnings = "".join(f"<p>Warning: {html.escape(warning)}</p>" for warning in self.warnings)
+        head = "<tr><th>column</th><th>role</th><th>kind</th><th>what happens</th></tr>"
+        return f"<table>{head}{rows}</table><ol>{steps}</ol><p>Then an audit:</p><ul>{audits}</ul>{warnings}"
 
 
 def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT) -> Preview:

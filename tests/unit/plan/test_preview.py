@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.errors import DataError, PlanError
 from sfumato.plan import Plan
-from sfumato.preview import SAMPLE_ROWS, preview
+from sfumato.plan.preview import SAMPLE_ROWS, preview
 
 
 def a_plan(tmp_path, columns, data="age,job,ill,name\n31,cook,flu,Ann\n45,nurse,cold,Bob\n"):
