@@ -18,7 +18,7 @@ from sfumato.data.dataset import Dataset
 from sfumato.data.keystream import Keys, seeded_keys, system_keys
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Recoding
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Kind, Schema
 from sfumato.errors import Problem, Stopped
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import check_parameters
@@ -171,6 +171,10 @@ class Anonymizer(Protocol):
         """Yield what is wrong with it in a plan in which these come before it."""
         yield from ()
 
+    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
+        """Return what it publishes of a quasi-identifier, in words; None: whatever it finds."""
+        return None
+
     def crowding(self, dataset: Dataset, policy: Policy, workplace: Workplace) -> Crowding | None:
         """Return its say in how groups are cut before it gets them: of cuts that are nearly as good, the one whose
         worse side has the lower score is taken. None: any will do.
@@ -179,6 +183,9 @@ class Anonymizer(Protocol):
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding that satisfies the policy, built on what earlier steps decided, or raise Unsatisfiable."""
+
+
+LABELS = "generalized to labels of its hierarchy"  # what most show of a quasi-identifier
 
 
 def options_of(anonymizer: Anonymizer) -> dict[str, Any]:

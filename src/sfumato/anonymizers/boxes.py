@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset
+from sfumato.data.grid import Grid
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.data.labels import range_label, set_label
 from sfumato.data.recoding import Labelled, SplitTree
@@ -29,11 +31,22 @@ def quasi_identifiers(dataset: Dataset) -> tuple[CodedColumn, ...]:
     return dataset.quasi_identifiers
 
 
-def measure_of(column: CodedColumn, value_sets: bool) -> int:
-    """Return what is published of a column."""
-    if column.kind is Kind.NUMBER or (column.kind is Kind.ORDERED and column.tree is None):
-        return RANGE
-    return SET if column.tree is None or value_sets else TREE
+def measure_of(column: CodedColumn, *, value_sets: bool, exact: bool) -> int:
+    """Return what is published of a column; members of a set of numbers would be people's own figures."""
+    if column.kind is Kind.NUMBER:
+        return RANGE if column.tree is None or exact else TREE
+    if column.tree is None:
+        return RANGE if column.kind is Kind.ORDERED else SET
+    return SET if value_sets else TREE
+
+
+def grids_of(columns: Sequence[CodedColumn], least: int) -> dict[str, Grid]:
+    """Return the grid of each column of figures that has no hierarchy, with so many people in a cell."""
+    return {
+        column.name: Grid.of(column, np.bincount(column.codes, minlength=len(column.labels)), least)
+        for column in columns
+        if column.tree is None and Grid.suits(column)
+    }
 
 
 def publish(dataset: Dataset, groups: SplitTree) -> tuple[dict[str, Labelled], Codes]:
@@ -54,7 +67,9 @@ def _to_rows(of_group: Integers, groups: SplitTree, otherwise: int) -> Codes:
 
 def _label_groups(column: CodedColumn, groups: SplitTree) -> tuple[Integers, tuple[str, ...]]:
     """Return the label of each group, as a number, and the labels."""
-    codes = column.codes[groups.some_row]
+    codes, grid = column.codes[groups.some_row], groups.grids.get(column.name)
+    if grid is not None:
+        codes = grid.cell_of[codes]
     low, high = (
         extreme.reduceat(codes, groups.start[:-1]).astype(np.int64) if codes.size else np.empty(0, dtype=np.int64)
         for extreme in (np.minimum, np.maximum)
@@ -62,7 +77,8 @@ def _label_groups(column: CodedColumn, groups: SplitTree) -> tuple[Integers, tup
     n_values = len(column.labels)
     extent = low * n_values + high
     sets: list[tuple[int, ...]] = []
-    if measure_of(column, groups.value_sets) == SET:
+    measure = measure_of(column, value_sets=groups.value_sets, exact=groups.exact)
+    if measure == SET:
         several = np.flatnonzero(low < high)
         number: dict[tuple[int, ...], int] = {}
         extent[several] = [
@@ -74,7 +90,7 @@ def _label_groups(column: CodedColumn, groups: SplitTree) -> tuple[Integers, tup
     texts = [
         _set_text(column, sets[key - n_values**2])
         if key >= n_values**2
-        else _text(column, key // n_values, key % n_values)
+        else _text(column, measure, grid, key // n_values, key % n_values)
         for key in found.tolist()
     ]
     code_of = {text: code for code, text in enumerate(dict.fromkeys(texts))}  # whoever reads a label sees one class
@@ -96,15 +112,16 @@ def node_losses(dataset: Dataset, groups: SplitTree) -> NDArray[np.float64]:
     lost = np.zeros(parent.size)
     for column in columns:
         codes = column.codes[groups.some_row].astype(np.int64)
-        lost += rows * _losses(column, codes, node_of, levels, parent, groups.value_sets)
+        lost += rows * _losses(column, codes, node_of, levels, groups)
     return lost / max(len(columns) * float(rows[0]) if rows.size else 1.0, 1.0)
 
 
 def _losses(
-    column: CodedColumn, codes: Integers, node_of: Integers, levels: list[Integers], parent: Integers, value_sets: bool
+    column: CodedColumn, codes: Integers, node_of: Integers, levels: list[Integers], groups: SplitTree
 ) -> NDArray[np.float64]:
     """Return the loss of one column in each node, 0..1, given codes that occur in some nodes; shape (t,)."""
-    measure, n_values = measure_of(column, value_sets), len(column.labels)
+    parent, n_values = groups.parent, len(column.labels)
+    measure = measure_of(column, value_sets=groups.value_sets, exact=groups.exact)
     if measure == SET:
         count = np.zeros(parent.size)
         pairs = np.unique(node_of * n_values + codes)
@@ -120,6 +137,9 @@ def _losses(
     for nodes in levels:
         np.minimum.at(low, parent[nodes], low[nodes])
         np.maximum.at(high, parent[nodes], high[nodes])
+    grid = groups.grids.get(column.name)
+    if grid is not None:
+        low, high = grid.first[grid.cell_of[low]], grid.last[grid.cell_of[high]]
     if measure == RANGE or column.tree is None:
         return column.interval_loss(low.astype(np.int32), high.astype(np.int32))
     node = low.copy()
@@ -137,11 +157,13 @@ def _values_in(chosen: Integers, codes: Codes, start: Integers, n_values: int) -
     return [tuple(values[low:high]) for low, high in zip([0, *end], end, strict=False)]
 
 
-def _text(column: CodedColumn, low: int, high: int) -> str:
-    """Return the label of all values from one code to another."""
+def _text(column: CodedColumn, measure: int, grid: Grid | None, low: int, high: int) -> str:
+    """Return the label of all values from one code to another, or from one cell of a grid to another."""
+    if grid is not None:
+        return grid.label(column, low, high)
     if low == high:
         return column.labels[low]
-    if column.tree is not None and column.kind is not Kind.NUMBER:
+    if column.tree is not None and measure != RANGE:
         return column.tree.labels[_lowest_node(column.tree, low, high)]
     return ROOT if high == column.missing else range_label(column.labels[low], column.labels[high])
 

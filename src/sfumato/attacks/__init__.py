@@ -7,6 +7,7 @@ from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
 from sfumato.attacks.plain_sight import PlainSight
+from sfumato.attacks.printed_figures import PrintedFigures
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
 from sfumato.attacks.rule_inference import RuleInference
 from sfumato.data.dataset import Dataset
@@ -17,6 +18,7 @@ ATTACKS: dict[str, type[Attack]] = {
     attack.name: attack
     for attack in (
         PlainSight,
+        PrintedFigures,
         Linking,
         KnowledgeLinking,
         Disclosure,
@@ -39,6 +41,7 @@ __all__ = [
     "KnowledgeLinking",
     "Linking",
     "PlainSight",
+    "PrintedFigures",
     "RuleInference",
     "SecondRelease",
     "SetInference",
@@ -61,7 +64,7 @@ def attack_all(
     `population` is a larger table with the same quasi-identifiers, which a journalist would search.
     Without `on_demand`, attacks that suppose more than a reader of one release has are left out.
     """
-    asked = Asked(threshold=threshold, population=population)
+    asked = Asked(threshold=threshold, population=population, original=original)
     members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
     attacks = [attack for member in members for attack in member.suited_to(release, asked)]
     stage = progress.stage("attack", 3 * len(attacks))  # the original, the release, a guess

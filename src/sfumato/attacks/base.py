@@ -25,6 +25,7 @@ class Asked:
 
     threshold: float = THRESHOLD  # confidence above which a person counts as exposed
     population: Dataset | None = None  # a larger table with the same quasi-identifiers, which a journalist would search
+    original: Release | None = None  # the people themselves, where what is known of each of them is at hand
 
     def __post_init__(self) -> None:
         checked_threshold(self.threshold)

@@ -223,8 +223,8 @@ class Widths:
         for small, large in pairwise(widths):
             if large <= small or (large / small).denominator != 1:
                 raise PolicyError(
-                    f"widths was given as {list(given)!r}: {_decimal_text(large)} is no multiple of "
-                    f"{_decimal_text(small)}, so the ranges do not lie inside one another.\n"
+                    f"widths was given as {list(given)!r}: {decimal_text(large)} is no multiple of "
+                    f"{decimal_text(small)}, so the ranges do not lie inside one another.\n"
                     "Make each width a multiple of the one before, such as [5, 10, 20]."
                 )
         object.__setattr__(self, "widths", widths)
@@ -247,7 +247,7 @@ class Widths:
         def text(low: int, step: int) -> str:
             if closed:
                 return f"[{low}, {low + step - 1}]"
-            return f"[{_decimal_text(Fraction(low, scale))}, {_decimal_text(Fraction(low + step, scale))})"
+            return f"[{decimal_text(Fraction(low, scale))}, {decimal_text(Fraction(low + step, scale))})"
 
         @cache
         def groups(place: int) -> tuple[str, ...]:
@@ -304,7 +304,7 @@ class Edges:
             low, high, last = level[place - 1], level[place], place == len(level) - 1
             if scale == 1:
                 return str(low) if not last and high == low + 1 else f"[{low}, {high if last else high - 1}]"
-            ends = f"{_decimal_text(Fraction(low, scale))}, {_decimal_text(Fraction(high, scale))}"
+            ends = f"{decimal_text(Fraction(low, scale))}, {decimal_text(Fraction(high, scale))}"
             return f"[{ends}]" if last else f"[{ends})"
 
         order = sorted(range(len(labels)), key=lambda position: (numbers[position], labels[position]))
@@ -354,16 +354,16 @@ def _decimal(value: Any, what: str) -> Fraction:
         if isinstance(value, bool) or not isinstance(value, Number):
             raise ValueError
         number = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)))
-        _decimal_text(number)
+        decimal_text(number)
     except (ValueError, InvalidOperation, OverflowError):
         raise PolicyError(f"{what} was given as {value!r}.\nGive finite decimal numbers, such as 5 or 0.25.") from None
     return number
 
 
-def _decimal_text(number: Fraction) -> str:
+def decimal_text(number: Fraction) -> str:
     """Return a number as plain decimal text.
 
-    >>> _decimal_text(Fraction(5)), _decimal_text(Fraction(-1, 4))
+    >>> decimal_text(Fraction(5)), decimal_text(Fraction(-1, 4))
     ('5', '-0.25')
     """
     places, rest = 0, number.denominator

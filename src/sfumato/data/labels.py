@@ -38,17 +38,27 @@ def range_label(low: str, high: str) -> str:
     return low if low == high else f"[{low}, {high}]"
 
 
+def range_ends(label: str) -> tuple[str, str, bool] | None:
+    """Return (low, high, high included) of a range label as they are written, or None when it is none.
+
+    >>> range_ends("[2024-01-01, 2024-03-31]"), range_ends("20-29")
+    (('2024-01-01', '2024-03-31', True), None)
+    """
+    match = _RANGE.fullmatch(label)
+    return (match["low"], match["high"], match["end"] == "]") if match is not None else None
+
+
 def parse_range(label: str) -> tuple[float, float, bool] | None:
-    """Return (low, high, high included) of a range label, or None when it is none.
+    """Return (low, high, high included) of a range of numbers, or None when it is none.
 
     >>> parse_range("[20, 29]"), parse_range("[0.5, 1)"), parse_range("20-29")
     ((20.0, 29.0, True), (0.5, 1.0, False), None)
     """
-    match = _RANGE.fullmatch(label)
-    if match is None:
+    ends = range_ends(label)
+    if ends is None:
         return None
     try:
-        return float(match["low"]), float(match["high"]), match["end"] == "]"
+        return float(ends[0]), float(ends[1]), ends[2]
     except ValueError:
         return None
 

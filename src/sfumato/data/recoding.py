@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets, Codes
+from sfumato.data.grid import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,8 @@ class SplitTree:
     parent: NDArray[np.int64]  # (t,): the node that a node was cut from, -1 for the whole table
     rounds: int  # of cuts
     value_sets: bool = False  # whether sets of values are published where a hierarchy's label says less
+    exact: bool = False  # whether ranges of numbers end where the values of a class end
+    grids: Mapping[str, Grid] = field(default_factory=dict)  # by column: where else they end, and where cuts may lie
 
     @property
     def n_groups(self) -> int:

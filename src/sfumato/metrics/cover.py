@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -17,12 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedColumn, Codes
+from sfumato.data.dates import day_of
 from sfumato.data.hierarchy import ROOT, some
-from sfumato.data.labels import parse_range, parse_set
+from sfumato.data.kinds import as_number, exact_number
+from sfumato.data.labels import parse_set, range_ends
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import SECRET_ROLES, Kind
 from sfumato.errors import DataError
 
+DIGITS = 15  # characters of a number up to which floats are exact enough
 Piece = tuple[int, int]  # the codes from the first to the last, both included
 
 
@@ -251,8 +255,14 @@ class _Reader:
             }
         self.hierarchy_labels = column.hierarchy.node_of if column.hierarchy is not None else {}
         self.same = column.hierarchy.same if column.hierarchy is not None else {}
-        # A plain list: labels are looked up one by one.
-        self.numbers = column.values[~np.isnan(column.values)].tolist() if column.values is not None else None
+        known = column.labels[: len(column.labels) - (column.missing >= 0)]
+        # Plain lists: labels are looked up one by one. Floats tell numbers of few digits apart, and no others.
+        exact = any(len(label) > DIGITS for label in known)
+        self.read: Callable[[str], Any] = _decimal if exact else _number
+        self.numbers: list[Any] | None = None
+        if column.values is not None:
+            self.numbers = list(map(exact_number, known)) if exact else column.values[: len(known)].tolist()
+        self.days = [day for label in known if (day := day_of(label)) is not None] if column.dates else []
         self.known = {*domain, *known}
         self.markers = set(markers)
         self.closed = bool(domain) or column.hierarchy is not None or column.values is not None
@@ -290,6 +300,8 @@ class _Reader:
                 first = bisect_left(self.numbers, low)
                 last = (bisect_right if closed else bisect_left)(self.numbers, high) - 1
                 return [(first, last)] if first <= last else []
+        elif self.days and (of_days := self._days(label)) is not None:
+            return of_days
         elif self.order and label.startswith("[") and label.endswith(("]", ")")):
             found = self._ordered_range(label)
             if found is not None:
@@ -315,7 +327,10 @@ class _Reader:
         bounds = self._bounds(label) if self.numbers is not None else None
         if bounds is None or not self.numbers:
             return self.everything
-        middle = (bounds[0] + bounds[1]) / 2
+        finite = [bound for bound in bounds[:2] if math.isfinite(bound)]
+        if not finite:
+            return self.everything
+        middle = finite[0] + (finite[-1] - finite[0]) / 2
         above = bisect_left(self.numbers, middle)
         nearest = min(
             (code for code in (above - 1, above) if 0 <= code < len(self.numbers)),
@@ -325,13 +340,26 @@ class _Reader:
 
     def is_number(self, label: str) -> bool:
         """Whether the label is a plain number of a number column."""
-        return self.numbers is not None and _number(label) is not None
+        return self.numbers is not None and self.read(label) is not None
 
-    def _bounds(self, label: str) -> tuple[float, float, bool] | None:
-        if label.startswith("["):
-            return parse_range(label)
-        number = _number(label)
-        return (number, number, True) if number is not None else None
+    def _bounds(self, label: str) -> tuple[Any, Any, bool] | None:
+        """Return where a range, or a single number, begins and ends, and whether its end belongs to it."""
+        ends = range_ends(label)
+        if ends is None:
+            number = self.read(label)
+            return (number, number, True) if number is not None else None
+        low, high = (float(end) if end in ("-inf", "inf") else self.read(end) for end in ends[:2])
+        return (low, high, ends[2]) if low is not None and high is not None else None
+
+    def _days(self, label: str) -> list[Piece] | None:
+        """Read a range of days, or one day, whether or not it occurs; None when the label is neither."""
+        low, high, closed = range_ends(label) or (label, label, True)
+        first, last = day_of(low), day_of(high)
+        if first is None or last is None:
+            return None
+        begin = bisect_left(self.days, first)
+        end = (bisect_right if closed else bisect_left)(self.days, last) - 1
+        return [(begin, end)] if begin <= end else []
 
     def _ordered_range(self, label: str) -> list[Piece] | None:
         """Read `[low, high]` of an ordered column, whose labels may have commas of their own."""
@@ -347,11 +375,12 @@ class _Reader:
 
 
 def _number(label: str) -> float | None:
-    try:
-        number = float(label)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    number = as_number(label)
+    return None if math.isnan(number) else number
+
+
+def _decimal(label: str) -> Decimal | None:
+    return None if _number(label) is None else exact_number(label)
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:

@@ -13,7 +13,7 @@ from sfumato.anonymizers.base import options_of
 from sfumato.data.dataset import CodedColumn
 from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import read_columns, read_table, sample
-from sfumato.data.schema import Kind, Role, Schema
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.errors import InputError, PlanError, Problem
 from sfumato.models.base import Need, describe
@@ -142,7 +142,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
                 kind=kind,
                 kind_inferred=spec.kind is None and kind is not None,
                 hierarchy_levels=levels,
-                fate=_fate(spec.role, levels, masked=name in plan.masked_columns),
+                fate=_fate(plan, spec, kind),
             )
         )
     if problems:
@@ -174,12 +174,14 @@ def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
         )
 
 
-def _fate(role: Role, levels: int | None, *, masked: bool) -> str:
+def _fate(plan: Plan, spec: ColumnSpec, kind: Kind | None) -> str:
+    role = spec.role
     if role is Role.IDENTIFIER:
         return "dropped"
     if role is Role.QUASI_IDENTIFIER:
-        return "generalized to labels of its hierarchy" if levels is not None else "generalized to ranges or value sets"
-    if masked:
+        shown = (step.anonymizer.shows(kind, hierarchy=spec.hierarchy is not None) for step in plan.steps())
+        return next((fate for fate in shown if fate is not None), "published as it is: nothing is asked of it")
+    if spec.name in plan.masked_columns:
         return "masked by labels of its hierarchy where it would tell too much"
     if role is Role.SENSITIVE_QUASI_IDENTIFIER:
         return "published as small sets of values, drawn by chance"

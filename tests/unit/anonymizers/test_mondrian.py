@@ -272,7 +272,7 @@ def test_dividing_ties_leaves_no_group_of_different_rows_that_could_be_halved(ag
     rows = [(age, "a", "cook", "low", "flu") for age in ages]
     dataset = dataset_of(rows)
     asked = conditions_for(dataset, Policy((KAnonymity(k=k),)))
-    groups = split(dataset, asked, Mondrian(strict=False), Workplace())
+    groups = split(dataset, asked, Mondrian(strict=False, bounds="exact"), Workplace())
     for group in range(groups.n_groups):
         members = [age for age, number in zip(ages, groups.group_of.tolist(), strict=True) if number == group]
         assert len(members) >= k
@@ -293,9 +293,10 @@ def with_values(name, values):
 @pytest.mark.parametrize(
     ("name", "values", "options", "expected"),
     [
-        ("age", [20, 21, 40, 44], {}, ["[20, 21]", "[20, 21]", "[40, 44]", "[40, 44]"]),
-        ("age", [20, 20, 40, 44], {}, ["20", "20", "[40, 44]", "[40, 44]"]),
-        ("age", [20, 21, None, None], {}, ["[20, 21]", "[20, 21]", "", ""]),
+        ("age", [20, 21, 40, 44], {}, ["[15, 29]", "[15, 29]", "[30, 49]", "[30, 49]"]),
+        ("age", [20, 21, 40, 44], {"bounds": "exact"}, ["[20, 21]", "[20, 21]", "[40, 44]", "[40, 44]"]),
+        ("age", [20, 20, 40, 44], {}, ["20", "20", "[30, 49]", "[30, 49]"]),
+        ("age", [20, 21, None, None], {}, ["[15, 24]", "[15, 24]", "", ""]),
         ("age", [20, 20, 20, None], {}, ["*", "*", "*", "*"]),
         ("grade", ["low", "middle", "high", "high"], {}, ["[low, middle]", "[low, middle]", "high", "high"]),
         ("town", ["a", "b", "c", "c"], {}, ["{a|b}", "{a|b}", "c", "c"]),
@@ -337,13 +338,13 @@ def test_a_check_decides_on_halves_in_batches():
         return np.array([len({rows[row][1] for row in order[a:b]}) >= 2 for a, b in pairwise(start)], dtype=bool)
 
     for strict in (True, False):
-        groups = split(dataset, asked, Mondrian(strict=strict), Workplace(), check=at_least_two_towns)
+        groups = split(dataset, asked, Mondrian(strict=strict, bounds="exact"), Workplace(), check=at_least_two_towns)
         towns = defaultdict(set)
         for row, group in zip(rows, groups.group_of.tolist(), strict=True):
             towns[group].add(row[1])
         assert len(towns) == groups.n_groups > 10
         assert all(len(found) >= 2 for found in towns.values())
-        free = split(dataset, asked, Mondrian(strict=strict), Workplace())
+        free = split(dataset, asked, Mondrian(strict=strict, bounds="exact"), Workplace())
         assert free.n_groups > groups.n_groups
     assert max(batches) > 10
     assert all(size % 2 == 0 for size in batches)

@@ -13,14 +13,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import LABELS, Anonymizer, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
 from sfumato.anonymizers.local_recoding.solving import EFFORTS, recode
 from sfumato.anonymizers.local_recoding.units import make_trees
 from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import Role, Schema
+from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import DataError
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
@@ -57,6 +57,10 @@ class LocalRecoding(Anonymizer):
         if Phase.TERMS in phases or schema.without_hierarchy or schema.rest is Role.QUASI_IDENTIFIER:
             return None
         return "every quasi-identifier has a hierarchy, so its labels are published"
+
+    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
+        """Return what is published of a quasi-identifier."""
+        return LABELS
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for the quasi-identifiers, or raise Unsatisfiable."""

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import LABELS, Anonymizer, Phase, Workplace
 from sfumato.anonymizers.masking import search as searching
 from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, cells_of, in_words
 from sfumato.anonymizers.masking.facts import facts_of
 from sfumato.anonymizers.published.top_down import TopDown
 from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Kind, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.kernels.masks.regions import Axes, Cells
 from sfumato.kernels.masks.state import Secrets
@@ -94,6 +94,10 @@ class Masking(Anonymizer):
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it comes where it comes."""
         return "sensitive values are masked within classes of equal quasi-identifiers"
+
+    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
+        """Return what is published of a quasi-identifier."""
+        return LABELS
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for quasi-identifiers (unless a step before made the classes) and sensitive columns."""

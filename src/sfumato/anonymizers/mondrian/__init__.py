@@ -10,26 +10,28 @@ too, and a part that fails cannot be made of parts that pass: a cut that is refu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
-from sfumato.anonymizers.boxes import Integers, publish, quasi_identifiers
+from sfumato.anonymizers.base import LABELS, Anonymizer, Phase, Workplace
+from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
 from sfumato.anonymizers.mondrian.growth import Check, Growth, Say, items_of, table_of
 from sfumato.anonymizers.term_suppression.conditions import TERM_MODELS, terms_condition
 from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.grid import Grid
 from sfumato.data.recoding import Recoding, SplitTree
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Kind, Schema
 from sfumato.kernels.classes.cuts import BEST, WIDEST
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
 from sfumato.progress import Stage
 
+FEW = 2  # people who must at least share a figure, if no class needs more: else it is somebody's own
 FOLLOWED = 25  # groups that a part may come to consist of if its cuts are followed to the end
 
 
@@ -37,8 +39,9 @@ FOLLOWED = 25  # groups that a part may come to consist of if its cuts are follo
 class Mondrian(Anonymizer):
     """Cut the table into boxes, as small as the requirements allow, and publish the extent of each box.
 
-    Numbers are published as ranges from the smallest to the largest value in the class, categories as the lowest label
-    of their hierarchy that covers the class, or as the set of values in the class where there is none.
+    A column with a hierarchy is published as its lowest label that covers the class. Without one, numbers and dates are
+    published as ranges between round bounds that no single person has (data/grid.py), other ordered columns as ranges
+    of their values, categories as the set of values in the class.
     """
 
     name: ClassVar[str] = "mondrian"
@@ -69,6 +72,16 @@ class Mondrian(Anonymizer):
             Takes.FLAG, "Sets of values", "Publish the set of values in the class where a hierarchy's label says less."
         ),
     )
+    bounds: str = field(
+        default="grid",
+        metadata=about(
+            Takes.CHOICE,
+            "Bounds of ranges",
+            "Numbers and dates: labels of the hierarchy, else round bounds; exact: smallest and largest value in the "
+            "class, which are people's own.",
+            choices=("grid", "exact"),
+        ),
+    )
     cut: str = field(
         default="loss",
         metadata=about(
@@ -95,7 +108,19 @@ class Mondrian(Anonymizer):
             return "terms are removed afterwards, and its groups can be merged where that fails"
         bare = schema.without_hierarchy
         which = f"no hierarchy for {', '.join(bare)}" if bare else "some quasi-identifiers are not named"
-        return f"{which}, so ranges and value sets are published"
+        return f"{which}, so ranges and sets of values are published there"
+
+    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
+        """Return what is published of a quasi-identifier."""
+        exact = "from the smallest to the largest value of each class: people's own figures"
+        if hierarchy and not (self.bounds == "exact" and kind is Kind.NUMBER):
+            return LABELS if not self.value_sets or kind is Kind.NUMBER else f"{LABELS}, or to sets of values"
+        if kind in (Kind.NUMBER, Kind.DATE):
+            round_bounds = "between round numbers" if kind is Kind.NUMBER else "between first and last days of periods"
+            return f"generalized to ranges {exact if self.bounds == 'exact' else round_bounds}"
+        if kind is Kind.ORDERED:
+            return "generalized to ranges of its values"
+        return "generalized to sets of its values" if kind is not None else "generalized to ranges or sets of values"
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""
@@ -133,13 +158,16 @@ def split(
     if rows is not None:
         columns = tuple(replace(column, codes=column.codes[rows]) for column in columns)
     n_rows = dataset.n_rows if rows is None else rows.size
+    exact = options.bounds == "exact"
+    least = asked.conditions.k if asked.conditions.size_only and check is None else max(asked.conditions.k, FEW)
+    grids = {} if exact else grids_of(columns, least)
     stage = workplace.stage("mondrian", total=n_rows)
     try:
         say = Say(check, workplace.crowding, rows)
-        tree = _split(columns, n_rows, asked, options, max(workplace.threads, 1), say, stage)
+        tree = _split(columns, grids, n_rows, asked, options, max(workplace.threads, 1), say, stage)
     finally:
         stage.done()
-    tree = replace(tree, value_sets=options.value_sets)
+    tree = replace(tree, value_sets=options.value_sets, exact=exact, grids=grids)
     if rows is None:
         return tree
     group_of = np.full(dataset.n_rows, -1, dtype=np.int32)
@@ -149,6 +177,7 @@ def split(
 
 def _split(
     columns: Sequence[CodedColumn],
+    grids: Mapping[str, Grid],
     n_rows: int,
     asked: Asked,
     options: Mondrian,
@@ -159,13 +188,15 @@ def _split(
     none = np.empty(0, dtype=np.int64)
     if not n_rows:
         return SplitTree(none.astype(np.int32), none, np.zeros(1, dtype=np.int64), none, none, 0)
-    items = items_of(columns, asked, n_rows, together=options.strict)
+    items = items_of(columns, grids, asked, n_rows, together=options.strict)
     rule = BEST if options.cut == "loss" else WIDEST
     nothing_to_gain = asked.conditions.size_only and asked.conditions.k == 1  # each combination will be a group
     table = table_of(
         columns,
+        grids,
         items,
         value_sets=options.value_sets,
+        exact=options.bounds == "exact",
         by_hierarchy=options.categories == "hierarchy",
         divide_ties=not options.strict,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Crowding
 from sfumato.anonymizers.boxes import Integers, measure_of, ranges
 from sfumato.anonymizers.conditions import Asked
-from sfumato.data.dataset import CodedColumn, Codes, distinct_rows
+from sfumato.data.dataset import CodedColumn, Codes, distinct_codes
+from sfumato.data.grid import Grid
 from sfumato.data.recoding import SplitTree
 from sfumato.kernels.classes.conditions import Conditions
 from sfumato.kernels.classes.cuts import BALANCED, BEST, RANGE, VALUES, Desk, Table, make_desk
@@ -55,9 +56,20 @@ class Items:
         return self.rows[ranges(self.end[items] - self.weight[items], self.end[items])]
 
 
-def items_of(columns: Sequence[CodedColumn], asked: Asked, n_rows: int, *, together: bool) -> Items:
-    """Return combinations of quasi-identifiers, or single rows unless equal ones stay together."""
-    cells = distinct_rows(columns, n_rows)
+def items_of(
+    columns: Sequence[CodedColumn], grids: Mapping[str, Grid], asked: Asked, n_rows: int, *, together: bool
+) -> Items:
+    """Return combinations of quasi-identifiers, or single rows unless equal ones stay together.
+
+    Whatever lies in one cell of a grid is equal: it is published alike.
+    """
+    shown = [
+        (column.codes, len(column.labels))
+        if (grid := grids.get(column.name)) is None
+        else (grid.cell_of[column.codes], grid.size)
+        for column in columns
+    ]
+    cells = distinct_codes(shown, n_rows)
     n_columns, width = asked.cell_of.shape[0], asked.conditions.cells
     if together:
         pairs = [cells.cell_of.astype(np.int64) * width + column for column in asked.cell_of]
@@ -77,19 +89,28 @@ def items_of(columns: Sequence[CodedColumn], asked: Asked, n_rows: int, *, toget
 
 
 def table_of(
-    columns: Sequence[CodedColumn], items: Items, *, value_sets: bool, by_hierarchy: bool, divide_ties: bool
+    columns: Sequence[CodedColumn],
+    grids: Mapping[str, Grid],
+    items: Items,
+    *,
+    value_sets: bool,
+    exact: bool,
+    by_hierarchy: bool,
+    divide_ties: bool,
 ) -> Table:
     """Return what the kernels work on; the options are those of the anonymizer."""
     attribute = np.zeros((len(columns), 4), dtype=np.int64)
     nodes, values = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
     first_node = 0
     for position, column in enumerate(columns):
-        measure = measure_of(column, value_sets)
-        n_values = len(column.labels)
+        measure, grid = measure_of(column, value_sets=value_sets, exact=exact), grids.get(column.name)
+        n_values = len(column.labels) if grid is None else grid.size
         code = np.arange(n_values)
         node, value = np.stack([code, code, np.full(n_values, -1)], axis=1), np.zeros(n_values)
         if measure == RANGE:
-            value = _positions(column)
+            reach = _positions(column)
+            begin, end = (reach, reach) if grid is None else (reach[grid.first], reach[grid.last])
+            node, value = np.concatenate([node, node]), np.concatenate([begin, end])
         elif column.tree is not None:
             parent = np.where(column.tree.parent >= 0, column.tree.parent + first_node, -1)
             node, value = np.stack([column.tree.first, column.tree.last, parent], axis=1), column.node_loss()

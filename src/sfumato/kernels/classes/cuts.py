@@ -39,7 +39,10 @@ NEVER = 2**31 - 1  # above every code
 
 
 class Table(NamedTuple):
-    """What is cut. The nodes of an attribute stand side by side: its codes first, then the inner nodes of its tree."""
+    """What is cut. The nodes of an attribute stand side by side: its codes first, then the inner nodes of its tree.
+
+    A RANGE has each of its codes twice, where it begins and where it ends: a code may be a cell of several values.
+    """
 
     codes: NDArray[np.int32]  # (n, q)
     weight: NDArray[np.int64]  # (n,)
@@ -49,7 +52,7 @@ class Table(NamedTuple):
     node: NDArray[np.int64]  # (m, 3): first code, last code, parent (-1: none)
     value: NDArray[
         np.float64
-    ]  # (m,): RANGE: where a code lies in 0..1, missing 1 above all others; TREE: loss of a node
+    ]  # (m,): RANGE: where a code begins and ends in 0..1, missing 1 above all others; TREE: loss of a node
     divide_ties: bool
 
 
@@ -95,7 +98,7 @@ def loss_of(attribute, node, value, low, high, distinct):
         return (distinct - 1) / (attribute[VALUES] - 1)
     at = attribute[NODE] + low
     if attribute[MEASURE] == RANGE:
-        return min(value[attribute[NODE] + high] - value[at], 1.0)
+        return min(value[attribute[NODE] + attribute[VALUES] + high] - value[at], 1.0)
     while node[at, 1] < high:
         at = node[at, 2]
     return value[at]
@@ -109,6 +112,7 @@ def survey(codes, attributes, node, value, lists, low, high, reach, loss, tally)
         lowest = np.int64(codes[lists[a, low], a])
         highest = np.int64(codes[lists[a, high - 1], a])
         if lowest == highest:
+            loss[a] = loss_of(attributes[a], node, value, lowest, highest, 1)  # that of a cell
             continue
         reach[ACTIVE, n_active] = a
         n_active += 1
@@ -240,10 +244,13 @@ def count(codes, attributes, members, first, last, reach, tally, clock, n_pendin
 
 
 @inline_kernel
-def goodness(attributes, node, value, reach, around, n_active, first, last, left, weight):
-    """Return how good it is to cut off the items counted, of weight `left`: values first..last - 1 of a list."""
-    left_loss = 0.0
-    right_loss = 0.0
+def goodness(attributes, node, value, reach, around, n_active, fixed, first, last, left, weight):
+    """Return how good it is to cut off the items counted, of weight `left`: values first..last - 1 of a list.
+
+    `fixed` is what is lost on attributes on which the part does not differ.
+    """
+    left_loss = fixed
+    right_loss = fixed
     for i in range(n_active):
         a = reach[ACTIVE, i]
         low = reach[LOW, a]
@@ -308,14 +315,19 @@ def best_cuts(table, conditions, lists, low, high, chosen, rule, desk, scores, c
     begin, reach, histogram = desk.begin, desk.reach, desk.histogram
     middle = (low + high) // 2 if table.divide_ties else low
     n_active = survey(codes, attributes, node, table.value, lists, low, high, reach, desk.loss, desk.tally)
-    weight = np.int64(0)
-    if n_active > 0:
-        histogram[WHOLE] = 0
-        members = lists[reach[ACTIVE, 0]]
-        weight = weigh(table.weight, table.share_start, table.shares, members, low, high, histogram[WHOLE])
+    histogram[WHOLE] = 0
+    members = lists[lists.shape[0] - 1]  # in which every part is up to date
+    weight = weigh(table.weight, table.share_start, table.shares, members, low, high, histogram[WHOLE])
     loss = 0.0
-    for i in range(n_active):
-        loss += desk.loss[reach[ACTIVE, i]]
+    fixed = 0.0
+    active = 0
+    for a in range(attributes.shape[0]):
+        if active < n_active and reach[ACTIVE, active] == a:
+            loss += desk.loss[a]
+            active += 1
+        else:
+            fixed += desk.loss[a]
+    loss += fixed
     found = np.int64(0)
     if weight < 2 * k:
         return found, weight * loss
@@ -361,7 +373,7 @@ def best_cuts(table, conditions, lists, low, high, chosen, rule, desk, scores, c
                     continue
                 if rule == BEST:
                     score = goodness(
-                        attributes, node, table.value, reach, desk.around, counted, first, last, left, weight
+                        attributes, node, table.value, reach, desk.around, counted, fixed, first, last, left, weight
                     )
                 else:
                     score = min(left, weight - left) / weight - wider

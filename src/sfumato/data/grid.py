@@ -1,0 +1,275 @@
+"""Bounds of published ranges: round numbers and first days of periods, never a figure that only few people have.
+
+A range from the smallest to the largest value of a class prints two people's own figures. So a column without a
+hierarchy is cut into cells first, and ranges reach from the beginning of one cell to the end of another. A bound lies
+where nobody is, or on a value that at least as many people share as a cell has, also where the outermost cells end.
+Where people stand so close that there is no such place (300 ages), it is a multiple of five all the same.
+"""
+
+from __future__ import annotations
+
+import datetime
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.builders import decimal_text
+from sfumato.data.dataset import CodedColumn, Codes
+from sfumato.data.dates import day_of
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.kinds import exact_number
+from sfumato.data.schema import Kind
+
+FINEST = 20  # marks on the narrower side of an edge, at most: bounds are rounder than what lies between them
+AROUND = 7  # whole numbers, or days: cells are taken to be at least so wide when their bounds are rounded
+ROUND = 5  # whole numbers, or days, between marks that may be an edge although few people are there, if all are taken
+TRIES = 16  # marks of one kind that are tried on either side of the middle
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Marks of one kind, so far apart: the i-th begins at `start(i)`, and a place lies behind the `place`-th."""
+
+    apart: int
+    place: Callable[[int], int]
+    start: Callable[[int], int]
+
+    def within(self, after: int, until: int, near: int) -> Iterator[int]:
+        """Yield marks above `after` up to `until`, those near a place first, not all when there are many."""
+        middle = self.place(near)
+        for step in range(TRIES):
+            for place in (middle - step, middle + 1 + step):
+                mark = self.start(place)
+                if after < mark <= until:
+                    yield mark
+
+
+def multiples(step: int) -> Marks:
+    """Return the multiples of a number as marks."""
+    return Marks(step, lambda at: at // step, lambda place: place * step)
+
+
+def _round_numbers(width: int) -> list[Marks]:
+    """Return multiples of 1, 2, 5, 10, 20, ... up to the first that is no less than a width; the coarsest first."""
+    found, power = [multiples(1)], 1
+    while found[-1].apart < width:
+        found += [multiples(digit * power) for digit in (2, 5, 10)]
+        power *= 10
+    return found[::-1]
+
+
+def _first_of_month(months: int) -> Marks:
+    """Return the first days of periods of so many months; the calendar of Python ends with the year 9999."""
+
+    def place(at: int) -> int:
+        day = _day(at)
+        return (12 * day.year + day.month - 1) // months
+
+    def start(place: int) -> int:
+        year, month = divmod(place * months, 12)
+        return datetime.date(year, month + 1, 1).toordinal() if 1 <= year <= 9999 else 366 * year
+
+    return Marks(30 * months, place, start)
+
+
+# Decades, years, quarters, months, weeks from Monday on, days.
+_CALENDAR = [*map(_first_of_month, (120, 12, 3, 1)), Marks(7, lambda at: (at - 1) // 7, lambda place: 7 * place + 1)]
+_CALENDAR.append(multiples(1))
+
+Text: TypeAlias = Callable[[int], str]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Cells of a column in rising order, c of them over v codes; a missing value is a cell of its own, the last.
+
+    >>> pay = CodedColumn(name="pay", role=None, kind=Kind.NUMBER, codes=np.arange(6, dtype=np.int32),
+    ...     labels=("1013", "1178", "1311", "1612", "1644", "1871"), values=np.empty(6))
+    >>> grid = Grid.of(pay, np.ones(6, dtype=np.int64), 2)
+    >>> [grid.label(pay, cell, cell) for cell in range(grid.size)], grid.label(pay, 0, 1)
+    (['[1000, 1399]', '[1600, 1999]'], '[1000, 1999]')
+    """
+
+    cell_of: Codes  # (v,)
+    first: Codes  # (c,): the lowest code in each cell
+    last: Codes  # (c,): the highest one
+    lower: tuple[str, ...]  # (c,)
+    upper: tuple[str, ...]  # (c,)
+    closed: bool  # whether upper bounds belong to their cells
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return self.first.size
+
+    @classmethod
+    def suits(cls, column: CodedColumn) -> bool:
+        """Whether a column has figures: numbers or dates."""
+        return column.kind is Kind.NUMBER or column.dates
+
+    @classmethod
+    def of(cls, column: CodedColumn, counts: NDArray[np.int64], least: int) -> Grid:
+        """Return cells of at least so many people each (as far as there are so many), given those who have each value.
+
+        The coarsest mark that leaves enough people on both sides is the first to be cut at, nearest to the middle.
+        """
+        n_known = len(column.labels) - (column.missing >= 0)
+        if column.dates:
+            at_of_code, scale = [_ordinal(label) for label in column.labels[:n_known]], 1
+        else:
+            at_of_code, scale = _scaled(column.labels[:n_known])
+        line = _Line.of(at_of_code, counts[:n_known].tolist(), least, dates=column.dates, closed=scale == 1)
+        edges = line.edges()
+        cell_of_code = [bisect_right(edges, at) for at in at_of_code]
+        text: Text = _day_text if column.dates else lambda at: decimal_text(Fraction(at, scale))
+        bounds = line.bounds(edges)
+        lower, upper = [text(low) for low, _ in bounds], [text(high) for _, high in bounds]
+        if column.missing >= 0:
+            cell_of_code.append(len(lower))
+            lower.append("")
+            upper.append("")
+        cell_of = np.array(cell_of_code, dtype=np.int32)
+        first = np.searchsorted(cell_of, np.arange(len(lower))).astype(np.int32)
+        last = (np.searchsorted(cell_of, np.arange(len(lower)), side="right") - 1).astype(np.int32)
+        return cls(cell_of, first, last, tuple(lower), tuple(upper), line.closed)
+
+    def label(self, column: CodedColumn, low: int, high: int) -> str:
+        """Return what is published for the cells from one to another; a value that all people in it share is itself."""
+        first, last = int(self.first[low]), int(self.last[high])
+        if first == last:
+            return column.labels[first]
+        if last == column.missing:
+            return ROOT
+        if self.lower[low] == self.upper[high]:
+            return self.lower[low]  # times of one day
+        return f"[{self.lower[low]}, {self.upper[high]}{']' if self.closed else ')'}"
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Where people stand, u places in rising order."""
+
+    at: list[int]  # (u,)
+    up_to: list[int]  # (u + 1,): people before each place
+    few: frozenset[int]  # places of too few people to be shown
+    least: int
+    dates: bool
+    closed: bool
+
+    @classmethod
+    def of(cls, places: Sequence[int], counts: Sequence[int], least: int, *, dates: bool, closed: bool) -> _Line:
+        people: dict[int, int] = {}
+        for at, count in zip(places, counts, strict=True):
+            people[at] = people.get(at, 0) + count
+        up_to = [0]
+        for count in people.values():
+            up_to.append(up_to[-1] + count)
+        few = frozenset(at for at, count in people.items() if 0 < count < least)
+        return cls(list(people), up_to, few, least, dates, closed)
+
+    def edges(self) -> list[int]:
+        """Return where cells are divided, in rising order: an edge belongs to the cell above it."""
+        found: list[int] = []
+        parts = [(0, len(self.at))]
+        while parts:
+            first, last = parts.pop()
+            edge = self._edge(first, last)
+            if edge is not None:
+                middle = bisect_left(self.at, edge)
+                found.append(edge)
+                parts += [(first, middle), (middle, last)]
+        return sorted(found)
+
+    def _edge(self, first: int, last: int) -> int | None:
+        """Return where the places first..last - 1 are divided, if they can be."""
+        up_to, least = self.up_to, self.least
+        if up_to[last] - up_to[first] < 2 * least:
+            return None
+        low = bisect_left(up_to, up_to[first] + least)  # places before it are enough for the lower side
+        high = bisect_right(up_to, up_to[last] - least) - 1  # and those from here on for the upper one
+        if low > high:
+            return None
+        middle = bisect_left(up_to, (up_to[first] + up_to[last]) // 2)
+        near = self.at[min(max(middle, low), high)]
+        kinds = self._marks(self.at[high] - self.at[low - 1])
+        for edge_of in (self._round_edge, self._any_edge, self._taken_edge):
+            for marks in kinds:
+                for edge in marks.within(self.at[low - 1], self.at[high], near):
+                    if edge_of(marks, edge, first, last):
+                        return edge
+        return None
+
+    def _round_edge(self, marks: Marks, edge: int, first: int, last: int) -> bool:
+        """Whether an edge shows no figure of few people, and is round for what it divides."""
+        above = bisect_left(self.at, edge)
+        narrow = min(self.at[above - 1] - self.at[first], self.at[last - 1] - self.at[above])
+        return marks.apart * FINEST >= narrow and not self._shows_few(edge)
+
+    def _any_edge(self, marks: Marks, edge: int, first: int, last: int) -> bool:
+        return not self._shows_few(edge)
+
+    def _taken_edge(self, marks: Marks, edge: int, first: int, last: int) -> bool:
+        return marks.apart >= ROUND
+
+    def _shows_few(self, edge: int) -> bool:
+        """Whether an edge prints a figure of too few people: itself, or the one below it that ends the lower cell."""
+        return edge in self.few or (self.closed and edge - 1 in self.few)
+
+    def _marks(self, width: int) -> list[Marks]:
+        return _CALENDAR if self.dates else _round_numbers(width)
+
+    def bounds(self, edges: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the bounds of each cell: at marks around its people, and within its edges."""
+        if not self.at:
+            return []
+        found = []
+        starts = [0, *(bisect_left(self.at, edge) for edge in edges), len(self.at)]
+        for cell, (first, last) in enumerate(pairwise(starts)):
+            low, high = self.at[first], self.at[last - 1]
+            marks = self._outer(high - low)
+            if low in self.few:
+                low = marks.start(marks.place(low - 1))
+            if high in self.few or not self.closed:
+                high = marks.start(marks.place(high + self.closed) + 1) - self.closed
+            low = max([low, *edges[cell - 1 : cell]]) if cell else low
+            high = min([high, *(edge - self.closed for edge in edges[cell : cell + 1])])
+            found.append((low, high))
+        return found
+
+    def _outer(self, width: int) -> Marks:
+        """Return the coarsest marks that may bound a cell of a width: how far they are from its people stays open."""
+        return next(marks for marks in self._marks(max(width, AROUND)) if marks.apart <= max(width, AROUND))
+
+
+def _scaled(labels: Sequence[str]) -> tuple[list[int], int]:
+    """Return numbers as whole numbers of 1/scale, and the scale, which is a power of ten.
+
+    >>> _scaled(["2.50", "3"]), _scaled(["3.0", "9007199254740993"])
+    (([25, 30], 10), ([3, 9007199254740993], 1))
+    """
+    ratios = [exact_number(label).as_integer_ratio() for label in labels]
+    scale = 1
+    for _, denominator in ratios:
+        while scale % denominator:
+            scale *= 10
+    return [numerator * (scale // denominator) for numerator, denominator in ratios], scale
+
+
+def _ordinal(label: str) -> int:
+    day = day_of(label)
+    assert day is not None, "a column of dates holds nothing else"
+    return day.toordinal()
+
+
+def _day_text(at: int) -> str:
+    return _day(at).isoformat()
+
+
+def _day(at: int) -> datetime.date:
+    return datetime.date.fromordinal(min(max(at, 1), datetime.date.max.toordinal()))
