@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, expose
+from sfumato.attacks.class_inference import ClassInference
 from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
@@ -10,6 +11,7 @@ from sfumato.attacks.plain_sight import PlainSight
 from sfumato.attacks.printed_figures import PrintedFigures
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
 from sfumato.attacks.rule_inference import RuleInference
+from sfumato.attacks.singling_out import SinglingOut
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.progress import SILENT, Progress
@@ -20,6 +22,8 @@ ATTACKS: dict[str, type[Attack]] = {
         PlainSight,
         PrintedFigures,
         Linking,
+        SinglingOut,
+        ClassInference,
         KnowledgeLinking,
         Disclosure,
         RuleInference,
@@ -34,6 +38,7 @@ __all__ = [
     "THRESHOLD",
     "Asked",
     "Attack",
+    "ClassInference",
     "Disclosure",
     "Exposure",
     "Finding",
@@ -45,6 +50,7 @@ __all__ = [
     "RuleInference",
     "SecondRelease",
     "SetInference",
+    "SinglingOut",
     "attack_all",
     "expose",
 ]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,6 +18,8 @@ from sfumato.parameters import whole_number
 MOST_KNOWN = 3
 _BUDGET = 20_000  # sets of each size of known items that are tried for one person
 _LONGEST = 5_000  # items of a person beyond which the record is left out
+SEARCHED = 20_000  # people for whom choices of two and three items are tried, where more would take too long
+LARGE = 400_000  # records from which on that is so: to count who holds some items takes as long as there are records
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,9 @@ class RuleInference(Attack):
     Of all records that hold what the intruder knows, some hold a sensitive item besides: their share is the confidence.
     Each person is attacked with the luckiest choice of at most `known` of their items in the table.
     Limit: of a person with very many items only the first 20,000 choices are tried, rare items first; a record of more
-    than 5,000 items is left out. `cut_short` counts both.
+    than 5,000 items is left out. `cut_short` counts both. In a very large table, two and three items are tried for some
+    people only, spread evenly over all of whom one item does not tell all, and figures are of as many as these stand
+    for: `looked_at` says so.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
@@ -88,13 +92,21 @@ class RuleInference(Attack):
         """Attack a table as published."""
         column = table.sets(self.column)
         n_records = column.start.size - 1
-        sure, cut_short = (found[self.known - 1] for found in _confidences(column))
+        found = _confidences(column)
+        sure, cut_short, stands_for = found.sure[self.known - 1], found.cut_short[self.known - 1], found.stands_for
+        if self.known == 1:
+            stands_for = np.ones(n_records)
         return Finding(
             people=n_records,
-            exposed=int((sure > self.threshold).sum()),
+            exposed=_people(sure > self.threshold, stands_for),
             worst=float(sure.max(initial=0.0)),
-            mean=float(sure.mean()) if n_records else None,
-            facts={"known_items": self.known, "certain": int((sure == 1).sum()), "cut_short": int(cut_short.sum())},
+            mean=float(np.average(sure, weights=stands_for)) if n_records else None,
+            facts={
+                "known_items": self.known,
+                "certain": _people(sure == 1, stands_for),
+                "cut_short": int(cut_short.sum()),
+                "looked_at": int((stands_for > 0).sum()),
+            },
         )
 
     def guess(self, table: Release) -> Finding | None:
@@ -116,11 +128,23 @@ class RuleInference(Attack):
         )
 
 
-_Known = NDArray[Any]  # (most known, n)
-_FOUND: WeakKeyDictionary[CodedSets, tuple[_Known, _Known]] = WeakKeyDictionary()  # one search serves three attacks
+def _people(chosen: NDArray[np.bool_], stands_for: NDArray[np.float64]) -> int:
+    return round(float(stands_for[chosen].sum()))
 
 
-def _confidences(column: CodedSets) -> tuple[_Known, _Known]:
+@dataclass(frozen=True, eq=False)
+class _Confidences:
+    """How sure an intruder gets of each of n records with one, two, three known items."""
+
+    sure: NDArray[np.float64]  # (most known, n)
+    cut_short: NDArray[np.bool_]  # (most known, n)
+    stands_for: NDArray[np.float64]  # (n,): as how many a record counts where several items are known, 0: not tried
+
+
+_FOUND: WeakKeyDictionary[CodedSets, _Confidences] = WeakKeyDictionary()  # one search serves three attacks
+
+
+def _confidences(column: CodedSets) -> _Confidences:
     """Return for one, two, three known items how sure an intruder gets of each record, and who was cut short."""
     from sfumato.kernels.items.inference import infer_from_few, infer_from_one
     from sfumato.kernels.items.supports import item_codes, make_baskets, make_store, with_room
@@ -140,12 +164,26 @@ def _confidences(column: CodedSets) -> tuple[_Known, _Known]:
     sure, short = np.zeros((MOST_KNOWN, length.size)), np.ones((MOST_KNOWN, length.size), dtype=np.bool_)
     infer_from_one(baskets, hits, support)
     sure[0, attacked], short[0, attacked] = hits / support, cut_short
+    stands_for = np.ones(length.size)
+    secrets = np.add.reduceat(np.append(column.sensitive[items], False), start[:-1]) * (np.diff(start) > 0)
+    stands_for[attacked] = counted = _tried((secrets > 0) & (hits < support))
+    hits[counted == 0], support[counted == 0] = 1, 1  # whoever is certain is passed over
     for size in range(2, MOST_KNOWN + 1):
         store, record = make_store(), 0
         while record < attacked.size:
             record = infer_from_few(record, size, _BUDGET, baskets, everything, store, hits, support, cut_short)
             if record < attacked.size:
                 store = with_room(store, store.keys.size)
-        sure[size - 1, attacked], short[size - 1, attacked] = hits / support, cut_short
-    _FOUND[column] = sure, short
-    return sure, short
+        sure[size - 1, attacked], short[size - 1, attacked] = np.where(counted > 0, hits / support, 0.0), cut_short
+    found = _FOUND[column] = _Confidences(sure, short, stands_for)
+    return found
+
+
+def _tried(open_yet: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return as how many each record counts: of very many that are open yet, some stand for all of these."""
+    counted = np.ones(open_yet.size)
+    rows = np.flatnonzero(open_yet)
+    if open_yet.size > LARGE and rows.size > SEARCHED:
+        counted[rows] = 0.0
+        counted[rows[np.linspace(0, rows.size - 1, SEARCHED).astype(np.int64)]] = rows.size / SEARCHED
+    return counted

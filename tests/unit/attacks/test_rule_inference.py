@@ -47,6 +47,26 @@ def test_exposure_equals_a_slow_search(known):
         assert finding.mean == pytest.approx(sum(expected) / len(baskets))
 
 
+def test_in_a_very_large_table_some_people_stand_for_the_others(monkeypatch):
+    rng = random.Random(9)
+    baskets = [{item for item in "abcdefgh" if rng.random() < 0.4} for _ in range(600)]
+    whole = [RuleInference(column="basket", known=known).on(release_of(baskets, "bdf")) for known in (1, 2, 3)]
+    monkeypatch.setattr(module, "LARGE", 100)
+    monkeypatch.setattr(module, "SEARCHED", 150)
+    some = [RuleInference(column="basket", known=known).on(release_of(baskets, "bdf")) for known in (1, 2, 3)]
+
+    assert some[0] == whole[0]  # one item is cheap
+    assert whole[1].facts["looked_at"] == 600
+    for sampled, exact in zip(some[1:], whole[1:], strict=True):
+        assert sampled.facts["looked_at"] < 400
+        assert sampled.people == 600
+        assert sampled.exposed == pytest.approx(exact.exposed, abs=60)
+        assert sampled.mean == pytest.approx(exact.mean, abs=0.05)
+        assert sampled.worst <= exact.worst
+    monkeypatch.setattr(module, "SEARCHED", 600)
+    assert RuleInference(column="basket", known=3).on(release_of(baskets, "bdf")) == whole[2]
+
+
 def test_guessing_knows_base_rates_only():
     guess = RuleInference(column="basket").guess(release_of([{"a", "e"}, {"e"}, {"b"}], "e"))
 

@@ -1,0 +1,170 @@
+"""What somebody believes of a sensitive column who finds a person's class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import Role
+from sfumato.models.base import PrivacyModel
+from sfumato.models.judging.classes import Values, at_most, classes_of, sensitive_column, values_of
+from sfumato.models.judging.posteriors import Secrets, chances
+from sfumato.models.judging.weights import row_weights, tally
+
+NEAR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class _Believed:
+    """What is believed in each of c classes."""
+
+    size: NDArray[np.int64]  # (c,)
+    highest: NDArray[np.float64]  # (c,): the belief in the likeliest value
+    exposes: NDArray[np.bool_]  # (c,): whether a value is believed in more than the threshold and its base rate
+    gain: float  # the largest belief in a value beyond its base rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassInference(Attack):
+    """Find a person's class by quasi-identifiers and believe in a sensitive value as often as the class shows it.
+
+    What l-diversity and t-closeness are about: homogeneity and skewness (Machanavajjhala et al. 2007, Li et al. 2007).
+    A label, and what is withheld (`*`), counts for the values below it in proportion to base rates: those that
+    everybody knows, else the shares of the whole table. A person is exposed when some value is believed in more than
+    the threshold and more than its base rate. The mean is the share of people whose value the intruder names.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.schema import ColumnSpec, Schema
+    >>> schema = Schema({
+    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+    ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE),
+    ... })
+    >>> table = pa.table({"age": ["20-29"] * 4 + ["30-39"] * 2, "illness": ["flu"] * 3 + ["HIV", "HIV", "cold"]})
+    >>> print(ClassInference(column="illness").on(Release.from_table(table, schema)))
+    4 of 6 exposed, confidence up to 75 %
+    """
+
+    name: ClassVar[str] = "class-inference"
+    answered_by: ClassVar[tuple[str, ...]] = ("l-diversity", "t-closeness", "alpha-diversity", "multi-diversity")
+
+    column: str
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        checked_threshold(self.threshold)
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return f"Learning {self.column!r} from a person's class"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        return (
+            "Knows that a person is in the table and all their quasi-identifiers, finds the class, and believes in a "
+            f"value of {self.column!r} as often as the class shows it."
+        )
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The sensitive column."""
+        return (self.column,)
+
+    @classmethod
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
+        """Yield one attack for each sensitive column of single values, where there is something to find a class by."""
+        for column in release.columns.values() if release.quasi_identifiers else ():
+            if column.role is Role.SENSITIVE and isinstance(column, ReleasedColumn):
+                yield cls(column=column.name, threshold=asked.threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        found = self._by_labels(table) if self.column in table.masked_columns else self._by_values(table)
+        people = int(found.size.sum())
+        return Finding(
+            people=people,
+            exposed=int(found.size[found.exposes].sum()),
+            worst=min(float(found.highest.max(initial=0.0)), 1.0),
+            mean=float(np.average(found.highest, weights=found.size)) if people else None,
+            facts={
+                "classes": int(found.size.size),
+                "certain": int(found.size[found.highest >= 1 - NEAR].sum()),
+                "gain": found.gain,
+            },
+        )
+
+    def guess(self, table: Release) -> Finding | None:
+        """Believe in the most common value of the column for everybody: nobody is exposed by that."""
+        if self.column in table.masked_columns:
+            rates = table.public.base_rates[self.column]
+            common = max([*rates.weight.values(), rates.missing]) / max(rates.total, 1)
+        else:
+            column = sensitive_column(table, self.column, cast(PrivacyModel, self))
+            values = values_of(column, table.n_rows)
+            total = tally(values.value_of[column.codes], len(values), row_weights(table))
+            common = float(_known(total, values).max(initial=0) / max(int(_known(total, values).sum()), 1))
+        return Finding(people=table.total, exposed=0, worst=common, mean=common)
+
+    def _by_values(self, table: Release) -> _Believed:
+        """Count values in whole numbers; the belief in x is (count(x) T + withheld total(x)) / (size T)."""
+        column = sensitive_column(table, self.column, cast(PrivacyModel, self))
+        classes, values = classes_of(table), values_of(column, table.n_rows)
+        counts = classes.counts(column, values.value_of)
+        total, size = _known(counts.total(len(values)), values), counts.size
+        hidden = total[counts.value] == 0
+        withheld = np.zeros(size.size, dtype=np.int64)
+        withheld[counts.class_of[hidden]] = counts.count[hidden]
+        of_class, value, count = (part[~hidden] for part in (counts.class_of, counts.value, counts.count))
+        known = int(total.sum())
+        share = total / max(known, 1)
+        part, whole = count * known + withheld[of_class] * total[value], size[of_class] * known
+        above = ~at_most(part, whole, Fraction(str(self.threshold)))
+        above &= count * known > (size - withheld)[of_class] * total[value]
+        highest = withheld / np.maximum(size, 1) * share.max(initial=0.0)  # a common value that the class does not show
+        np.maximum.at(highest, of_class, part / np.maximum(whole, 1))
+        return _Believed(
+            size=size,
+            highest=highest,
+            exposes=_any(above, of_class, size.size),
+            gain=float((part / np.maximum(whole, 1) - share[value]).max(initial=0.0)),
+        )
+
+    def _by_labels(self, table: Release) -> _Believed:
+        """Spread labels over the values below them, by public base rates."""
+        secrets = Secrets.of(table, (self.column,), cast(PrivacyModel, self))
+        domain = secrets.domains[0]
+        weight = np.array(domain.weight, dtype=np.float64)
+        share = weight / max(float(weight.sum()), 1.0)
+        bounds = domain.bounds(Fraction(str(self.threshold)), "prior", missing_is_sensitive=True)
+        size: NDArray[Any] = np.zeros(0, dtype=np.int64)
+        highest, exposes, gain = np.zeros(0), np.zeros(0, dtype=np.bool_), 0.0
+        for size, found in chances(secrets, 0, "prior", bounds, knowing_others=False):
+            if not highest.size:
+                highest, exposes = np.zeros(size.size), np.zeros(size.size, dtype=np.bool_)
+            np.maximum.at(highest, found.group, found.chance)
+            exposes |= _any(~found.kept, found.group, size.size)
+            gain = max(gain, float((found.chance - share[found.leaf]).max(initial=0.0)))
+        return _Believed(size, highest, exposes, gain)
+
+
+def _known(total: NDArray[np.int64], values: Values) -> NDArray[np.int64]:
+    """Return how often each value occurs, without what is withheld unless all is."""
+    known = total.copy()
+    if ROOT in values.known:
+        known[values.known.index(ROOT)] = 0
+    return known if known.any() else total
+
+
+def _any(chosen: NDArray[np.bool_], of_class: NDArray[Any], n_classes: int) -> NDArray[np.bool_]:
+    found = np.zeros(n_classes, dtype=np.bool_)
+    found[of_class[chosen]] = True
+    return found

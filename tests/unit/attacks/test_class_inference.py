@@ -1,0 +1,118 @@
+"""What whoever finds a class believes, against a plain tally in fractions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.attacks import Asked, ClassInference
+from sfumato.data.base_rates import BaseRates
+from sfumato.data.builders import Given
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.knowledge import PublicInputs
+from sfumato.data.release import Release
+from sfumato.data.schema import ColumnSpec, Role, Schema
+
+SCHEMA = Schema(
+    {
+        "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+        "ill": ColumnSpec(
+            name="ill",
+            role=Role.SENSITIVE,
+            hierarchy=Given(Hierarchy.from_nested({"lung": ["flu", "cold"], "blood": ["HIV", "gout"]})),
+        ),
+    },
+    missing=("",),
+)
+BELOW = {"lung": ("flu", "cold"), "blood": ("HIV", "gout"), "*": ("flu", "cold", "HIV", "gout")}
+RATES = {"flu": 5, "cold": 3, "HIV": 1, "gout": 2}
+
+
+def release_of(rows, rates=None):
+    table = pa.table({"age": [age for age, _ in rows], "ill": [ill for _, ill in rows]})
+    public = PublicInputs(None, None, {"ill": BaseRates(weight=rates, counted=False)} if rates else {})
+    return replace(Release.from_table(table, SCHEMA), public=public)
+
+
+def plainly(rows, rates, threshold):
+    """Return people exposed, highest and mean belief: value by value, class by class, in fractions."""
+    base = {value: Fraction(weight, sum(rates.values())) for value, weight in rates.items()} if rates else None
+    if base is None:
+        seen = Counter(ill for _, ill in rows if ill != "*") or Counter(ill for _, ill in rows)
+        base = {value: Fraction(count, sum(seen.values())) for value, count in seen.items()}
+    exposed, highest, hits = 0, Fraction(0), Fraction(0)
+    for age in {age for age, _ in rows}:
+        members = [ill for other, ill in rows if other == age]
+        belief = dict.fromkeys(base, Fraction(0))
+        for ill in members:
+            below = [ill] if ill in base else [value for value in base if not rates or value in BELOW[ill]]
+            whole = sum(base[value] for value in below)
+            for value in below:
+                belief[value] += base[value] / whole / len(members)
+        exposed += len(members) * any(belief[value] > max(base[value], Fraction(str(threshold))) for value in base)
+        highest = max(highest, *belief.values())
+        hits += max(belief.values()) * len(members)
+    return exposed, float(highest), float(hits / len(rows))
+
+
+labels = st.sampled_from(["flu", "cold", "HIV", "*"])
+masked = st.sampled_from(["flu", "cold", "HIV", "lung", "blood", "*"])
+ages = st.sampled_from(["20-29", "30-39", "*"])
+
+
+@pytest.mark.parametrize(("cells", "rates"), [(labels, None), (masked, RATES)])
+@given(data=st.data(), threshold=st.sampled_from([0, 0.25, 0.3, 0.5, 0.75, 0.9]))
+def test_beliefs_equal_a_plain_tally_with_and_without_weights(cells, rates, data, threshold):
+    rows = data.draw(st.lists(st.tuples(ages, cells), min_size=1, max_size=12))
+    release = release_of(rows, rates)
+    attack = ClassInference(column="ill", threshold=threshold)
+
+    for table in (release, release.weighted()):
+        found = attack.on(table)
+        exposed, highest, mean = plainly(rows, rates, threshold)
+        assert (found.people, found.exposed) == (len(rows), exposed)
+        assert (found.worst, found.mean) == (pytest.approx(highest), pytest.approx(mean))
+        assert attack.guess(table).people == len(rows)
+        assert attack.guess(table).exposed == 0
+
+
+def test_a_guess_is_the_most_common_value_and_the_gain_is_measured_from_it():
+    rows = [("20-29", "HIV")] * 2 + [("30-39", "flu")] * 5 + [("30-39", "HIV")]
+    found, guess = (
+        ClassInference(column="ill").on(release_of(rows)),
+        ClassInference(column="ill").guess(release_of(rows)),
+    )
+    assert guess.worst == guess.mean == 5 / 8
+    assert found.facts == {"classes": 2, "certain": 2, "gain": 1 - 3 / 8}
+    assert found.exposed == 8  # 5 of 6 is more than 5 of 8, too
+
+
+def test_a_value_as_common_in_every_class_as_in_all_exposes_nobody():
+    rows = [(age, ill) for age in ("20-29", "30-39") for ill in ("flu", "flu", "flu", "HIV")]
+    found = ClassInference(column="ill").on(release_of(rows))
+    assert (found.exposed, found.worst, found.facts["gain"]) == (0, 0.75, 0.0)
+
+
+def test_numbers_are_values_however_they_are_spelled_and_a_missing_value_is_one():
+    schema = Schema(
+        {
+            "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+            "pay": ColumnSpec(name="pay", role=Role.SENSITIVE),
+        },
+        missing=("",),
+    )
+    table = pa.table({"age": ["a"] * 4 + ["b"] * 4, "pay": ["1.0", "1", "1.00", "2", "", "", "", "3"]})
+    found = ClassInference(column="pay").on(Release.from_table(table, schema))
+    assert (found.exposed, found.worst) == (8, 0.75)
+
+
+def test_it_is_tried_on_every_sensitive_column_where_classes_can_be_found():
+    assert [attack.about for attack in ClassInference.suited_to(release_of([("20-29", "flu")]), Asked())] == [("ill",)]
+    alone = Release.from_table(pa.table({"ill": ["flu"]}), Schema({"ill": SCHEMA.columns["ill"]}))
+    assert not list(ClassInference.suited_to(alone, Asked()))

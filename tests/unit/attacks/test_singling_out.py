@@ -1,0 +1,82 @@
+"""Who is alone with what the plan leaves as it is, against a plain tally."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.attacks import Asked, SinglingOut
+from sfumato.data.release import Release
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+
+SCHEMA = Schema(
+    {
+        "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+        "ward": ColumnSpec(name="ward", role=Role.OTHER),
+        "date": ColumnSpec(name="date", role=Role.OTHER),
+        "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
+        "basket": ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",)),
+        "ill": ColumnSpec(name="ill", role=Role.SENSITIVE),
+    },
+    missing=("",),
+)
+CELLS = {
+    "age": ("20-29", "30-39"),
+    "ward": ("1", "2", None),
+    "date": ("May", "June"),
+    "symptoms": ("", "cough", "cough|fever"),
+    "basket": ("bread", "bread|wine", "wine", "bread|milk"),
+    "ill": ("flu", "HIV"),
+}
+rows_of = st.lists(st.fixed_dictionaries({name: st.sampled_from(cells) for name, cells in CELLS.items()}), max_size=12)
+
+
+def release_of(rows):
+    return Release.from_table(
+        pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in CELLS}), SCHEMA
+    )
+
+
+def known(row, columns):
+    """Return what the intruder knows of a row: whole cells, but no wine."""
+    cells = [row[name] for name in ("age", *columns)]
+    return tuple(
+        "|".join(set((cell or "").split("|")) - {"wine"}) if "wine" in (cell or "") else cell for cell in cells
+    )
+
+
+@given(rows=rows_of, threshold=st.sampled_from([0, 0.3, 0.5, 0.9]))
+def test_groups_are_those_of_a_plain_tally_with_and_without_weights(rows, threshold):
+    def exposed(columns):
+        groups = Counter(known(row, columns) for row in rows)
+        return sum(size for size in groups.values() if size * threshold < 1), groups
+
+    release = release_of(rows)
+    for table in (release, release.weighted()):
+        attacks = list(SinglingOut.suited_to(table, Asked(threshold=threshold)))
+        assert [attack.columns for attack in attacks] == [("ward", "date"), ("symptoms", "basket")]
+        for attack in attacks:
+            found, (people, groups) = attack.on(table), exposed(attack.columns)
+            assert (found.people, found.exposed) == (len(rows), people)
+            assert found.worst == (1 / min(groups.values()) if rows else 0)
+            assert found.facts["groups"] == len(groups)
+            assert found.facts["unique"] == sum(size == 1 for size in groups.values())
+            assert found.facts["without"] == exposed(())[0]
+            assert found.facts["columns"] == {name: exposed((name,))[0] for name in attack.columns}
+            assert attack.guess(table).people == len(rows)
+
+
+def test_titles_name_the_columns_and_what_the_plan_takes_them_for():
+    carried, harmless = SinglingOut.suited_to(release_of([]), Asked())
+    assert "role 'other': 'ward', 'date'" in carried.title
+    assert "harmless: 'symptoms', 'basket'" in harmless.title
+
+
+@pytest.mark.parametrize("name", ["age", "ill"])
+def test_a_table_of_quasi_identifiers_and_secrets_alone_has_nothing_of_the_kind(name):
+    release = Release.from_table(pa.table({name: ["x"]}), Schema({name: SCHEMA.columns[name]}))
+    assert not list(SinglingOut.suited_to(release, Asked()))
