@@ -72,7 +72,9 @@ def _distribution(entry: Facts, rows_before: Number, rows_after: Number) -> Pict
     elif ordered and size > MOST_BARS:
         plot, legend = steps_of_values(labels, before, after), FILLED_AND_OUTLINED
     else:
-        bars, rest = _most_frequent(labels, before, after, number(entry.get("others")) or 0, keep_order=ordered)
+        bars, rest = _most_frequent(
+            labels, before, after, number(entry.get("others")) or 0, keep_order=ordered, of_sets=of_sets
+        )
         chart = bar_chart(bars, BEFORE_AND_AFTER, rest=rest)
         return Picture(
             title=name,
@@ -105,9 +107,15 @@ def _alt(name: str, labels: Sequence[str], before: Sequence[Number], after: Sequ
 
 
 def _most_frequent(
-    labels: Sequence[str], before: Sequence[Number], after: Sequence[Number], others: float, *, keep_order: bool
+    labels: Sequence[str],
+    before: Sequence[Number],
+    after: Sequence[Number],
+    others: float,
+    *,
+    keep_order: bool,
+    of_sets: bool,
 ) -> tuple[list[tuple[str, Sequence[Number]]], tuple[str, Sequence[Number]] | None]:
-    """Return the most frequent values with their shares, and all others together."""
+    """Return the most frequent values with their shares, and all others together; items of sets have no joint share."""
     own = list(range(len(labels) - (others > 0)))  # a last bin of the other values stays last
     if not keep_order:
         own.sort(key=lambda i: (-(before[i] or 0.0), -(after[i] or 0.0)))
@@ -115,5 +123,5 @@ def _most_frequent(
     rows: list[tuple[str, Sequence[Number]]] = [(labels[i], (before[i], after[i])) for i in shown]
     rest = [i for i in range(len(labels)) if i not in set(shown)]
     further = len(rest) + max(int(others) - 1, 0)
-    sums = tuple(sum(side[i] or 0.0 for i in rest) for side in (before, after))
+    sums = tuple(None if of_sets else sum(side[i] or 0.0 for i in rest) for side in (before, after))
     return rows, ((f"({plural(further, 'further value')})", sums) if rest else None)

@@ -137,7 +137,7 @@ def bar_chart(
         return Bar(
             label=label_of[label],
             title=f"{label}: {said}",
-            value=between.join(show(value) for value in values),
+            value="" if all(value is None for value in values) else between.join(show(value) for value in values),
             bars=[
                 (css, round(100 * min(max((value or 0.0) / longest, 0.0), 1.0), 3))
                 for value, (css, _) in zip(values, series, strict=True)

@@ -60,3 +60,14 @@ def test_numbers_in_bins_are_steps_and_the_missing_ones_words():
 
 def test_a_column_without_bins_has_no_picture():
     assert column(bins=[]) is None
+
+
+def test_items_of_sets_have_no_joint_share():
+    many = {"kind": "set", "bins": [f"item {i}" for i in range(20)], "before": [9] * 20, "after": [8] * 20}
+    measured = {"name": "column-distributions", "facts": {"columns": [{"name": "drugs", **many}]}}
+
+    facts = {"source": {"rows": 10}, "release": {"rows": 10}, "measurements": [measured]}
+    [picture] = pictures.content(facts)["pictures"]
+
+    assert picture.plot.rows[-1].label == "(9 further values)"
+    assert picture.plot.rows[-1].value == ""  # their shares would add up to far more than all rows
