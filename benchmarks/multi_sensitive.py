@@ -100,7 +100,7 @@ class Result:
 def run(dataset: Dataset, model: MultiDiversity | AlphaDiversity, *, audit: bool = True, **options: object) -> Result:
     """Mask a table, let the audit judge it, and return what it lost."""
     rates = {name: BaseRates.of(dataset.column(name)) for name in model.judged_columns}
-    place = Workplace(public=PublicInputs(masked_rates=rates))
+    place = Workplace(public=PublicInputs(base_rates=rates))
     begin = time.process_time()
     recoding = Masking(**options).anonymize(dataset, Policy((model,)), Recoding(), place)
     cpu = time.process_time() - begin
@@ -140,6 +140,19 @@ def searches(folder: Path, figures: Figures, *, quick: bool) -> None:
                 f"{m} columns, {reading} {alpha}", search, found.total, found.quasi_identifiers, found.sensitive,
                 found.cpu, found.total / paper, found.facts["vacuous_share"], bar, met,
             )  # fmt: skip
+
+
+def without_k(folder: Path, figures: Figures, *, quick: bool) -> None:
+    """The searches as the paper has them: it knows no smallest class, and reads labels evenly."""
+    table = figures.table("No smallest class", "reading", "k", "search", "total", "of paper", "CPU s")
+    for reading in figures.watch(("uniform",) if quick else ("prior", "uniform"), "readings"):
+        for k in (1, 2):
+            model = MultiDiversity(sensitive=SENSITIVE[2], alpha_sa=0.5, reading=reading, k=k)
+            paper = 0.0
+            for search in ("paper", "fast") if quick else ("paper", "fast", "best"):
+                found = run(adult(folder, SENSITIVE[2]), model, search=search)
+                paper = paper or found.total
+                table.row(reading, k, search, found.total, found.total / paper, found.cpu)
 
 
 def single_and_multi(folder: Path, figures: Figures, *, quick: bool) -> None:
@@ -232,6 +245,7 @@ def scale(folder: Path, figures: Figures, *, quick: bool) -> None:
 
 PARTS = {
     "searches": searches,
+    "without-k": without_k,
     "single": single_and_multi,
     "alpha": over_alpha,
     "columns": over_columns,

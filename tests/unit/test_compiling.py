@@ -19,6 +19,7 @@ from numba.core.dispatcher import Dispatcher
 
 import sfumato
 from sfumato import compiling
+from sfumato.cli import terminal
 
 pytestmark = pytest.mark.slow  # each starts an interpreter of its own
 
@@ -204,6 +205,16 @@ def test_who_watches_hears_of_every_loop_that_is_compiled(load):
     numba.njit(lambda x: x * 3)(1)
 
     assert heard == [compiling.Loop("a_loop.add_up", kept=True), "done"]
+
+
+def test_who_waits_for_it_is_told_what_it_is_for_and_how_often_it_comes(load, capsys):
+    with terminal.watching():
+        load()
+        load(LOOP + "# changed")
+
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("Compiling the inner loops of this search to machine code, which makes it fast") == 1
+    assert "once on this machine and after an update" in said
 
 
 def test_the_garbage_collector_rests_while_loops_are_compiled(load):

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 INTERRUPTED = 130  # the exit code of a command that was stopped, as shells have it
 TABLE_WIDTH = 80  # columns of a terminal below which tables are set as lists
 
+COMPILING = (
+    "Compiling the inner loops of this search to machine code, which makes it fast: some seconds, once on this machine "
+    "and after an update. Later runs load them from disk; `sfumato warm` compiles all ahead."
+)
+
 # Characters that steer a terminal or the direction of text, rather than to be read.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
@@ -136,7 +141,7 @@ def watching() -> Iterator[Progress]:
     def begun(loop: Loop) -> None:
         nonlocal said
         if not said:
-            console.print("Compiling the inner loops: once, some seconds; later runs load them from disk.", style="dim")
+            console.print(COMPILING, style="dim")
         said = True
         stages.append(bars.stage(f"compile {loop.name.rpartition('.')[2]}"))
 
