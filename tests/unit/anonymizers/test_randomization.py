@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.anonymizers.randomization import _subsets, dependence
 from sfumato.anonymizers.randomization import parameters as randomization_parameters
-from sfumato.anonymizers.randomization.dependence import Candidate, strengths
+from sfumato.anonymizers.randomization.dependence import Candidate, dependences, strengths
 from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose, hierarchical, ordered
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import InputError, Unsatisfiable
@@ -302,6 +302,31 @@ def test_a_function_removes_all_doubt_and_chance_removes_none(cells, monkeypatch
     assert max(strengths(candidate(x), candidate(other))) < 0.1
     assert strengths(candidate(np.arange(5000)), candidate(other))[0] == 0  # unique, so no guess from others
     assert strengths(candidate(x), candidate(np.zeros(5000)))[0] == 0
+
+
+def test_columns_that_tell_of_another_only_together_are_found_and_no_larger_set_is_named():
+    rng = np.random.default_rng(5)
+    a, b, c, noise = rng.integers(0, 5, (4, 6000))
+    columns = [Candidate(name, codes, 5, False) for name, codes in zip("abcn", (a, b, c, noise), strict=True)]
+
+    two = dependences([*columns, Candidate("j", (a + b) % 5, 5, True)])
+    three = dependences([*columns, Candidate("j", (a + b + c) % 5, 5, True)])
+    none = dependences([*columns, Candidate("j", rng.integers(0, 5, 6000), 5, True)])
+
+    assert [(each.known, each.told, each.strength) for each in two.found] == [(("a", "b"), "j", 1.0)]
+    assert [(each.known, each.told, each.strength) for each in three.found] == [(("a", "b", "c"), "j", 1.0)]
+    assert none.found == []
+    assert str(none).endswith("4 of 4 sets of 1, 6 of 6 sets of 2, 4 of 4 sets of 3")
+
+
+def test_many_columns_are_looked_at_as_far_as_is_said():
+    rng = np.random.default_rng(5)
+    columns = [Candidate(str(place), rng.integers(0, 3, 300), 3, place < 2) for place in range(40)]
+
+    search = dependences(columns)
+
+    assert sum(search.looked_at[size] for size in (2, 3)) <= dependence.SETS
+    assert 0 < search.looked_at[3] < search.of_all[3] == 2 * 9139
 
 
 @pytest.mark.parametrize("role", ["sensitive-quasi-identifier", "other", "quasi-identifier"])

@@ -68,9 +68,9 @@ class Randomization(Anonymizer):
         names = list(dict.fromkeys(name for model in policy for name in model.judged_columns))
         columns = [_Column.of(dataset, name) for name in names]
         chosen = {column.name: column.parameters(policy) for column in columns}
-        found = list(dependences(_candidates(dataset, before, names, workplace.rng)))
-        if found and self.dependence == "refuse":
-            raise Unsatisfiable(_refusal(found))
+        search = dependences(_candidates(dataset, before, names, workplace.rng))
+        if search.found and self.dependence == "refuse":
+            raise Unsatisfiable(_refusal(search.found))
         drawn: dict[str, Labelled | CodedSets] = {}
         stage = workplace.stage(self.name, total=len(columns))
         for column in columns:
@@ -82,8 +82,10 @@ class Randomization(Anonymizer):
         facts = {
             "columns": [column.facts(chosen[column.name], policy) for column in columns],
             "dependences": [
-                {"known": pair.known, "told": pair.told, "strength": round(pair.strength, 3)} for pair in found
+                {"known": ", ".join(each.known), "told": each.told, "strength": round(each.strength, 3)}
+                for each in search.found
             ],
+            "looked_for": str(search),
         }
         public = {column.name: column.public(chosen[column.name], policy) for column in columns}
         return before.with_columns(drawn, facts=facts, public={**before.public, **public})
@@ -340,10 +342,11 @@ def _candidates(
 
 
 def _refusal(found: Sequence[Dependence]) -> str:
-    pairs = "; ".join(f"{pair.known!r} gives away {pair.told!r} ({pair.strength:.0%})" for pair in found[:5])
+    first = "; ".join(map(str, found[:5]))
     more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    told = len({each.told for each in found})
     return (
-        f"{len(found)} randomized column(s) could be read off from another column: {pairs}{more}.\n"
-        'Publishing both would let anyone intersect them. Drop one (role = "identifier"), join the two into one '
+        f"{told} randomized column(s) could be read off from others: {first}{more}.\n"
+        'Publishing all of them would let anyone intersect them. Drop one (role = "identifier"), join them into one '
         'column, or accept it by name: [anonymizers.randomization] dependence = "allow".'
     )
