@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check quick coverage install format lint types imports tests docs wheel clean
+.PHONY: help demo test check quick fuzz coverage install format lint types imports tests docs wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,10 @@ check: install format lint types imports tests
 
 quick: install ## the tests of the inner loop (under a minute): no whole command, no browser, nothing marked slow
 	$(BIN)/pytest --numprocesses auto -m "not slow" tests/unit tests/conformance
+
+SECONDS ?= 300
+fuzz: install ## random plans on random tables for SECONDS=300, judged by slow definitions
+	$(BIN)/python tests/fuzz.py --seconds $(SECONDS)
 
 coverage: install ## which lines the tests run, outside compiled loops, with a floor
 	$(BIN)/pytest --numprocesses auto --cov --cov-report=term:skip-covered tests/unit tests/conformance tests/properties

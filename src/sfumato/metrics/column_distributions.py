@@ -171,11 +171,11 @@ def _bins(column: CodedColumn, counts: NDArray[np.int64], most: int) -> Bins:
     names = [MISSING if code == column.missing else label for code, label in enumerate(column.labels)]
     if n_codes <= most:
         return Bins(names, np.arange(n_codes))
-    if column.values is not None:
+    if column.values is not None and _apart(column.values):
         return _number_bins(column.values, most)
     if column.dates:
         return _date_bins(names, most)
-    return _most_frequent(names, counts, most, by_size=column.kind is not Kind.ORDERED)
+    return _most_frequent(names, counts, most, by_size=column.kind not in (Kind.ORDERED, Kind.NUMBER))
 
 
 def _most_frequent(names: Any, counts: NDArray[np.int64], most: int, *, by_size: bool) -> Bins:
@@ -203,6 +203,11 @@ def _date_bins(names: list[str], most: int) -> Bins:
             break
     number = {label: place for place, label in enumerate(dict.fromkeys(labels))}
     return Bins(list(number), np.array([number[label] for label in labels]))
+
+
+def _apart(values: NDArray[np.float64]) -> bool:
+    """Whether bins of round width can be told apart: not those of numbers that differ in their last digits only."""
+    return float(np.nanmax(values) - np.nanmin(values)) > 1e-9 * float(np.nanmax(np.abs(values)))
 
 
 def _number_bins(values: NDArray[np.float64], most: int) -> Bins:

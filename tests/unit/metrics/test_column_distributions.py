@@ -75,6 +75,15 @@ def test_every_number_is_between_the_edges_of_its_bin(pair_of, values, missing, 
     assert column["before"] == expected + [1] * missing
 
 
+def test_numbers_that_differ_in_their_last_digits_only_have_bins_as_well(pair_of):
+    numbers = [str(2**61 + step) for step in range(40)]
+
+    column = column_of(*pair_of({"n": numbers}, {"n": numbers}), "n", most_bins=10)
+
+    assert len(column["bins"]) == 10
+    assert column["before"] == column["after"] == [1] * 9 + [31]
+
+
 def test_rare_categories_share_a_bin(pair_of):
     letters = [letter for position, letter in enumerate("abcdef") for _ in range(position + 1)]
 
