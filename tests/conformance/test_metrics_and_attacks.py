@@ -22,6 +22,7 @@ from sfumato.data.schema import SECRET_ROLES
 from sfumato.metrics import METRICS, About
 from sfumato.models import PRIVACY_MODELS
 from sfumato.report.page import PARTS, render
+from sfumato.report.text import summary
 
 alone = pytest.mark.parametrize("family", ALONE)
 
@@ -65,6 +66,13 @@ def secrets_of(family):
 
 def test_every_metric_is_reached():
     assert {found.name for family in ALONE for found in measured(family)} == set(METRICS)
+
+
+def test_the_summary_shows_the_papers_own_measures():
+    shown = "".join(summary({"measurements": [found.as_dict() for found in measured(family)]}, 140) for family in ALONE)
+
+    titles = ("Terms lost", "Change of belief", "Distortion", "Items withheld from", "Error of reconstructed tables")
+    assert [title for title in titles if title not in shown] == []
 
 
 def test_the_models_that_answer_an_attack_are_there_and_its_columns_too():

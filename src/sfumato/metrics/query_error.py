@@ -84,7 +84,9 @@ class QueryError(Metric):
         for dimension in dimensions:
             errors = self._errors(sides, dimension, wanted, rng)
             found.append(errors)
-            results.append({"columns": dimension, **_summary(errors[:, 0]), "empty": wanted - errors.shape[0]})
+            starred = float(errors[:, 1].mean()) if errors.size else 0.0
+            summary = {**_summary(errors[:, 0]), "without_detail": starred}
+            results.append({"columns": dimension, **summary, "empty": wanted - errors.shape[0]})
         errors, without = np.concatenate(found).T
         summary = _summary(errors)
         worst, median = float(without.mean()) if without.size else 0.0, amount(summary["median"], "share")

@@ -31,13 +31,20 @@ def headline(facts: Facts) -> str:
         sure = share(min(thresholds, default=None))
         nobody = f"No attack that was tried makes an intruder surer than {sure} of anything about anybody."
         return nobody if thresholds else ""
-    most = found[0]
-    after = mapping(most.get("after"))
+    within, beyond = (
+        next((entry for entry in found if bool(_answering(facts, entry)) is answered), None)
+        for answered in (True, False)
+    )
+    if within is None:
+        return f"An intruder can still be surer than {_of_whom(found[0])}: {BEYOND}."
+    other = f"; one of whom no requirement speaks, than {_of_whom(beyond)}" if beyond is not None else ""
+    return f"Within the promise, an intruder can still be surer than {_of_whom(within)}{other}."
+
+
+def _of_whom(entry: Facts) -> str:
+    after = mapping(entry.get("after"))
     people = f"{count(after.get('exposed'))} of {plural(after.get('people'), 'person', 'people')}"
-    sure = f"an intruder can still be surer than {share(most.get('threshold'))} about {people}"
-    if _answering(facts, most):
-        return f"{WITHIN[0].upper()}{WITHIN[1:]}, {sure}."
-    return f"{sure[0].upper()}{sure[1:]}: {BEYOND}."
+    return f"{share(entry.get('threshold'))} about {people}"
 
 
 def lines(facts: Facts) -> Iterator[tuple[str, str, str]]:

@@ -91,14 +91,15 @@ def _queries(facts: Facts) -> Picture | None:
         title="Error of random counts",
         plot=bar_chart(named, series, between=" · "),
         alt=f"Relative error that half of random counts, and nine in ten, stay within: {words}.",
-        note="How far a count over some columns is off, relative to the true count, at most.",
+        note="How far a count over some columns is off, relative to the true count, at most. With * in every "
+        f"quasi-identifier the mean would be {share(made.get('worst'))} instead of {share(made.get('value'))}.",
         legend=series,
         table=Table(
-            head=["Counts over", "Mean", "Median", "Nine in ten", "Queries"],
+            head=["Counts over", "Mean", "with no detail left", "Median", "Nine in ten", "Queries"],
             rows=[
                 [
                     f"{plural(entry.get('columns'), 'column')}{terms}",
-                    *(share(entry.get(key)) for key in ("mean", "median", "worst_tenth")),
+                    *(share(entry.get(key)) for key in ("mean", "without_detail", "median", "worst_tenth")),
                     count(entry.get("queries")),
                 ]
                 for entry in found

@@ -55,3 +55,11 @@ def test_numbers_that_never_occurred_are_counted(pair_of):
     measured = Ncp().measure(*pair_of({"age": [20, 30]}, {"age": ["25", "30"]}))
 
     assert measured.facts["columns"][0]["labels_outside"] == 1
+
+
+def test_quasi_identifiers_that_keep_next_to_nothing_are_warned_about(pair_of):
+    ages = {"age": [str(age) for age in range(20, 40)]}
+    nearly, half = (Ncp().measure(*pair_of(ages, {"age": ["*"] * stars + ages["age"][stars:]})) for stars in (19, 10))
+
+    assert nearly.warning == "Next to nothing is left of the quasi-identifiers: 95 % is lost."
+    assert half.warning == ""

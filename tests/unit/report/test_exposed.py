@@ -72,6 +72,15 @@ def test_what_no_requirement_answers_is_not_within_a_promise(facts):
     assert [why for _, _, why in exposed.lines(facts)] == [exposed.BEYOND]
 
 
+def test_what_is_within_the_promise_is_not_hidden_behind_what_is_not():
+    facts = held(attack(900, answered_by=[]), attack(28, about=["job"]))
+
+    assert exposed.headline(facts) == (
+        "Within the promise, an intruder can still be surer than 50% about 28 of 1,000 people; one of whom no "
+        "requirement speaks, than 50% about 900 of 1,000 people."
+    )
+
+
 def test_masks_that_hide_nothing_are_counted():
     facts = held() | {"steps": [{"facts": {"masked_values": 339, "vacuous_masked_values": 141}}]}
 
