@@ -35,7 +35,10 @@ class _Word(StrEnum):
 class Role(_Word):
     """What a column may reveal."""
 
-    IDENTIFIER = "identifier", "Names a person by itself: dropped, not even read."
+    IDENTIFIER = (
+        "identifier",
+        "Names a person by itself: dropped, and read only to count people.",
+    )
     QUASI_IDENTIFIER = (
         "quasi-identifier",
         "Others may know it about a person: generalized until the requirements hold.",

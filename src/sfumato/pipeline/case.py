@@ -36,6 +36,7 @@ from sfumato.pipeline.facts import (
     RUN_FORMAT,
     columns_of,
     foreign_to_run,
+    persons_facts,
     public_facts,
     versions,
     warnings_of,
@@ -171,7 +172,15 @@ class Case:
         with self.clock.time("knowledge"):
             known = Gathering(self.plan, lambda: dataset, progress=self.progress, making=True).known()
         made = make(
-            self.plan, dataset, known, self.engine, seed=seed, threads=threads, progress=self.progress, clock=self.clock
+            self.plan,
+            dataset,
+            known,
+            self.engine,
+            persons=self.original.persons,
+            seed=seed,
+            threads=threads,
+            progress=self.progress,
+            clock=self.clock,
         )
         return known, made
 
@@ -251,7 +260,8 @@ class Case:
             "attacks": [],
             "pending": [MEASURE, ATTACK],
             "timings": list(self.clock.steps),
-            "warnings": [*plan.warnings(), *warnings_of(dataset, known)],
+            "persons": persons_facts(self.original.persons, made.alike),
+            "warnings": [*plan.warnings(), *warnings_of(dataset, known, self.original.persons, made.alike)],
             "versions": versions(),
         }
 

@@ -9,6 +9,7 @@
 | `release` | how it was written, and the SHA-256 of each of its files |
 | `columns`, `steps`, `verdicts`, `measurements`, `attacks`, `timings`, `warnings`, `versions` | what the page shows |
 | `examples` | some rows before and after |
+| `persons` | where there are several rows a person and nobody said so: how many people, and how they share classes |
 | `pending` | what was left for later of `measure` and `attack`; `sfumato report` does it |
 
 Runs of format 1 (sfumato 0.1) kept no text, no digests but the source's, and of public inputs only a prior and counts.
@@ -19,6 +20,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,6 +31,7 @@ from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.files import digest
 from sfumato.data.knowledge import Knowledge
+from sfumato.data.persons import Alike, Persons
 from sfumato.data.schema import Role
 from sfumato.disk import read_numbered, work_on
 from sfumato.errors import DataError
@@ -175,9 +178,17 @@ def columns_of(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:
     return described
 
 
-def warnings_of(dataset: Dataset, known: Known) -> list[str]:
+def persons_facts(persons: Persons | None, alike: Alike | None) -> dict[str, Any] | None:
+    """Return what is to be known of people with several rows, in counts."""
+    if persons is None:
+        return None
+    return {"column": persons.column, "people": persons.people, "rows": persons.rows} | (asdict(alike) if alike else {})
+
+
+def warnings_of(dataset: Dataset, known: Known, persons: Persons | None, alike: Alike | None) -> list[str]:
     """Return what the data do not bear out of what the plan says."""
-    found = list(known.coverage.sentences()) if known.coverage is not None else []
+    found = [persons.warning(alike)] if persons is not None else []
+    found += known.coverage.sentences() if known.coverage is not None else []
     for column in dataset.with_role(Role.ITEMS):
         spec = dataset.schema.spec(column.name)
         named = spec.sensitive_items if spec is not None else None

@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.anonymizers.base import Phase, Workplace, chosen_of, options_of
 from sfumato.data.dataset import Dataset
+from sfumato.data.persons import Alike, Persons, people_per_class
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.engines.base import Engine
@@ -30,6 +31,7 @@ class Made:
     release: Release
     steps: tuple[Mapping[str, Any], ...]
     examples: Mapping[str, Any]  # some rows before and after: for the holder alone
+    alike: Alike | None = None  # how many people share a class, where a table has several rows a person
 
 
 def make(
@@ -38,6 +40,7 @@ def make(
     known: Known,
     engine: Engine,
     *,
+    persons: Persons | None = None,
     seed: int | None,
     threads: int | None,
     progress: Progress,
@@ -74,7 +77,15 @@ def make(
         release = engine.publish(dataset, recoding, models, workplace.keys() if plan.release.shuffle else None)
     description = _described(plan, release.description, known, seeded=seed is not None)
     release = replace(release, public=known.public, description=description)
-    return Made(release, tuple(steps), _examples(dataset, recoding))
+    alike = _alike(plan, dataset, recoding, persons) if persons is not None else None
+    return Made(release, tuple(steps), _examples(dataset, recoding), alike)
+
+
+def _alike(plan: Plan, dataset: Dataset, recoding: Recoding, persons: Persons) -> Alike | None:
+    if not dataset.quasi_identifiers:
+        return None
+    k = max((k for model in plan.policy if (k := getattr(model, "k", None))), default=2)
+    return Alike.of(people_per_class(dataset, recoding, persons), k)
 
 
 def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:

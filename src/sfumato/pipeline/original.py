@@ -11,6 +11,7 @@ import pyarrow as pa
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import check_columns
 from sfumato.data.files import digest, read_columns
+from sfumato.data.persons import Persons, number_columns, repeated_persons
 from sfumato.data.schema import Role
 from sfumato.engines.base import Engine
 from sfumato.errors import PlanError, Problem
@@ -29,6 +30,7 @@ class Original:
     progress: Progress = SILENT
     clock: Clock = field(default_factory=Clock)
     in_memory: bool = field(init=False)  # whether the table was given, rather than named by the plan
+    persons: Persons | None = field(default=None, init=False)  # where a table has several rows a person; once encoded
     _sha256: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +54,9 @@ class Original:
         table, self.given = self.given if self.given is not None else self._read(), None
         with self.clock.time("encode"):
             stage = self.progress.stage("encode")
-            dataset = self.engine.encode(table, self.plan.schema)
+            schema = self.plan.schema
+            self.persons = repeated_persons(table, number_columns(table.column_names, schema), schema.missing)
+            dataset = self.engine.encode(table, schema)
             stage.done()
         return dataset
 
@@ -75,8 +79,9 @@ class Original:
         if source is None:
             raise PlanError([Problem("source.path", 'it names no data: [source] path = "...".')])
         with self.clock.time("read"):
-            check_columns(read_columns(source), self.plan.schema)  # before reading everything
-            dropped = frozenset(self.plan.schema.named(Role.IDENTIFIER))
-            source = replace(source, sets=self.plan.schema.sets)
+            names, schema = read_columns(source), self.plan.schema
+            check_columns(names, schema)  # before reading everything
+            dropped = frozenset(schema.named(Role.IDENTIFIER)) - set(number_columns(names, schema))
+            source = replace(source, sets=schema.sets)
             table, self._sha256 = self.engine.read(source, dropped, self.progress)
         return table

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,10 @@ from sfumato.anonymizers.base import options_of
 from sfumato.data.dataset import CodedColumn
 from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import read_columns, read_table, sample
+from sfumato.data.persons import number_columns, repeated_persons
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
-from sfumato.errors import InputError, PlanError, Problem
+from sfumato.errors import DataError, InputError, PlanError, Problem
 from sfumato.models.base import Need, describe
 from sfumato.models.judging.coverage import ASKS_ABOVE, coverage
 from sfumato.parameters import parameters_of
@@ -153,8 +155,24 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         columns=tuple(columns),
         rows=table.num_rows if table is not None else None,
         whole=table is not None and (every_row or table.num_rows < SAMPLE_ROWS),
-        warnings=(*plan.warnings(), *(_spelling(plan, table) if table is not None else ())),
+        warnings=(
+            *plan.warnings(),
+            *_several_rows(plan, names, progress),
+            *(_spelling(plan, table) if table is not None else ()),
+        ),
     )
+
+
+def _several_rows(plan: Plan, names: Sequence[str], progress: Progress) -> Iterator[str]:
+    """Yield what is wrong where people have several rows. Every row counts: those of a person need not be the first."""
+    numbers = number_columns(names, plan.schema)
+    if plan.source is None or not numbers:
+        return
+    with suppress(DataError):  # what is wrong behind the first rows, a run says
+        table = read_table(plan.source, drop=set(names) - set(numbers), progress=progress)
+        persons = repeated_persons(table, numbers, plan.schema.missing)
+        if persons is not None:
+            yield persons.warning()
 
 
 def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:

@@ -17,8 +17,10 @@ def content(facts: Facts) -> dict[str, Any]:
     origin.append(f"data {source['path']}" if source.get("path") else "data from memory")
     made = moment(facts.get("made"))
     return {
-        "satisfied": satisfied,
-        "stamp": "As the plan asks" if satisfied else "Not to be published",
+        "satisfied": satisfied and not _few_people(facts),
+        "stamp": ("Rows counted, not people" if _few_people(facts) else "As the plan asks")
+        if satisfied
+        else "Not to be published",
         "sentence": sentence,
         "exposed": exposed.headline(facts),
         "exposures": list(exposed.lines(facts)),
@@ -43,7 +45,18 @@ def one_sentence(facts: Facts) -> tuple[bool, str]:
     every = "The requirement holds" if len(found) == 1 else f"Every one of {len(found)} requirements holds"
     empty = listed([what for entry in mappings(facts.get("measurements")) if (what := text(entry.get("empty")))])
     but = f", but nothing is left of {empty}" if empty else ""
+    if few := _few_people(facts):
+        return True, f"{every}{but}, but for rows, not for people: {few}. Think twice before they leave the house."
     return True, f"{every}{but}: {leave} leave the house."
+
+
+def _few_people(facts: Facts) -> str:
+    """Return how many classes hold too few people, where there are several rows a person and nobody said so."""
+    persons = mapping(facts.get("persons"))
+    below, classes = number(persons.get("below")), number(persons.get("classes"))
+    if not below or classes is None:
+        return ""
+    return f"{count(below)} of {plural(classes, 'class', 'classes')} hold fewer than {count(persons.get('k'))} people"
 
 
 def warnings(facts: Facts) -> list[str]:

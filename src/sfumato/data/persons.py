@@ -1,0 +1,147 @@
+"""Several rows a person: which column numbers people, who each row is about, and how many people look alike.
+
+Numbers of people are counted and let go: nothing of them is kept, published or shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import Codes, Dataset, distinct_codes
+from sfumato.data.distinct import text_codes
+from sfumato.data.names import mentions
+from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.schema import Kind, Role, Schema
+
+_PEOPLE = (
+    "patient patients pat person persons people subject subj participant respondent proband client customer member "
+    "user employee worker citizen student pupil resident insured beneficiary individual "
+    "patienten personen kunde kunden mitglied mitarbeiter schueler teilnehmer versicherte versicherten "
+    "personne paciente persona cliente paziente persoon klant deelnemer pessoa utente"
+)
+_NUMBERS = (
+    "id ids nr no num number nummer numero key pseudonym pseudo hash uuid guid identifier kennung kennziffer mrn pid "
+    "patid patnr patientennummer personalnummer versichertennummer versicherungsnummer subjid usubjid ssn nir bsn cpf "
+    "dni matricule codicefiscale burgerservicenummer"
+)
+# What else is numbered: places, things, events, and people who are not those that the table is about.
+_OTHERS = (
+    "hospital clinic klinik ward station unit department abteilung site centre center care location household haushalt "
+    "family insurance insurer krankenkasse provider doctor physician arzt visit encounter stay case fall episode event "
+    "admission occurrence sample device product item concept type record row order school class line"
+)
+FEWEST_APART = 0.02  # distinct numbers over rows; with fewer, what is not said to be a person is something else
+
+
+@dataclass(frozen=True, eq=False)
+class Persons:
+    """Who each row is about."""
+
+    column: str
+    codes: Codes  # (n,): each row's person
+    people: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows are about them."""
+        return self.codes.size
+
+    def warning(self, alike: Alike | None = None) -> str:
+        """Return what is wrong where nobody says that the table has several rows a person."""
+        found = ""
+        if alike is not None:
+            few = f"{alike.below:,} of {alike.classes:,} classes hold fewer than {alike.k:,} people"
+            found = f" {few}, {alike.alone:,} a single person."
+        return (
+            f"Column {self.column!r} numbers {self.people:,} people on {self.rows:,} rows, but requirements count "
+            f"rows: who has many rows hides among their own.{found} Make one row of all rows of a person first."
+        )
+
+
+@dataclass(frozen=True)
+class Alike:
+    """How many people look alike, class by class."""
+
+    classes: int
+    k: int  # people that each class should have
+    below: int  # classes with fewer
+    alone: int  # classes with one
+
+    @classmethod
+    def of(cls, people: NDArray[np.int64], k: int) -> Alike:
+        """Count classes, given how many people each has, (c,)."""
+        return cls(classes=people.size, k=k, below=int((people < k).sum()), alone=int((people == 1).sum()))
+
+
+def names_people(name: str) -> bool:
+    """Whether a column of this name holds numbers of people.
+
+    >>> [names_people(name) for name in ("patient_id", "PatNr", "subjid", "id", "hospital_id", "patient_age")]
+    [True, True, True, True, False, False]
+    """
+    numbers = mentions(name, _NUMBERS) or name.lower().endswith("id")
+    return numbers and (mentions(name, _PEOPLE) or not mentions(name, _OTHERS))
+
+
+def number_columns(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
+    """Return the columns that may number people: identifiers of such a name, and others that say so in words."""
+    found = []
+    for name in names:
+        spec = schema.spec(name)
+        if spec is None or not names_people(name) or spec.kind in (Kind.SET, Kind.DATE):
+            continue
+        if spec.role is Role.IDENTIFIER or mentions(name, _PEOPLE):
+            found.append(name)
+    return tuple(found)
+
+
+def persons_of(array: pa.ChunkedArray, name: str, missing: Sequence[str]) -> Persons:
+    """Return who each row is about; a row without a number is about a person of its own."""
+    codes, labels, gaps = text_codes(array, missing)
+    people = len(labels)
+    if gaps:
+        absent = np.flatnonzero(codes == people)
+        codes[absent] = people + np.arange(absent.size, dtype=np.int32)
+        people += absent.size
+    return Persons(name, codes, people)
+
+
+def repeated_persons(table: pa.Table, names: Iterable[str], missing: Sequence[str]) -> Persons | None:
+    """Return the people of a table with several rows a person, as one of these columns numbers them; else None.
+
+    A column that says so in words goes before others, and the finer of two before the coarser.
+    """
+    found = [persons_of(table.column(name), name, missing) for name in names]
+    repeated = [
+        persons
+        for persons in found
+        if persons.people < persons.rows
+        and (mentions(persons.column, _PEOPLE) or persons.people > FEWEST_APART * persons.rows)
+    ]
+    return max(repeated, key=lambda persons: (mentions(persons.column, _PEOPLE), persons.people), default=None)
+
+
+def people_per_class(dataset: Dataset, recoding: Recoding, persons: Persons) -> NDArray[np.int64]:
+    """Return how many people stand behind each class of rows that are published with equal quasi-identifiers."""
+    shown = []
+    for column in dataset.quasi_identifiers:
+        new = recoding.columns.get(column.name)
+        shown.append(_as_seen(new) if isinstance(new, Labelled) else (column.codes, len(column.labels)))
+    class_of, person_of = distinct_codes(shown, dataset.n_rows).cell_of, persons.codes
+    if recoding.keep_row is not None:
+        class_of, person_of = class_of[recoding.keep_row], person_of[recoding.keep_row]
+    n_classes = int(class_of.max(initial=-1)) + 1
+    once = distinct_codes([(class_of, n_classes), (person_of, persons.people)], class_of.size)
+    people = np.bincount(once.codes[:, 0], minlength=n_classes)
+    return people[people > 0]
+
+
+def _as_seen(new: Labelled) -> tuple[Codes, int]:
+    """Return codes in which equal labels are equal."""
+    code_of = {label: code for code, label in enumerate(dict.fromkeys(new.labels))}
+    return np.array([code_of[label] for label in new.labels], dtype=np.int32)[new.codes], len(code_of)
