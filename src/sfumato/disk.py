@@ -30,7 +30,7 @@ def read_numbered(path: Path, newest: int, refusal: str) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.\nCheck its permissions.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     number = found.get("format") if isinstance(found, dict) else None
     if type(number) is not int or number < 1:  # true is no number

@@ -6,6 +6,7 @@ Heavy modules are imported inside the commands, so that `sfumato --help` answers
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -17,6 +18,7 @@ import typer
 
 from sfumato.cli import making, questions
 from sfumato.cli.app import app
+from sfumato.cli.limits import heed
 from sfumato.cli.terminal import INTERRUPTED, fail, has_written, leave, written
 from sfumato.errors import InputError, SfumatoError
 
@@ -45,6 +47,7 @@ def main() -> None:
     sys.meta_path.insert(0, _NoPandas())
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends a job means the same as Ctrl-C
     try:
+        heed(as_json)
         code = app(standalone_mode=False)
     except SfumatoError as error:
         _show_trace(error.exit_code)
@@ -54,7 +57,8 @@ def main() -> None:
     except MemoryError:
         _fail_for_memory(as_json)
     except Exception as error:
-        if isinstance(error, ImportError) and "shared object" in str(error):  # how the loader says it
+        # How the system and the loader of libraries say it.
+        if getattr(error, "errno", None) == errno.ENOMEM or (isinstance(error, ImportError) and "shared object" in str(error)):
             _fail_for_memory(as_json)
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a wrong option or argument
             fail(error.format_message() + "\nSee `sfumato --help`.", int(error.exit_code), as_json)

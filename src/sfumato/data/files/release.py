@@ -109,7 +109,7 @@ def _write_parquet(release: Release, path: Path) -> Iterator[int]:
                 writer = pa_parquet.ParquetWriter(path, part.schema, compression="zstd")
             writer.write_table(part)
             yield part.num_rows
-    except pa.ArrowNotImplementedError:
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # a type, or a moment beyond what it can tell
         raise DataError(
             f"The release has a column that Parquet cannot hold, among {some(set(map(str, part.schema.types)))}.\n"
             'Convert it to text, or write [release] format = "csv".'
