@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
 
 PLAN = """
@@ -150,3 +152,75 @@ def test_what_the_plan_spells_differently_from_the_data_is_said_in_the_terminal(
 
     assert code == 0, said
     assert "Warning: 1 of 2 sensitive items never occur in column 'ill'" in said
+
+
+def limited(folder, megabytes, code="from sfumato.cli import main; main()"):
+    """Run the command line with so much memory."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+
+    command = [sys.executable, "-c", code, "anonymize", "plan.toml", "--out", "out"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, preexec_fn=limit)
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are for Linux")
+@pytest.mark.parametrize("megabytes", [150, 300, 900])
+def test_a_limit_of_memory_below_what_libraries_take_is_refused_at_once(folder, megabytes):
+    code, said = limited(folder, megabytes)
+
+    assert (code, "limited to" in said, "Nothing was written" in said) == (2, True, True), said
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are for Linux")
+@pytest.mark.parametrize("end", ["os.abort()", "os._exit(127)", "raise OSError(errno.ENOMEM, 'x')"])
+def test_libraries_that_end_the_process_for_lack_of_memory_do_not_end_the_words(folder, end):
+    said_so = f"import errno, os, sfumato.cli as cli\ndef work(**_): {end}\ncli.app = work\ncli.main()"
+    code, said = limited(folder, 4000, said_so)
+
+    assert (code, "memory" in said) == (2, True), said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are for Linux")
+def test_a_run_under_a_limit_of_memory_works(folder):
+    assert limited(folder, 1600)[0] == 0
+    assert (folder / "out" / "release" / "data.csv").is_file()
+
+
+def test_a_record_that_is_uneven_and_no_text_is_named_without_a_trace(folder):
+    with (folder / "people.csv").open("ab") as file:
+        file.write(b"20,Zo\xc3\xab,1\n20,SECR\xffET,extra,cell\n")
+
+    code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
+
+    assert (code, "line 63" in said, "Traceback" in said, "SECR" in said) == (2, True, False, False), said
+
+
+def test_moments_that_parquet_cannot_hold_are_refused(folder):
+    moments = pa.array([-(2**60), 2**60] * 4, pa.int64()).cast(pa.timestamp("s"))
+    table = pa.table({"at": moments, "city": ["x", "y"] * 4})
+    with pa.ipc.new_file(folder / "t.arrow", table.schema) as writer:
+        writer.write_table(table)
+    (folder / "plan.toml").write_text(
+        '[source]\npath = "t.arrow"\n[columns.at]\nrole = "other"\n[columns.city]\nrole = "quasi-identifier"\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 1\n[release]\nformat = "parquet"\n'
+    )
+
+    code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
+
+    assert (code, "Parquet cannot hold" in said) == (2, True), said
+
+
+@pytest.mark.parametrize(
+    "absurd",
+    ['{"format": ' + "[" * 100_000, '{"format": 1, "columns": {"age": {"role": "sensitive", "separator": ""}}}'],
+)
+def test_absurd_descriptions_of_releases_are_refused(folder, absurd):
+    (folder / "release.json").write_text(absurd)
+    (folder / "data.csv").write_text("age,city,ill\n")
+
+    code, said = sfumato(folder, "audit", ".", "--plan", "plan.toml")
+
+    assert (code, "no description of a release" in said) == (2, True), said

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.data.files import Source
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting import draft
-from sfumato.drafting.columns import missing_markers, set_separator
+from sfumato.drafting.columns import set_separator
 from sfumato.errors import DataError
 from sfumato.plan.preview import preview
 
@@ -193,13 +193,6 @@ def test_many_quasi_identifiers_are_warned_of_and_still_run(tmp_path):
 )
 def test_sets_are_told_from_text_with_commas(cells, separator):
     assert set_separator(cells) == separator
-
-
-def test_words_for_missing_count_among_numbers_only():
-    assert missing_markers(["1", "2", "3", "unknown"], pa.string()) == ["unknown"]
-    assert missing_markers(["a", "b", "c", "unknown"], pa.string()) == []
-    assert missing_markers(["a", "", "NA"], pa.string()) == ["", "NA"]
-    assert missing_markers(["1", "2"], pa.int64()) == []
 
 
 def test_columns_that_are_numbered_through_but_differ_stay_apart(tmp_path):

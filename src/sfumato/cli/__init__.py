@@ -58,7 +58,8 @@ def main() -> None:
         _fail_for_memory(as_json)
     except Exception as error:
         # How the system and the loader of libraries say it.
-        if getattr(error, "errno", None) == errno.ENOMEM or (isinstance(error, ImportError) and "shared object" in str(error)):
+        unloaded = isinstance(error, ImportError) and "shared object" in str(error)
+        if unloaded or getattr(error, "errno", None) == errno.ENOMEM:
             _fail_for_memory(as_json)
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a wrong option or argument
             fail(error.format_message() + "\nSee `sfumato --help`.", int(error.exit_code), as_json)

@@ -15,7 +15,7 @@ from types import FrameType
 from sfumato.cli.terminal import fail, leave, written
 from sfumato.errors import InputError
 
-# Address space that the libraries take before there is any data, with one thread each; a little less and threads that do not start hang.
+# Address space that the libraries take before there is any data; with a little less, threads do not start and hang.
 LIBRARIES = 1_200_000_000
 _BY_MEMORY = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGKILL) if os.name == "posix" else ()
 _NOT_LOADED = 127  # how the loader ends a process that has no room for a library

@@ -37,14 +37,21 @@ def init(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="The table to publish.", show_default=False)],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the draft goes.")] = Path("plan.toml"),
     separator: Annotated[str | None, typer.Option(help="Between cells (csv) or items (transactions).")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of text, such as windows-1252.")] = None,
+    header: Annotated[bool | None, typer.Option(help="Whether the first line names the columns.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="Mark of decimals: a point or a comma.")] = None,
+    dates: Annotated[str | None, typer.Option(help="day-month-year, month-day-year or year-month-day.")] = None,
+    sheet: Annotated[str | None, typer.Option(help="Of a workbook.")] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Draft a plan for a table: kinds, likely roles, hierarchies, each with a reason."""
     from sfumato.data.files import Source
+    from sfumato.data.files.source import DECIMALS, ORDERS
     from sfumato.disk import atomic_file
     from sfumato.drafting import draft
     from sfumato.errors import OutputError
+    from sfumato.parameters import one_of
     from sfumato.plan import is_plan
     from sfumato.plan.json_schema import FILE, schema_text
 
@@ -52,7 +59,16 @@ def init(
     if overwrite and out.is_file() and not is_plan(out):
         raise OutputError(f"{out} is no plan, so it is not overwritten.\nName another file with --out.")
     with atomic_file(out, overwrite=overwrite) as temporary, watching() as progress:
-        drafted = draft(Source(path=data, separator=separator), out.parent, progress)
+        source = Source(
+            path=data,
+            separator=separator,
+            encoding=encoding,
+            header=header,
+            decimal=one_of(decimal, "--decimal", DECIMALS) if decimal else None,
+            dates=one_of(dates, "--dates", ORDERS) if dates else None,
+            sheet=sheet,
+        )
+        drafted = draft(source, out.parent, progress)
         temporary.write_text(drafted.text, encoding="utf-8")
     wrote(out)
     with atomic_file(schema_file, overwrite=True) as temporary:
@@ -146,7 +162,11 @@ def _show_preview(facts: Mapping[str, Any]) -> None:
     rows, whole = facts["rows"], facts["whole"]
     looked_at = f"all {rows:,} rows" if whole else f"the first {rows:,} rows; --all reads every row" if rows else ""
     source = f"{facts['source']} ({looked_at})" if looked_at else facts["source"] or "a frame given in Python"
-    console.print(f"Source: {source}\n", highlight=False, markup=False)
+    console.print(f"Source: {source}", highlight=False, markup=False)
+    for key, found in facts["reading"].items():
+        shown = json.dumps(found["value"], ensure_ascii=False)
+        console.print(Padding(Text(f"{key} = {shown}: {found['reason']}"), (0, 0, 0, 4)))
+    console.print()
     rows = []
     for column in facts["columns"]:
         kind = f"{column['kind']} (inferred)" if column["kind_inferred"] else column["kind"] or ""

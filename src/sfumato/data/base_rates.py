@@ -81,7 +81,7 @@ def read_base_rates(path: Path, missing: Sequence[str]) -> BaseRates:
     ...     read_base_rates(path, [""]).share("flu")
     Fraction(3, 4)
     """
-    table = read_table(Source(path=path, missing=tuple(missing)))
+    table = read_table(Source(path=path, missing=tuple(missing)).as_spelled)
     if table.num_columns != 2:
         raise DataError(
             f"{path.name} was to hold base rates, but has {table.num_columns} columns.\n"

@@ -12,6 +12,12 @@ import pyarrow as pa
 from sfumato.data.dates import day_of
 from sfumato.data.schema import Kind
 
+# Cells that mean "missing" wherever they stand, and those that do so among numbers or dates only.
+MARKERS = ("", "?", "*", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
+MARKERS_AMONG_NUMBERS = (
+    *("-", "--", ".", "..", "x", "X", "n/a", "na", "none", "None", "NONE", "nil", "missing", "Missing", "MISSING"),
+    *("unknown", "Unknown", "UNKNOWN", "not known", "not available", "n.a.", "k.A.", "NaT", "<NA>", "inf", "-inf"),
+)
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
@@ -46,6 +52,19 @@ def infer_kind(labels: Sequence[str], found_type: pa.DataType) -> Kind:
     if numbers:
         return Kind.NUMBER
     return Kind.DATE if all(day_of(label) for label in labels) else Kind.CATEGORY
+
+
+def missing_markers(labels: Sequence[str], found_type: pa.DataType) -> list[str]:
+    """Return the cells of a text column that stand for missing values."""
+    if not is_text(value_type(found_type)):
+        return []
+    found = [marker for marker in MARKERS if marker in set(labels)]
+    odd = [label for label in labels if label in MARKERS_AMONG_NUMBERS]
+    if odd:
+        rest = [label for label in labels if label not in MARKERS and label not in MARKERS_AMONG_NUMBERS]
+        if len(rest) > 2 * len(odd) and infer_kind(rest, found_type) in (Kind.NUMBER, Kind.DATE):
+            found += odd
+    return found
 
 
 def is_integer(label: str) -> bool:

@@ -75,7 +75,7 @@ def read_knowledge(
     (('cold', 'flu'), ('cough', 'fever'), [0.25, 0.75])
     """
     if not isinstance(source, Source):
-        source = Source(path=Path(source))
+        source = Source(path=Path(source)).as_spelled
     wanted = _wanted(label, terms, prior)
     found = read_columns(source)
     _check_columns(wanted, found, source.path)

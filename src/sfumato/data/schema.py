@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from sfumato.data.bins import Bins
-from sfumato.data.builders import HierarchySource
+from sfumato.data.builders import Given, HierarchyFile, HierarchySource, NestedHierarchy
 from sfumato.data.hierarchy import some
 
 SHOW_VALUES = "SFUMATO_SHOW_VALUES"  # set in the environment: messages name values that are no secrets
@@ -144,6 +144,19 @@ class Schema:
     def sets(self) -> frozenset[str]:
         """The columns that are declared as sets."""
         return frozenset(spec.name for spec in self if spec.kind is Kind.SET or spec.role is Role.ITEMS)
+
+    def is_text(self, name: str) -> bool:
+        """Whether the cells of a column are taken to the letter, even if they look like numbers or dates.
+
+        So are those that a list or a file of the plan spells, and those that are published as they are or not at all.
+        """
+        spec = self.spec(name)
+        if spec is None or spec.role in (Role.IDENTIFIER, Role.OTHER, Role.QUASI_SENSITIVE, Role.ITEMS):
+            return True
+        listed = (spec.domain is not None and spec.bins is None) or spec.base_rates is not None
+        if listed or isinstance(spec.hierarchy, HierarchyFile | NestedHierarchy | Given):
+            return True
+        return spec.kind not in (None, Kind.NUMBER, Kind.DATE)
 
     @property
     def without_hierarchy(self) -> tuple[str, ...]:

@@ -12,17 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.dates import day_of
-from sfumato.data.kinds import infer_kind, is_integer, is_text, value_type
+from sfumato.data.kinds import infer_kind, is_integer, value_type
 from sfumato.data.names import mentions
 from sfumato.data.schema import Kind
 from sfumato.drafting.shapes import Shape, looks_like_names, shape_of
 
-# Cells that mean "missing" wherever they stand, and those that do so among numbers or dates only.
-MARKERS = ("", "?", "*", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
-MARKERS_AMONG_NUMBERS = (
-    *("-", "--", ".", "..", "x", "X", "n/a", "na", "none", "None", "NONE", "nil", "missing", "Missing", "MISSING"),
-    *("unknown", "Unknown", "UNKNOWN", "not known", "not available", "n.a.", "k.A.", "NaT", "<NA>", "inf", "-inf"),
-)
 _SET_SEPARATORS = ("|", ";", ",", " ")
 _CODE = re.compile(r"[A-Za-z]{0,4}\d[\w.]*", re.ASCII)
 _ODD_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})", re.ASCII)
@@ -73,19 +67,6 @@ class Look:
     def of_lists(cls, name: str, rows: int) -> Look:
         """Return what a column of lists looks like."""
         return cls(name=name, kind=Kind.SET, rows=rows)
-
-
-def missing_markers(labels: Sequence[str], found_type: pa.DataType) -> list[str]:
-    """Return the cells of a text column that stand for missing values."""
-    if not is_text(value_type(found_type)):
-        return []
-    found = [marker for marker in MARKERS if marker in set(labels)]
-    odd = [label for label in labels if label in MARKERS_AMONG_NUMBERS]
-    if odd:
-        rest = [label for label in labels if label not in MARKERS and label not in MARKERS_AMONG_NUMBERS]
-        if len(rest) > 2 * len(odd) and infer_kind(rest, found_type) in (Kind.NUMBER, Kind.DATE):
-            found += odd
-    return found
 
 
 def look_at(

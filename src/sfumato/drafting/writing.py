@@ -20,10 +20,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.distinct import text_codes
-from sfumato.data.files import Source, read_table
-from sfumato.data.kinds import is_list
+from sfumato.data.files import Source, how_read, read_table
+from sfumato.data.files.source import ISO, POINT
+from sfumato.data.files.text import UTF_8
+from sfumato.data.kinds import is_list, missing_markers
 from sfumato.data.schema import DEFAULT_MISSING, Role
-from sfumato.drafting.columns import Look, look_at, missing_markers
+from sfumato.drafting.columns import Look, look_at
 from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
 from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
 from sfumato.plan import Plan
@@ -36,6 +38,8 @@ K = 5
 MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it below one half
 MANY_COLUMNS = 4  # named in a question one by one
 MANY_ALIKE = 8  # columns that become one pattern
+
+_STATED = ("encoding", "header", "decimal", "dates")  # by a draft, where they are not the usual ones
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -72,10 +76,19 @@ def draft(source: Source, folder: Path, progress: Progress = SILENT) -> Draft:
     """Return a plan for a file in `folder`. All of the data is read: a draft that a late row breaks is no use."""
     path = Path(os.path.relpath(source.path.resolve(), folder.resolve())).as_posix()
     path = os.fsencode(path).decode("utf-8", "replace")  # names that the locale cannot spell come in pieces
-    lines = [f"path = {quoted(path)}"]
-    if source.separator is not None:
-        lines.append(f"separator = {quoted(source.separator)}")
+    lines = [f"path = {quoted(path)}", *_how_written(source)]
     return replace(draft_table(read_table(source, progress=progress), progress, lines), folder=folder)
+
+
+def _how_written(source: Source) -> list[str]:
+    """Return how the source is written, as far as somebody said it or it is not the usual way."""
+    usual = (UTF_8, True, POINT, ISO)
+    return [
+        f"{found.key} = {quoted(found.value) if isinstance(found.value, str) else str(found.value).lower()}"
+        + ("" if getattr(source, found.key) is not None else f"  # {found.reason}")
+        for found in how_read(source)
+        if getattr(source, found.key) is not None or (found.key in _STATED and found.value not in usual)
+    ]
 
 
 def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[str] = ()) -> Draft:

@@ -34,8 +34,7 @@ class Seen:
     @classmethod
     def at(cls, path: Path, plan: Plan, progress: Progress = SILENT) -> Seen:
         """Look at a run's folder, at the release folder in it, or at a file of any tool."""
-        separator = plan.source.separator if plan.source else None
-        release = read_release(path, plan.schema, separator=separator, progress=progress)
+        release = read_release(path, plan.schema, like=plan.source, progress=progress)
         _refuse_unstated(release)
         for folder in (path, path.parent, path.parent.parent):
             if release.description and (folder / RUN_FILE).is_file():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import check_columns
-from sfumato.data.files import digest, read_columns
+from sfumato.data.files import digest, fitted, read_columns
 from sfumato.data.persons import Persons, number_columns, repeated_persons
 from sfumato.data.schema import Role
 from sfumato.engines.base import Engine
@@ -82,6 +82,6 @@ class Original:
             names, schema = read_columns(source), self.plan.schema
             check_columns(names, schema)  # before reading everything
             dropped = frozenset(schema.named(Role.IDENTIFIER)) - set(number_columns(names, schema))
-            source = replace(source, sets=schema.sets)
+            source = fitted(source, schema)
             table, self._sha256 = self.engine.read(source, dropped, self.progress)
         return table

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.data.dates import DATE_LEVELS
+from sfumato.data.files.source import DECIMALS, FORMATS, ORDERS
 from sfumato.data.knowledge import ASK, UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
@@ -99,6 +100,34 @@ SOURCE = Table(
             "Separator",
             "Between cells, or between items of a transaction; found out when left out.",
         ),
+        _key("format", Takes.CHOICE, "Format", "What the file is, where its name does not tell.", choices=FORMATS),
+        _key(
+            "encoding",
+            Takes.TEXT,
+            "Encoding",
+            "Of text files, such as utf-8, windows-1252 or utf-16; found out when left out.",
+        ),
+        _key(
+            "header",
+            Takes.FLAG,
+            "Header",
+            "Whether the first line of a CSV file names the columns; without, they are column_1, column_2 ...",
+        ),
+        _key(
+            "decimal",
+            Takes.CHOICE,
+            "Decimal mark",
+            "Of numbers in text; marks between thousands go with it. Found out when left out.",
+            choices=DECIMALS,
+        ),
+        _key(
+            "dates",
+            Takes.CHOICE,
+            "Order of dates",
+            "Of dates in text; found out when left out, and asked for where it cannot be told.",
+            choices=ORDERS,
+        ),
+        _key("sheet", Takes.TEXT, "Sheet", "Of a workbook; needed where it has several with content."),
         _key(
             "missing",
             Takes.TEXTS,

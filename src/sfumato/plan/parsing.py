@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -52,7 +53,7 @@ def parse(
     plan = Plan(
         schema=schema,
         policy=Policy(tuple(requirements)),
-        source=Source(base / source["path"], source["separator"], source["missing"]) if source["path"] else None,
+        source=_source(source, base, notes),
         knowledge=knowledge,
         publish_prior=publish_prior,
         chosen=chosen,
@@ -72,6 +73,16 @@ def parse(
     if notes.problems:
         raise PlanError(dict.fromkeys(notes.problems), where)
     return plan
+
+
+def _source(values: Mapping[str, Any], base: Path, notes: Notes) -> Source | None:
+    encoding = values["encoding"]
+    try:
+        codecs.lookup(encoding or "utf-8")
+    except (LookupError, ValueError):
+        known = 'such as "utf-8", "windows-1252" or "utf-16"'
+        notes.add("source.encoding", f"[source] names an unknown encoding, {encoding!r}. Name one, {known}.")
+    return Source(**{**values, "path": base / values["path"]}) if values["path"] else None
 
 
 def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str]]:

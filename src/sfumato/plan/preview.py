@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,8 @@ import pyarrow as pa
 from sfumato.anonymizers.base import options_of
 from sfumato.data.dataset import CodedColumn
 from sfumato.data.encoding import check_columns, encode, encode_column
-from sfumato.data.files import read_columns, read_table, sample
+from sfumato.data.files import Found, fitted, how_read, read_columns, read_table, sample
+from sfumato.data.kinds import missing_markers
 from sfumato.data.persons import number_columns, repeated_persons
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
@@ -45,6 +46,7 @@ class Preview:
 
     plan: Plan
     source: str | None
+    reading: tuple[Found, ...]  # how the source is written, and how that is known
     columns: tuple[ColumnPreview, ...]
     rows: int | None  # that were looked at; None without a source
     whole: bool  # whether these are all rows
@@ -54,6 +56,7 @@ class Preview:
         """Return the preview as plain data."""
         return {
             "source": self.source,
+            "reading": {found.key: {"value": found.value, "reason": found.reason} for found in self.reading},
             "rows": self.rows,
             "whole": self.whole,
             "columns": [
@@ -114,6 +117,8 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     """
     problems: list[Problem] = []
     columns: list[ColumnPreview] = []
+    reading: tuple[Found, ...] = ()
+    unlisted: dict[str, list[str]] = {}  # cells that look like missing ones, by column
     table = None
     if plan.source is None:
         names = list(plan.schema.columns)
@@ -121,9 +126,9 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         names = read_columns(plan.source)
         check_columns(names, plan.schema)
         dropped = plan.schema.named(Role.IDENTIFIER)
-        table = (
-            read_table(plan.source, drop=dropped, progress=progress) if every_row else sample(plan.source, SAMPLE_ROWS)
-        )
+        source = fitted(plan.source, plan.schema)
+        reading = how_read(source)
+        table = read_table(source, drop=dropped, progress=progress) if every_row else sample(source, SAMPLE_ROWS)
     for name in names:
         spec = plan.schema.spec(name)
         if spec is None:
@@ -133,6 +138,8 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
             try:
                 coded = encode_column(table.column(name), spec, plan.schema.missing)
                 kind = coded.shown_kind if isinstance(coded, CodedColumn) else Kind.SET
+                if isinstance(coded, CodedColumn):
+                    unlisted[name] = missing_markers(coded.labels, pa.string())
                 if isinstance(coded, CodedColumn) and coded.hierarchy is not None:
                     levels = coded.hierarchy.height
             except InputError as error:
@@ -152,6 +159,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     return Preview(
         plan=plan,
         source=plan.source.path.name if plan.source else None,
+        reading=reading,
         columns=tuple(columns),
         rows=table.num_rows if table is not None else None,
         whole=table is not None and (every_row or table.num_rows < SAMPLE_ROWS),
@@ -159,6 +167,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
             *plan.warnings(),
             *_several_rows(plan, names, progress),
             *(_spelling(plan, table) if table is not None else ()),
+            *_missing_warnings(unlisted),
         ),
     )
 
@@ -206,3 +215,12 @@ def _fate(plan: Plan, spec: ColumnSpec, kind: Kind | None) -> str:
     if role in (Role.SENSITIVE, Role.OTHER):
         return "published as it is"
     return "protected by its requirement"
+
+
+def _missing_warnings(unlisted: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for name, markers in unlisted.items():
+        if markers:
+            yield (
+                f"Column {name!r} has cells that look like missing ones: {', '.join(map(repr, markers))}. "
+                "List them under [source] missing if they are."
+            )

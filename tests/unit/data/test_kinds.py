@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from sfumato.data.kinds import infer_kind
+from sfumato.data.kinds import infer_kind, missing_markers
 from sfumato.data.schema import Kind
 
 
@@ -20,3 +20,10 @@ from sfumato.data.schema import Kind
 )
 def test_kinds_are_inferred_with_care(labels, kind):
     assert infer_kind(labels, pa.string()) is kind
+
+
+def test_words_for_missing_count_among_numbers_only():
+    assert missing_markers(["1", "2", "3", "unknown"], pa.string()) == ["unknown"]
+    assert missing_markers(["a", "b", "c", "unknown"], pa.string()) == []
+    assert missing_markers(["a", "", "NA"], pa.string()) == ["", "NA"]
+    assert missing_markers(["1", "2"], pa.int64()) == []

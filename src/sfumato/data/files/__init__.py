@@ -21,9 +21,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from sfumato.data.files.csv import layout_of, read_csv
+from sfumato.data.files.csv import layout_of, read_csv, spelling_of
 from sfumato.data.files.source import (
     TEXT_FORMATS,
+    Found,
     Reading,
     Source,
     checked_names,
@@ -32,13 +33,25 @@ from sfumato.data.files.source import (
     parts_of,
     state_of,
 )
-from sfumato.data.files.text import opened
+from sfumato.data.files.text import encoding_of, opened
 from sfumato.data.files.transactions import ITEMS, read_transactions
 from sfumato.data.files.typed import arrow_batches, parquet_names, read_arrow, read_parquet
+from sfumato.data.schema import Schema
 from sfumato.errors import DataError
 from sfumato.progress import SILENT, Progress
 
-__all__ = ["ITEMS", "Source", "digest", "read_columns", "read_digested", "read_table", "sample"]
+__all__ = [
+    "ITEMS",
+    "Found",
+    "Source",
+    "digest",
+    "fitted",
+    "how_read",
+    "read_columns",
+    "read_digested",
+    "read_table",
+    "sample",
+]
 
 
 def read_table(source: Source, *, drop: Collection[str] = frozenset(), progress: Progress = SILENT) -> pa.Table:
@@ -109,6 +122,24 @@ def read_columns(source: Source) -> list[str]:
                 return checked_names(schema.names, source.path)
         case _:
             return list(layout_of(source, form).names)
+
+
+def fitted(source: Source, schema: Schema) -> Source:
+    """Return how to read a source for a schema: what the plan takes as text stays as it is."""
+    names = read_columns(source)
+    return replace(source, sets=schema.sets, as_text=frozenset(name for name in names if schema.is_text(name)))
+
+
+def how_read(source: Source) -> tuple[Found, ...]:
+    """Return how a source is written, each with the reason; of typed files the format says it all."""
+    form = format_of(source)
+    shown = (Found("format", form, "the plan says so" if source.format else "its name says so"),)
+    if form == "transactions":
+        return (*shown, encoding_of(source))
+    if form not in TEXT_FORMATS:
+        return shown
+    layout = layout_of(source, form)
+    return (*shown, *layout.found, *spelling_of(source, layout))
 
 
 def _read(asked: Reading) -> pa.Table:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import secrets
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,11 +18,14 @@ import pyarrow.csv as pa_csv
 
 from sfumato.data.files import text
 from sfumato.data.files.columns import Texts
-from sfumato.data.files.source import Format, Reading, Source, checked_names, kept_names
-from sfumato.data.files.text import BOM, not_utf8, opened, whole_lines
+from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names
+from sfumato.data.files.spelling import dates_of, decimal_of, first_cells, looks_like_a_record, respelled
+from sfumato.data.files.text import BOM, encoding_of, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
 
 _SEPARATORS = (",", ";", "\t", "|")
+_LOOKED_AT = 1_000  # records that show how cells are spelled
+_NOBODYS = ""  # the column behind a last separator
 _ENOUGH = 10_000  # wrong records after which it is clear that the file is not what it was taken for
 
 
@@ -29,47 +35,105 @@ class Layout:
 
     separator: str
     names: tuple[str, ...]
-    header_size: int  # bytes before the first record
+    header_size: int  # bytes before the first record, as UTF-8
     header_lines: int
+    encoding: str
+    records: tuple[Sequence[str], ...]  # the first ones
+    found: tuple[Found, ...]  # what the plan could say, and how it is known
+    ends_empty: bool  # whether every record ends with a separator, and so with a cell that belongs to nobody
 
 
 def layout_of(source: Source, form: Format) -> Layout:
-    """Return separator and header, from the first part of the file."""
+    """Return how a file is written, from its first part."""
     path = source.path
-    with opened(path) as stream:
+    encoding = encoding_of(source)
+    with opened(path, encoding=str(encoding.value)) as stream:
         head = stream.head(text.HEAD)
     start = len(BOM) if head.startswith(BOM) else 0
     # Only the header must be right here: columns that are dropped may hold anything.
     content = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode(head[start:])
     if not content.strip():
         raise DataError(f"{path} is empty.\nA table needs a header and at least one row.")
-    separator = source.separator
-    if separator is None:
-        separator = "\t" if form == "tsv" else _guess_separator(content)
-    elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0':
-        raise DataError(
-            f"{path} was to be read with separator {separator!r}.\n"
-            "The separator of a CSV file is one character, such as a comma, a semicolon or a tab."
-        )
+    separator = _separator_of(source, form, content)
     lines = io.StringIO(content, newline="")
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    reader = csv.reader(lines, delimiter=str(separator.value), strict=True)
     try:
-        names = next(row for row in reader if row)
+        first = next(row for row in reader if row)
     except (csv.Error, StopIteration):
         raise DataError(
             f"{path} has a header with a quote that does not fit, or one that is longer than {text.HEAD:,} bytes.\n"
             'Put names with separators into "...", and write a quote inside it twice.'
         ) from None
     header = content[: lines.tell()]
+    header_lines = reader.line_num
     if any("\udc80" <= character <= "\udcff" for character in header):
         raise not_utf8(path)
-    checked_names(names, path)
+    records = _first_records(content[len(header) :], str(separator.value))
+    named = _header_of(source, first, records)
+    if not named.value:
+        records, header, header_lines = [first, *records], "", 0
+    ends_empty = _ends_empty(first, records, named=bool(named.value))
+    width = len(first) - (ends_empty and not first[-1])
+    names = first[:width] if named.value else [f"column_{number + 1}" for number in range(width)]
     return Layout(
-        separator=separator,
-        names=tuple(names),
+        separator=str(separator.value),
+        names=tuple(checked_names(names, path)),
         header_size=start + len(header.encode()),
-        header_lines=reader.line_num,
+        header_lines=header_lines,
+        encoding=str(encoding.value),
+        records=tuple(records),
+        found=(encoding, separator, named),
+        ends_empty=ends_empty,
     )
+
+
+def spelling_of(source: Source, layout: Layout) -> tuple[Found, Found]:
+    """Return how decimals and dates are written, by the first records."""
+    cells = first_cells(layout.names, layout.records, source)
+    return decimal_of(source, cells), dates_of(source, cells)
+
+
+def _separator_of(source: Source, form: Format, content: str) -> Found:
+    given = source.separator
+    if given is None:
+        if form == "tsv":
+            return Found("separator", "\t", "the name of the file says so")
+        return Found("separator", _guess_separator(content), "it cuts the first records most evenly")
+    if len(given) != 1 or not given.isascii() or given in '"\r\n\0':
+        raise DataError(
+            f"{source.path} was to be read with separator {given!r}.\n"
+            "The separator of a CSV file is one character, such as a comma, a semicolon or a tab."
+        )
+    return Found("separator", given, "the plan says so")
+
+
+def _first_records(content: str, separator: str) -> list[list[str]]:
+    """Return some records behind the header; the last may be cut off, and is left out."""
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator)
+    records: list[list[str]] = []
+    with contextlib.suppress(csv.Error):  # whoever reads all of it says what is wrong
+        records += islice(filter(None, reader), _LOOKED_AT)
+    return records[:-1] if len(records) > 1 and not content.endswith(("\n", "\r")) else records
+
+
+def _header_of(source: Source, first: Sequence[str], records: Sequence[Sequence[str]]) -> Found:
+    if source.header is not None:
+        return Found("header", source.header, "the plan says so")
+    odd = looks_like_a_record(first, records)
+    if odd:
+        raise DataError(
+            f"{source.path} may have no line of column names: in its first line, {odd} of {len(first)} cells are "
+            "numbers, dates or values that occur again below.\n"
+            f"Say which it is: [source] header = true, or header = false, and the columns are column_1 to "
+            f"column_{len(first)} (for `sfumato init`: --header, --no-header)."
+        )
+    return Found("header", True, "its cells look like names")
+
+
+def _ends_empty(first: Sequence[str], records: Sequence[Sequence[str]], *, named: bool) -> bool:
+    """Whether records end with a separator: behind a last name that is empty, or behind the last name."""
+    width = len(first) + (named and bool(first[-1]))
+    return width > 1 and bool(records) and all(len(record) == width and not record[-1] for record in records)
 
 
 def _guess_separator(text: str) -> str:
@@ -96,22 +160,24 @@ def read_csv(asked: Reading) -> pa.Table:
     """Return the table of a CSV file, every cell as text."""
     source, path = asked.source, asked.path
     layout = layout_of(source, asked.form)
-    kept = kept_names(layout.names, asked.drop, path)
+    decimal, dates = (str(found.value) for found in spelling_of(source, layout))
+    names = [*layout.names, *[_NOBODYS][: layout.ends_empty]]
+    kept = [*kept_names(layout.names, asked.drop, path), *names[len(layout.names) :]]
     columns = {name: Texts() for name in kept}
-    records = _Records(layout)
+    records = _Records(layout, len(names))
     rows = 0
-    with opened(path, asked.digest) as stream:
+    with _quiet(), opened(path, asked.digest, layout.encoding) as stream:
         stream.skip(layout.header_size)
         stream.trailer = records.trailer
         try:
             reader = pa_csv.open_csv(
                 pa.PythonFile(stream, "r"),
-                read_options=pa_csv.ReadOptions(column_names=layout.names, block_size=text.BLOCK, use_threads=False),
+                read_options=pa_csv.ReadOptions(column_names=names, block_size=text.BLOCK, use_threads=False),
                 parse_options=pa_csv.ParseOptions(
                     delimiter=layout.separator,
                     newlines_in_values=True,
                     # A line without anything is a record of a single column, and a slip between records of several.
-                    ignore_empty_lines=len(layout.names) > 1,
+                    ignore_empty_lines=len(names) > 1,
                     invalid_row_handler=records.judge,
                 ),
                 convert_options=pa_csv.ConvertOptions(
@@ -146,8 +212,29 @@ def read_csv(asked: Reading) -> pa.Table:
         )
     if not rows:
         raise DataError(f"{path} has a header but no rows.\nNothing can be published from it.")
-    arrays = [texts.finish_apart() if name in source.sets else texts.finish() for name, texts in columns.items()]
-    return pa.Table.from_arrays(arrays, names=kept)
+    if layout.ends_empty and columns.pop(_NOBODYS).finish().dictionary.to_pylist() != [""]:
+        raise DataError(
+            f"{path} has records with a cell behind the last column, though the first ones end with a separator only.\n"
+            f"Put cells that contain the separator {layout.separator!r} into quotes, or name that column."
+        )
+
+    def finished(name: str, texts: Texts) -> pa.Array:
+        if name in source.sets:
+            return texts.finish_apart()
+        column = texts.finish()
+        return column if name in source.as_text else respelled(column, decimal, dates, source.missing)
+
+    return pa.table({name: finished(name, texts) for name, texts in columns.items()})
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep pyarrow from printing what it cannot hand over: a record that has too many cells and is no UTF-8."""
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
 
 
 class _Records:
@@ -157,8 +244,8 @@ class _Records:
     at the end, which pyarrow would not mind.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self.end = layout.separator.join([f"end-{secrets.token_hex(8)}"] * (len(layout.names) + 1))
+    def __init__(self, layout: Layout, width: int) -> None:
+        self.end = layout.separator.join([f"end-{secrets.token_hex(8)}"] * (width + 1))
         self.trailer = self.end.encode() + b"\n"
         self.complete = False
         self.wrong = 0
@@ -189,7 +276,7 @@ def _uneven(source: Source, layout: Layout, records: _Records) -> DataError:
 
 def _line_of(path: Path, layout: Layout, number: int) -> int | None:
     """Return the line on which a record begins, or None when it cannot be told."""
-    with opened(path) as stream:
+    with opened(path, encoding=layout.encoding) as stream:
         stream.skip(layout.header_size)
         blocks = (block.decode(errors="replace") for block in whole_lines(stream))
         reader = csv.reader((line for block in blocks for line in io.StringIO(block)), delimiter=layout.separator)
@@ -207,7 +294,7 @@ def _line_of(path: Path, layout: Layout, number: int) -> int | None:
 
 def _unparsed(path: Path, message: str, rows: int) -> DataError:
     """Return the error for what pyarrow says; its words may hold cells and stay here."""
-    if "UTF8" in message:
+    if "UTF8" in message or "Expected" in message:  # the second: about a record that could not even be handed over
         return not_utf8(path)
     if "straddl" in message:
         return DataError(

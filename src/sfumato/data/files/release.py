@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
 from sfumato.data.dataset import CodedSets, as_arrow
-from sfumato.data.files import Source, digest, read_columns, read_digested
+from sfumato.data.files import Source, digest, fitted, read_columns, read_digested
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns, members_of, n_members
@@ -246,12 +246,12 @@ def _text(text: str) -> pa.Scalar:
 
 
 def read_release(
-    path: Path, schema: Schema | None = None, *, separator: str | None = None, progress: Progress = SILENT
+    path: Path, schema: Schema | None = None, *, like: Source | None = None, progress: Progress = SILENT
 ) -> Release:
     """Return a release from a run's folder, from the release folder in it, or from a data file of any tool.
 
-    `schema` says which column plays which role; a folder's own description can do that as well. `separator` is for
-    files of other tools.
+    `schema` says which column plays which role; a folder's own description can do that as well. Files of other tools
+    are read as `like`.
     """
     folder = _release_folder(path)
     if folder is None:
@@ -260,7 +260,9 @@ def read_release(
                 f"{path} was asked for as a release, but has no {DESCRIPTION} that says what its columns are.\n"
                 "Name the folder that `sfumato anonymize` wrote."
             )
-        source = _readable_by(schema, Source(path, separator=separator, missing=schema.missing))
+        source = Source(path, missing=schema.missing)
+        if like is not None:
+            source = _readable_by(schema, replace(like, path=path, format=None, missing=schema.missing))
         return _read_as_release(source, schema, {}, progress)
     description = _read_description(folder / DESCRIPTION)
     schema = schema_for(description, schema)
@@ -269,7 +271,7 @@ def read_release(
         raise DataError(
             f"{folder} holds {len(found)} data files of a release.\nOne of {' and '.join(_DATA)} belongs there."
         )
-    source = Source(found[0], separator="," if found[0].suffix == ".csv" else None, missing=schema.missing)
+    source = Source(found[0], separator="," if found[0].suffix == ".csv" else None, missing=schema.missing).as_spelled
     release = _read_as_release(source, schema, description, progress)
     others = sorted({path.name for path in folder.iterdir()} - {found[0].name, DESCRIPTION})
     return replace(release, strays=(*release.strays, *(Stray(StrayKind.FILE, name) for name in others)))
@@ -278,7 +280,7 @@ def read_release(
 def _read_as_release(source: Source, schema: Schema, description: Mapping[str, Any], progress: Progress) -> Release:
     """Return a table as a release; identifiers are not even loaded, but it is known that they are there."""
     dropped = [name for name in read_columns(source) if name in schema.named(Role.IDENTIFIER)]
-    source = replace(source, sets=schema.sets)
+    source = fitted(source, schema)
     table, sha256 = read_digested(source, drop=dropped, progress=progress)
     release = Release.from_table(table, schema, description)
     strays = stray_columns(StrayKind.IDENTIFIER, dropped, release.n_rows)
@@ -309,6 +311,8 @@ def _read_description(path: Path) -> dict[str, Any]:
         for column in description["columns"].values():
             Role(column["role"])
             Kind(column.get("kind", "category"))
+            if not column.get("separator", "|"):
+                raise ValueError
         dict(description.get("files", {}))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(f"{path} {refusal}") from None

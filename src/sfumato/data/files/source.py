@@ -7,7 +7,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -29,7 +29,12 @@ _FORMATS: dict[str, Format] = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
+FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+COMMA, POINT = ",", "."
+DAY_FIRST, MONTH_FIRST, ISO = "day-month-year", "month-day-year", "year-month-day"
+DECIMALS = (POINT, COMMA)
+ORDERS = (DAY_FIRST, MONTH_FIRST, ISO)
 TEXT_FORMATS = ("csv", "tsv", "transactions")
 _DIGESTED = 1 << 20  # bytes digested at once
 
@@ -43,9 +48,29 @@ class Source:
     missing: tuple[str, ...] = ("",)  # cells that are missing; kept here for whoever encodes the table
     format: Format | None = None  # None: by the name of the file
     sets: frozenset[str] = frozenset()  # columns whose cells are cut into members, hardly any cell twice
+    encoding: str | None = None  # of text; None here and below: found out
+    header: bool | None = None  # whether the first line of a csv file names the columns
+    decimal: str | None = None  # mark of decimals in numbers
+    dates: str | None = None  # order of day, month and year
+    sheet: str | None = None  # of a workbook; None: the only one
+    as_text: frozenset[str] = frozenset()  # columns whose cells stay as they are, whatever they look like
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
+
+    @property
+    def as_spelled(self) -> Source:
+        """The same with a header, whose cells nobody takes for numbers or dates of another spelling."""
+        return replace(self, header=True, decimal=POINT, dates=ISO)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Something of how a file is written, and how it is known."""
+
+    key: str  # of [source]
+    value: str | bool
+    reason: str
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""The bytes of text files: unpacked, in blocks, checked for what no text file holds."""
+"""The bytes of text files as UTF-8: unpacked, decoded, in blocks, checked for what no text file holds."""
 
 from __future__ import annotations
 
 import codecs
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from sfumato.data.files.source import COMPRESSIONS, unreadable
+from sfumato.data.files.source import COMPRESSIONS, Found, Source, unreadable
 from sfumato.errors import DataError
 from sfumato.progress import Stage
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 BLOCK = 4 << 20  # bytes read at once; a record of a CSV file must fit
 HEAD = 1 << 20  # bytes looked at to find out how a file is written
 BOM = codecs.BOM_UTF8
+MOST_TIMES = 500  # what unpacks to more times its size, and to more bytes than this, was made to fill a machine
+MOST_UNPACKED = 1 << 30
+UTF_8 = "utf-8"
+WINDOWS = "windows-1252"
+_NO_WINDOWS = bytes.fromhex("818d8f909dff")  # nothing, or a letter that hardly any word has
+_SEVERAL_BYTES = re.compile(rb"[\xc3-\xc5][\x80-\xbf]|\xe2\x80[\x80-\xbf]")  # letters and signs as UTF-8 has them
+# Signs inside words, other than apostrophes and hyphens: letters of another encoding.
+_IN_WORDS = re.compile("[A-Za-z][\u0192\u02c6\u02dc\u201a-\u2122\xa1-\xac\xae-\xb3\xb5-\xb6\xb8-\xbf][a-z]")
 
 
 class _Raw:
@@ -56,12 +65,15 @@ class _Raw:
 class TextBytes:
     """The bytes of a text file, unpacked, as pyarrow and we read them: checked for what no text file holds."""
 
-    def __init__(self, path: Path, raw: _Raw) -> None:
+    def __init__(self, path: Path, raw: _Raw, encoding: str) -> None:
         compression = COMPRESSIONS.get(path.suffix.lower())
         self.path = path
         self.raw = raw
         self.unpacked = pa.CompressedInputStream(pa.PythonFile(raw, "r"), compression) if compression else None
+        self.encoding = encoding
+        self.decoder = None if encoding == UTF_8 else codecs.getincrementaldecoder(encoding)()
         self.closed = False
+        self.taken = 0  # bytes unpacked
         self.at = 0  # bytes given out
         self.told = 0  # bytes of the file reported as progress
         self.ahead = pa.py_buffer(b"")  # given out before anything else
@@ -83,6 +95,18 @@ class TextBytes:
         return block
 
     def _next(self, size: int) -> pa.Buffer:
+        block = self._unpacked(size) if self.decoder is None else self._decoded(size)
+        characters = np.frombuffer(block, dtype=np.uint8)
+        if not characters.all():
+            line = _line_at(self.path, self.at + int(np.argmin(characters)), self.encoding)
+            raise DataError(
+                f"{self.path} has zero bytes, the first on line {line:,}, so it is no plain text file.\n"
+                "Save the file as UTF-8 text."
+            )
+        return block
+
+    def _unpacked(self, size: int) -> pa.Buffer:
+        """Return the next bytes as the file has them."""
         try:
             block = self.raw.read(size) if self.unpacked is None else self.unpacked.read_buffer(size)
         except MemoryError:
@@ -93,15 +117,31 @@ class TextBytes:
             raise DataError(
                 f"{self.path} cannot be unpacked: it is damaged or cut off.\nCopy or download the file again."
             ) from None
-        if self.at == 0 and block[:2].to_pybytes() in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            raise DataError(f"{self.path} is UTF-16 text.\nSave the file as UTF-8.")
-        characters = np.frombuffer(block, dtype=np.uint8)
-        if not characters.all():
-            line = _line_at(self.path, self.at + int(np.argmin(characters)))
+        self.taken += block.size
+        if self.taken > MOST_UNPACKED and self.taken > MOST_TIMES * self.raw.file.tell():
             raise DataError(
-                f"{self.path} has zero bytes, the first on line {line:,}, so it is no plain text file.\n"
-                "Save the file as UTF-8 text."
+                f"{self.path} was asked for as a table, but unpacks to more than {MOST_TIMES:,} times its size, which "
+                "is no people's data.\nUnpack it yourself and look at it."
             )
+        return block
+
+    def _decoded(self, size: int) -> pa.Buffer:
+        """Return the next characters as UTF-8; at most three bytes of it for one of the file."""
+        assert self.decoder is not None
+        decoded = ""
+        try:
+            while not decoded:
+                block = self._unpacked(max(size // 3, 4))
+                decoded = self.decoder.decode(block, final=not block.size)
+                if not block.size:
+                    break
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{self.path} was to be read as {self.encoding}, but has bytes that do not belong there.\n"
+                "Correct encoding under [source], or save the file as UTF-8."
+            ) from None
+        found = pa.py_buffer(decoded.removeprefix("\ufeff" if not self.at else "").encode())
+        block, self.ahead = found[:size], found[size:]
         return block
 
     def blocks(self, size: int | None = None) -> Iterator[bytes]:
@@ -113,9 +153,17 @@ class TextBytes:
     def head(self, size: int) -> bytes:
         """Return up to `size` bytes from where we are, and let them be read once more."""
         head = b"".join(self.blocks(size))
-        self.ahead = pa.py_buffer(head)
+        self.ahead = pa.py_buffer(head + self.ahead.to_pybytes())
         self.at -= len(head)
         return head
+
+    def raw_head(self, size: int) -> bytes:
+        """Return up to `size` bytes as the file has them; nothing else is to be read afterwards."""
+        blocks = []
+        while size > 0 and (block := self._unpacked(size)).size:
+            blocks.append(block.to_pybytes())
+            size -= block.size
+        return b"".join(blocks)
 
     def skip(self, size: int) -> None:
         """Leave out the next bytes."""
@@ -140,21 +188,21 @@ class TextBytes:
 
 
 @contextmanager
-def opened(path: Path, digest: Hash | None = None) -> Iterator[TextBytes]:
-    """Yield the unpacked bytes of a file; `digest` takes all bytes of the file as it is."""
+def opened(path: Path, digest: Hash | None = None, encoding: str = UTF_8) -> Iterator[TextBytes]:
+    """Yield the unpacked bytes of a file as UTF-8; `digest` takes all bytes of the file as it is."""
     raw = _Raw(path, digest)
     try:
-        yield TextBytes(path, raw)
+        yield TextBytes(path, raw, encoding)
         while digest is not None and raw.read(BLOCK).size:  # whatever a reader left
             pass
     finally:
         raw.close()
 
 
-def _line_at(path: Path, offset: int) -> int:
+def _line_at(path: Path, offset: int, encoding: str) -> int:
     """Return the number of the line that holds a byte of the unpacked file."""
     line = 1
-    with opened(path) as stream:
+    with opened(path, encoding=encoding) as stream:
         for block in stream.blocks(offset):
             line += block.count(b"\n")
     return line
@@ -173,8 +221,40 @@ def not_utf8(path: Path) -> DataError:
             line += error.object.count(b"\n", 0, error.start)
     return DataError(
         f"{path} is not UTF-8 text: line {line:,} has a byte that does not belong there.\n"
-        "Save the file as UTF-8; files in Latin-1 or Windows-1252 often look right until the first accent."
+        f'Save the file as UTF-8, or say what it is: [source] encoding = "{WINDOWS}" (or "utf-16", "cp850" ...).'
     )
+
+
+def encoding_of(source: Source) -> Found:
+    """Return in which encoding a text file is written, from its first part."""
+    path, given = source.path, source.encoding
+    if given is not None:
+        try:
+            return Found("encoding", codecs.lookup(given).name, "the plan says so")
+        except (LookupError, ValueError):
+            raise DataError(
+                f"{path} was to be read in an unknown encoding, {given!r}.\n"
+                f'Name one that Python knows, such as "{UTF_8}", "{WINDOWS}" or "utf-16".'
+            ) from None
+    with opened(path) as stream:
+        return Found("encoding", *_encoding_in(stream.raw_head(HEAD)))
+
+
+def _encoding_in(head: bytes) -> tuple[str, str]:
+    """Return an encoding and the reason for it."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16", "it begins with its mark"
+    if head[:4].count(0) == 2 and head[0] != head[1] and 0 in head[:2]:  # every other byte of plain letters is zero
+        return ("utf-16-le" if head[1] == 0 else "utf-16-be"), "every other byte is zero"
+    try:
+        codecs.getincrementaldecoder(UTF_8)().decode(head)
+        return UTF_8, "its first part is" + (" plain letters" if head.isascii() else "")
+    except UnicodeDecodeError:
+        pass
+    odd = _SEVERAL_BYTES.search(head) or any(byte in head for byte in _NO_WINDOWS)
+    if odd or _IN_WORDS.search(head.decode(WINDOWS)):
+        return UTF_8, "nothing else fits better; columns with other bytes cannot be read"
+    return WINDOWS, "it is not UTF-8, and its bytes beyond plain letters are letters and signs there"
 
 
 def whole_lines(stream: TextBytes) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from sfumato.data.dataset import as_arrow, as_numpy
 from sfumato.data.files import text
 from sfumato.data.files.columns import TextLists
 from sfumato.data.files.source import Reading, Source, kept_names
-from sfumato.data.files.text import BOM, not_utf8, opened, whole_lines
+from sfumato.data.files.text import BOM, encoding_of, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
 
 ITEMS = "items"  # the only column of a transaction file
@@ -22,7 +22,7 @@ def read_transactions(asked: Reading) -> pa.Table:
     kept_names([ITEMS], asked.drop, path)
     items = TextLists()
     rows = 0
-    with opened(path, asked.digest) as stream:
+    with opened(path, asked.digest, str(encoding_of(asked.source).value)) as stream:
         head = stream.head(text.HEAD)
         if head.startswith(BOM):
             stream.skip(len(BOM))

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -46,9 +47,9 @@ def test_the_separator_is_found(tmp_path, separator):
 
 
 def test_a_given_separator_is_taken(tmp_path):
-    source = write(tmp_path, "a.csv", "a,b:c\n1,2:3\n")
+    source = write(tmp_path, "a.csv", "a,b:c\nx,2:3\n")
     assert read_columns(Source(source.path, separator=":")) == ["a,b", "c"]
-    assert cells(read_table(Source(source.path, separator=":"))) == {"a,b": ["1,2"], "c": ["3"]}
+    assert cells(read_table(Source(source.path, separator=":"))) == {"a,b": ["x,2"], "c": ["3"]}
 
 
 def test_tabs_separate_the_cells_of_a_tsv_file(tmp_path):
@@ -111,7 +112,10 @@ def test_what_python_writes_is_what_we_read(tmp_path_factory, rows, separator, b
         (b"a,b\n1,2\n1,Xylophonist\xff\n", "not UTF-8 text: line 3"),
         (b"a\xff,b\n1,2\n", "not UTF-8 text: line 1"),
         (b"a,b\n1,2\nXylophonist,\x00\n", "zero bytes, the first on line 3"),
-        ("a,b\n1,Xylophonist\n".encode("utf-16"), "UTF-16"),
+        ("a,b\n1,Xylophonist\n".encode("utf-16")[:-1], "read as utf-16"),
+        (b"a,b\n1,2\n1,Xylophonist\xff,3\n", "not UTF-8 text: line 3"),
+        (b"a,b;\n1,2;\n" * 2 + b"1,2;Xylophonist\n", "no line of column names"),
+        (b"a;b\n" + b"1;2;\n" * 1001 + b"1;2;Xylophonist\n", "a cell behind the last column"),
         (b'a,b\n1,2\n1,"Xylophonist\n3,4\n', "never closed"),
         (b'a,b\n1,2\n1,"Xylophonist', "never closed"),
         (b'a,b\n1,2\n1,"Xylophonist""', "never closed"),
@@ -160,3 +164,27 @@ def test_cells_of_sets_keep_the_dictionaries_of_their_blocks(tmp_path, monkeypat
     assert together["symptoms"].num_chunks == 1
     assert apart["symptoms"].num_chunks > 3
     assert apart["age"].num_chunks == 1
+
+
+@pytest.mark.parametrize("text", ["a;b;\n1;2;\n3;;\n", "a;b\n1;2;\n3;;\n"], ids=["header too", "records only"])
+def test_a_separator_behind_the_last_cell_belongs_to_nobody(tmp_path, text):
+    assert cells(read_table(write(tmp_path, "a.csv", text))) == {"a": ["1", "3"], "b": ["2", ""]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{SECRET};1980-12-31;34\nAnn;1981-01-02;35\n", f"{SECRET};Rome\n{SECRET};Rome\n", "31.12.1980\n01.01.1981\n"],
+    ids=["dates and numbers", "again below", "one column"],
+)
+def test_a_header_that_looks_like_a_record_is_questioned(tmp_path, text):
+    source = write(tmp_path, "a.csv", text)
+    assert "[source] header = true, or header = false" in refusal(source)
+    assert read_columns(replace(source, header=True)) == text.split("\n")[0].split(";")
+    read = read_table(replace(source, header=False))
+    assert read.column_names == [f"column_{n + 1}" for n in range(read.num_columns)]
+    assert read.num_rows == 2
+
+
+def test_names_that_are_years_are_questioned_but_words_above_numbers_are_not(tmp_path):
+    assert "no line of column names" in refusal(write(tmp_path, "a.csv", "land,2019,2020\nit,1,2\n"))
+    assert read_columns(write(tmp_path, "a.csv", "land,y2019,q1\nit,1,2\n")) == ["land", "y2019", "q1"]

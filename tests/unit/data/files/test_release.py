@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.encoding import encode
-from sfumato.data.files import digest
+from sfumato.data.files import Source, digest
 from sfumato.data.files import release as release_files
 from sfumato.data.files.release import quoted, read_release, write_release
 from sfumato.data.recoding import Labelled, Recoding
@@ -226,9 +226,9 @@ def test_a_file_of_any_tool_is_read_by_the_plan(tmp_path):
     assert release.column("age").labels == ("[20, 30]", "?")
     assert release.description == {}
     (tmp_path / "other.csv").write_text("age:terms:note\n20:p:x\n")
-    assert read_release(tmp_path / "other.csv", SCHEMA, separator=":").column("age").labels == ("20",)
+    assert read_release(tmp_path / "other.csv", SCHEMA, like=Source(tmp_path, ":")).column("age").labels == ("20",)
     (tmp_path / "other.csv").write_text("age,terms,note\n20,p,x\n")  # another tool need not separate as the source does
-    assert read_release(tmp_path / "other.csv", SCHEMA, separator=";").column("age").labels == ("20",)
+    assert read_release(tmp_path / "other.csv", SCHEMA, like=Source(tmp_path, ";")).column("age").labels == ("20",)
     with pytest.raises(DataError, match=r"no release.json"):
         read_release(tmp_path / "other.csv")
     (tmp_path / "items.txt").write_text("a b\nc\n")

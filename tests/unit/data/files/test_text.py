@@ -1,10 +1,11 @@
 """The bytes of text files: packed or not, read in blocks, reported as progress."""
 
 import gzip
+from dataclasses import replace
 
 import pytest
 
-from sfumato.data.files import read_columns, read_table, sample, text
+from sfumato.data.files import digest, read_columns, read_digested, read_table, sample, text
 from tables_on_disk import SECRET, Watcher, cells, refusal, write, zstd
 
 
@@ -53,3 +54,54 @@ def test_a_sample_of_a_large_file_is_cheap(tmp_path, monkeypatch):
     monkeypatch.setattr(text.TextBytes, "read", counting)
     assert sample(source, 10).num_rows == 10
     assert sum(opened) < source.path.stat().st_size
+
+
+TEXT = "größe;Straße\n1,80 m;Café „Zoë“ 5 €\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "found"),
+    [("utf-8-sig", "utf-8"), *((name, name) for name in ("utf-8", "windows-1252", "utf-16", "utf-16-le", "utf-16-be"))],
+)
+def test_encodings_are_found(tmp_path, encoding, found):
+    source = write(tmp_path, "a.csv", TEXT.encode(encoding))
+    assert text.encoding_of(source).value == found
+    assert cells(read_table(source)) == {"größe": ["1,80 m"], "Straße": ["Café „Zoë“ 5 €"]}
+
+
+def test_latin_1_is_read_as_windows_1252_which_agrees(tmp_path):
+    assert read_columns(write(tmp_path, "a.csv", "größe,b\nx,y\n".encode("latin-1"))) == ["größe", "b"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"), [("cp850", "Müller Straße"), ("cp1250", "Polska Małgorzata"), ("utf-8", "Zoë")]
+)
+def test_what_cannot_be_told_is_asked_for(tmp_path, encoding, words):
+    content = f"name,b\n{SECRET} {words},1\n".encode(encoding) + (b"Zo\xeb,2\n" if encoding == "utf-8" else b"")
+    source = write(tmp_path, "a.csv", content)
+    assert "[source] encoding =" in refusal(source)
+    if encoding != "utf-8":
+        assert cells(read_table(replace(source, encoding=encoding)))["name"] == [f"{SECRET} {words}"]
+    assert "unknown encoding, 'klingon'" in refusal(replace(source, encoding="klingon"))
+
+
+def test_decoded_files_of_many_blocks_come_out_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 64)
+    monkeypatch.setattr(text, "HEAD", 100)
+    names = [f"é{row}ü" for row in range(500)]
+    lines = "näme;x\n" + "".join(f"{name};y\n" for name in names)
+    for encoding in ("windows-1252", "utf-16"):
+        source = write(tmp_path, "a.csv", lines.encode(encoding))
+        table, sha256 = read_digested(source)
+        assert cells(table)["näme"] == names
+        assert sha256 == digest(source.path)
+        items = write(tmp_path, "a.txt", "é ü\nü\n".encode(encoding))
+        assert cells(read_table(items)) == {"items": [["é", "ü"], ["ü"]]}
+
+
+def test_what_unpacks_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(text, "BLOCK", 1 << 16)
+    bomb = b"a,b\n" + b"1,2\n" * 2_000_000
+    assert "500 times its size" in refusal(write(tmp_path, "a.csv.gz", gzip.compress(bomb)))
+    assert "500 times its size" in refusal(write(tmp_path, "a.csv.zst", zstd(bomb)))

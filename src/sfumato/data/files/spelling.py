@@ -1,0 +1,191 @@
+"""How numbers and dates of text files are spelled: found out from the first records, and respelled as we write them.
+
+Numbers leave with a decimal point and without marks between thousands, dates as ISO 8601 has them. A column is
+respelled if every cell of it fits, missing ones aside; else it stays as it is.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.data.dates import day_of
+from sfumato.data.files.source import COMMA, DAY_FIRST, DECIMALS, ISO, MONTH_FIRST, ORDERS, POINT, Found, Source
+from sfumato.data.hierarchy import some
+from sfumato.data.kinds import MARKERS
+from sfumato.errors import DataError
+
+CENTURY = 30  # two digits of a year from here on are of the last century, as spreadsheets have it
+
+_NUMBER = {
+    COMMA: re.compile(r"[+-]?(?:\d{1,3}(?:[. \xa0\u202f'\u2019]\d{3})+|\d+)(?:,\d+)?", re.ASCII),
+    POINT: re.compile(r"[+-]?(?:\d{1,3}(?:[,\xa0\u202f'\u2019]\d{3})+|\d+)(?:\.\d+)?", re.ASCII),
+}
+_BETWEEN = {COMMA: re.compile("[. \xa0\u202f'\u2019]"), POINT: re.compile("[,\xa0\u202f'\u2019]")}  # between thousands
+_MARKS = {COMMA: "[,. \xa0\u202f'\u2019]", POINT: "[,\xa0\u202f'\u2019]"}  # of what has to be respelled
+_ENOUGH = 64  # cells that show whether it is worth looking at all of them
+_TIME = (
+    r"(?:,?[T ]\s*(?P<hour>\d{1,2}):(?P<minute>\d\d)(?P<second>:\d\d(?:\.\d+)?)?"
+    r"\s?(?P<half>[AaPp])?(?(half)\.?[Mm]\.?)\s?(?P<zone>Z|UTC|[+-]\d\d(?::?\d\d)?)?)?"
+)
+_DAY_OR_MONTH = re.compile(
+    r"(?P<a>\d{1,2})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)" + _TIME, re.ASCII
+)
+_YEAR = re.compile(r"(?P<year>\d{4})(?P<mark>[./])(?P<a>\d{1,2})(?P=mark)(?P<b>\d{1,2})" + _TIME, re.ASCII)
+
+
+def decimal_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
+    """Return the mark of decimals in the first cells of the columns, or raise when it cannot be told."""
+    if source.decimal is not None:
+        return Found("decimal", source.decimal, "the plan says so")
+    sure: dict[str, list[str]] = {COMMA: [], POINT: []}
+    unsure: dict[str, list[str]] = {COMMA: [], POINT: []}
+    for name, cells in columns.items():
+        fits = [mark for mark in DECIMALS if all(map(_NUMBER[mark].fullmatch, cells))]
+        marks = [mark for mark in DECIMALS if any(mark in cell for cell in cells)]
+        if len(fits) == 1 and fits[0] in marks:
+            sure[fits[0]].append(name)
+        elif fits and marks:
+            unsure[marks[-1]].append(name)
+    if sure[COMMA] and sure[POINT]:
+        asked = [*unsure[COMMA], *unsure[POINT]]
+    else:
+        asked = [] if sure[COMMA] or sure[POINT] else unsure[COMMA]
+    if asked:
+        raise _asked(
+            source.path, "numbers", asked, "a comma may be the mark of decimals or of thousands", "decimal", '","'
+        )
+    if sure[COMMA]:
+        return Found("decimal", COMMA, f"numbers are written so in {some(sure[COMMA])}")
+    return Found("decimal", POINT, f"numbers are written so in {some(sure[POINT])}" if sure[POINT] else "as usual")
+
+
+def dates_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
+    """Return the order of dates in the first cells of the columns, or raise when it cannot be told."""
+    if source.dates is not None:
+        return Found("dates", source.dates, "the plan says so")
+    sure: dict[str, list[str]] = {DAY_FIRST: [], MONTH_FIRST: []}
+    unsure: list[str] = []
+    for name, cells in columns.items():
+        if all(map(_YEAR.fullmatch, cells)):
+            continue
+        fits = [order for order in sure if all(_iso(cell, order) for cell in cells)]
+        if len(fits) == 1:
+            sure[fits[0]].append(name)
+        elif fits:
+            unsure.append(name)
+    if unsure and bool(sure[DAY_FIRST]) == bool(sure[MONTH_FIRST]):
+        raise _asked(source.path, "dates", unsure, "day and month may stand in either order", "dates", f'"{DAY_FIRST}"')
+    order = next((order for order, names in sure.items() if names), ISO)
+    reason = f"days beyond 12, or points between, in {some(sure[order])}" if order != ISO else "no others were found"
+    return Found("dates", order, reason)
+
+
+def _asked(path: Path, what: str, names: Sequence[str], why: str, key: str, example: str) -> DataError:
+    return DataError(
+        f"{path} has {what} of which the spelling cannot be told, in {some(names)}: {why}.\n"
+        f"Say which it is: [source] {key} = {example}, or another (for `sfumato init`: --{key}); or give the column "
+        'kind = "category", and it stays as it is.'
+    )
+
+
+def first_cells(names: Sequence[str], records: Sequence[Sequence[str]], source: Source) -> dict[str, set[str]]:
+    """Return the distinct cells of each column in some records, without those that are missing or that stay text."""
+    nothing = {*MARKERS, *source.missing}
+    found = {
+        name: {record[position] for record in records if len(record) > position} - nothing
+        for position, name in enumerate(names)
+        if name not in source.as_text and name not in source.sets
+    }
+    return {name: cells for name, cells in found.items() if cells}
+
+
+def looks_like_a_record(first: Sequence[str], records: Sequence[Sequence[str]]) -> int:
+    """Return how many cells of the first line are numbers or dates above others, or occur again below; 0 for a header.
+
+    >>> looks_like_a_record(["age", "city"], [["34", "Rome"]]), looks_like_a_record(["34", "Rome"], [["35", "Oslo"]])
+    (0, 1)
+    """
+    told = again = 0
+    for position, cell in enumerate(first):
+        below = [record[position] for record in records if len(record) > position and record[position]]
+        told += bool(below) and _is_value(cell) and 2 * sum(map(_is_value, below)) > len(below)
+        again += cell != "" and cell in below
+    return told or (again if len(first) > 1 and 2 * again >= len(first) else 0)
+
+
+def _is_value(cell: str) -> bool:
+    numbers = (_NUMBER[mark].fullmatch(cell) for mark in DECIMALS)
+    return any(numbers) or any(_iso(cell, order) for order in ORDERS)
+
+
+def respelled(column: pa.Array, decimal: str, order: str, missing: Collection[str]) -> pa.Array:
+    """Return a column of text with its numbers or dates as we write them, if it is one of numbers or dates."""
+    nothing = {*MARKERS, *missing}
+    texts = column.dictionary
+    some_cells = [cell for cell in texts[:_ENOUGH].to_pylist() if cell not in nothing]
+    if all(map(_NUMBER[decimal].fullmatch, some_cells)):
+        # Most numbers are written as we write them, and there may be millions: Arrow looks faster.
+        if not pc.any(pc.match_substring_regex(texts, _MARKS[decimal])).as_py():
+            return column
+    elif not all(any(_iso(cell, order) for order in ORDERS) for cell in some_cells):
+        return column
+    labels = texts.to_pylist()
+    known = [label for label in labels if label not in nothing]
+    spelled = _spelled(known, decimal, order)
+    if spelled is None:
+        return column
+    new = dict(zip(known, spelled, strict=True))
+    merged = pa.array([new.get(label, label) for label in labels], pa.string()).dictionary_encode()  # 1.000 is 1000
+    return pa.DictionaryArray.from_arrays(merged.indices.take(column.indices), merged.dictionary)
+
+
+def _spelled(known: Sequence[str], decimal: str, order: str) -> Sequence[str] | None:
+    """Return how all these cells are respelled, if they are numbers, or dates in one order."""
+    if all(map(_NUMBER[decimal].fullmatch, known)):
+        if all(" " in cell or cell.isdecimal() for cell in known):  # numbers of places or phones, for all we know
+            return None
+        return [_BETWEEN[decimal].sub("", cell).replace(COMMA, POINT) for cell in known]
+    for each in (order, DAY_FIRST, MONTH_FIRST)[: 1 if order == ISO else 3]:
+        dates = [_iso(cell, each) for cell in known]
+        if all(dates):
+            return [date for date in dates if date]
+    return None
+
+
+def _iso(cell: str, order: str) -> str | None:
+    """Return a date as ISO 8601 has it, or None for what is no date in this order.
+
+    >>> _iso("31.12.80 4:05 pm", DAY_FIRST), _iso("12/31/29", MONTH_FIRST), _iso("31/12/80", MONTH_FIRST)
+    ('1980-12-31 16:05', '2029-12-31', None)
+    """
+    found = _YEAR.fullmatch(cell)
+    if found is not None:
+        day, month = found["b"], found["a"]
+    else:
+        found = _DAY_OR_MONTH.fullmatch(cell) if order != ISO else None
+        if found is None:
+            return cell if order == ISO and day_of(cell) else None
+        if order == MONTH_FIRST and found["mark"] == ".":  # nobody writes months before points
+            return None
+        day, month = (found["a"], found["b"]) if order == DAY_FIRST else (found["b"], found["a"])
+    year = int(found["year"])
+    if len(found["year"]) == 2:
+        year += 1900 if year >= CENTURY else 2000
+    try:
+        date = datetime.date(year, int(month), int(day)).isoformat()
+        if found["hour"] is None:
+            return date
+        hour = int(found["hour"])
+        if found["half"]:
+            hour = hour % 12 + (12 if found["half"] in "Pp" else 0) if 1 <= hour <= 12 else 24
+        time = datetime.time(hour, int(found["minute"])).isoformat("minutes")
+    except ValueError:
+        return None
+    zone = "Z" if found["zone"] == "UTC" else found["zone"] or ""
+    return f"{date} {time}{found['second'] or ''}{zone}"

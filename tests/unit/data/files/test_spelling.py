@@ -1,0 +1,90 @@
+"""Numbers and dates as people spell them: found out, respelled, and asked for where they cannot be told."""
+
+from dataclasses import replace
+
+import pytest
+
+from sfumato.data.files import how_read, read_table
+from tables_on_disk import SECRET, cells, refusal, write
+
+
+def column(folder, *values, **settings):
+    text = "name;x\n" + "".join(f"n;{value}\n" for value in values)
+    return cells(read_table(replace(write(folder, "a.csv", text), **settings)))["x"]
+
+
+@pytest.mark.parametrize(
+    ("values", "read"),
+    [
+        (["78,4", "80", "-1,25"], ["78.4", "80", "-1.25"]),
+        (["1.234,5", "12"], ["1234.5", "12"]),
+        (["1 234,5", "12,25"], ["1234.5", "12.25"]),
+        (["1'234.50", "7"], ["1234.50", "7"]),
+        (["1,234.5", "12"], ["1234.5", "12"]),
+        (["1,234,567", "12,345.5"], ["1234567", "12345.5"]),
+        (["78.4", "80"], ["78.4", "80"]),
+        (["1.234", "5.678"], ["1.234", "5.678"]),  # as ever: only a comma elsewhere makes a point one of thousands
+        (["78,4", "NA", ""], ["78.4", "NA", ""]),
+        (["78,4", "a,b"], ["78,4", "a,b"]),
+        (["12 345", "67 890"], ["12 345", "67 890"]),
+        (["01234", "02345"], ["01234", "02345"]),
+        (["31.12.1980", "1.2.1981"], ["1980-12-31", "1981-02-01"]),
+        (["12/31/80", "1/2/29"], ["1980-12-31", "2029-01-02"]),
+        (["31/12/1980 04:05", "01/02/1981 23:59"], ["1980-12-31 04:05", "1981-02-01 23:59"]),
+        (["31.12.1980 4:05:06 pm", "1.2.1981, 12:00 AM"], ["1980-12-31 16:05:06", "1981-02-01 00:00"]),
+        (["12/31/1980 10:00 UTC", "12/30/1980 10:00+01:00"], ["1980-12-31 10:00Z", "1980-12-30 10:00+01:00"]),
+        (["1980/12/31", "1981/1/2"], ["1980-12-31", "1981-01-02"]),
+        (["31.12.1980", "31.13.1980"], ["31.12.1980", "31.13.1980"]),
+        (["1980-12-31", "1981-01-02"], ["1980-12-31", "1981-01-02"]),
+    ],
+    ids=str,
+)
+def test_numbers_and_dates_are_respelled_as_we_write_them(tmp_path, values, read):
+    assert column(tmp_path, *values) == read
+
+
+def test_spellings_of_one_number_become_one_value(tmp_path):
+    table = read_table(write(tmp_path, "a.csv", "x;y\n1.000,5;a\n1000,5;a\n"))
+    assert table.column("x").chunk(0).dictionary.to_pylist() == ["1000.5"]
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "settings"),
+    [
+        (["1,234", "5,678"], "decimal", {",": ["1.234", "5.678"], ".": ["1234", "5678"]}),
+        (
+            ["01/02/1980", "03/04/81"],
+            "dates",
+            {"day-month-year": ["1980-02-01", "1981-04-03"], "month-day-year": ["1980-01-02", "1981-03-04"]},
+        ),
+    ],
+)
+def test_what_cannot_be_told_is_asked_for(tmp_path, values, key, settings):
+    text = f"name;x\n{SECRET};" + f"\n{SECRET};".join(values) + "\n"
+    source = write(tmp_path, "a.csv", text)
+    assert f"[source] {key} =" in refusal(source)
+    for value, read in settings.items():
+        assert cells(read_table(replace(source, **{key: value})))["x"] == read
+    assert cells(read_table(replace(source, as_text=frozenset({"x"}))))["x"] == values
+
+
+def test_a_column_that_tells_speaks_for_the_others(tmp_path):
+    source = write(tmp_path, "a.csv", "a;b;c;d\n01/02/1980;31/12/1980;1.234;1,5\n")
+    assert cells(read_table(source)) == {"a": ["1980-02-01"], "b": ["1980-12-31"], "c": ["1234"], "d": ["1.5"]}
+
+
+def test_how_a_file_is_read_is_known_with_reasons(tmp_path):
+    source = write(tmp_path, "a.csv", "größe;geboren;x\n1,80;31.12.1980;y\n".encode("windows-1252"))
+    found = {each.key: each for each in how_read(source)}
+    assert {key: each.value for key, each in found.items()} == {
+        "format": "csv",
+        "encoding": "windows-1252",
+        "separator": ";",
+        "header": True,
+        "decimal": ",",
+        "dates": "day-month-year",
+    }
+    assert "größe" in found["decimal"].reason
+    assert "geboren" in found["dates"].reason
+    given = how_read(replace(source, decimal=",", dates="day-month-year", header=True))
+    assert [each.reason for each in given[3:]] == ["the plan says so"] * 3
