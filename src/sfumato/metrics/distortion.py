@@ -40,7 +40,7 @@ class Distortion(Metric):
         quasi_identifiers = [_Losses.of(pair, comparison.n_dropped) for pair in comparison.quasi_identifiers]
         sensitive = [_Losses.of(pair, comparison.n_dropped) for pair in masked]
         qi, sa = _mean(quasi_identifiers), _mean(sensitive)
-        qi_norm, sa_norm = _mean(quasi_identifiers, normalized=True), _mean(sensitive, normalized=True)
+        qi_norm, sa_norm = (_mean(columns, "normalized") for columns in (quasi_identifiers, sensitive))
         return Measurement(
             name=self.name,
             about=self.about,
@@ -49,6 +49,7 @@ class Distortion(Metric):
             value=qi + sa,
             before=0.0,
             better="lower",
+            worst=_mean(quasi_identifiers, "worst") + _mean(sensitive, "worst"),
             note=f"normalized {amount(qi_norm + sa_norm)} of 2",
             explanation=f"Labels leave open {amount(qi, 'share')} of the values of quasi-identifiers and "
             f"{amount(sa, 'share')} of those of masked columns; the two together, so from 0 to below 2.",
@@ -79,13 +80,13 @@ class _Losses:
             {
                 "name": pair.original.name,
                 "loss": ratio(lost, rows),
+                "worst": (domain - 1) / domain,
                 "normalized": ratio(float(pair.shown_by @ spread) + dropped, rows),
             }
         )
 
 
-def _mean(columns: list[_Losses], *, normalized: bool = False) -> float:
-    key = "normalized" if normalized else "loss"
+def _mean(columns: list[_Losses], key: str = "loss") -> float:
     return ratio(sum(losses.facts[key] for losses in columns), len(columns))
 
 

@@ -108,6 +108,7 @@ class RuleRetention(Metric):
             before=1.0,
             unit="share",
             better="higher",
+            worst=0.0,
             explanation=f"Of {amount(last['either'])} rules without a sensitive consequent, in the original or the "
             f"release, {amount(last['both'])} are in both (support at least {amount(least)} records, confidence at "
             f"least {amount(float(Fraction(self.confidences[-1])), 'share')}).",

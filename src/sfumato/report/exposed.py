@@ -35,16 +35,16 @@ def headline(facts: Facts) -> str:
         next((entry for entry in found if bool(_answering(facts, entry)) is answered), None)
         for answered in (True, False)
     )
+    sure = f"intruder can still be surer than {share(found[0].get('threshold'))}"
     if within is None:
-        return f"An intruder can still be surer than {_of_whom(found[0])}: {BEYOND}."
-    other = f"; one of whom no requirement speaks, than {_of_whom(beyond)}" if beyond is not None else ""
-    return f"Within the promise, an intruder can still be surer than {_of_whom(within)}{other}."
+        return f"An {sure} {_about(found[0])}: {BEYOND}."
+    other = f"; one of whom no requirement speaks, {_about(beyond)}" if beyond is not None else ""
+    return f"Within the promise, an {sure} {_about(within)}{other}."
 
 
-def _of_whom(entry: Facts) -> str:
+def _about(entry: Facts) -> str:
     after = mapping(entry.get("after"))
-    people = f"{count(after.get('exposed'))} of {plural(after.get('people'), 'person', 'people')}"
-    return f"{share(entry.get('threshold'))} about {people}"
+    return f"about {count(after.get('exposed'))} of {plural(after.get('people'), 'person', 'people')}"
 
 
 def lines(facts: Facts) -> Iterator[tuple[str, str, str]]:

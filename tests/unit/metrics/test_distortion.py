@@ -57,7 +57,7 @@ def test_government_over_eight_values_loses_a_quarter():
 def test_everything_withheld_is_below_one_as_printed_and_one_normalized():
     found = measured({"place": ["*"] * 4, "work": ["*"] * 4})
 
-    assert found.value == pytest.approx(3 / 4 + 7 / 8)
+    assert found.value == pytest.approx(3 / 4 + 7 / 8) == found.worst
     assert found.facts["normalized"]["total"] == pytest.approx(2)
     assert found.facts["masks"][0]["levels"] == {"2": 4}
 

@@ -77,7 +77,7 @@ def test_what_is_within_the_promise_is_not_hidden_behind_what_is_not():
 
     assert exposed.headline(facts) == (
         "Within the promise, an intruder can still be surer than 50% about 28 of 1,000 people; one of whom no "
-        "requirement speaks, than 50% about 900 of 1,000 people."
+        "requirement speaks, about 900 of 1,000 people."
     )
 
 
