@@ -25,6 +25,7 @@ from sfumato.estimators import BUDGET
 from sfumato.estimators.base import CrossTable, Estimator, Expectation
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
+from sfumato.parameters import one_of
 from sfumato.pipeline import Case, Kept, Outcome, Seen, asked
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
@@ -234,6 +235,11 @@ class Sweep:
     def frontier(self) -> Sequence[Mapping[str, Any]]:
         """The combinations that none beats in both strictness and loss, loosest first."""
         return tuple(self.cells[place] for place in self.facts["frontier"])
+
+    def frontier_of(self, loss: str) -> Sequence[Mapping[str, Any]]:
+        """The combinations that none beats in both strictness and one of several losses, loosest first."""
+        known = {entry["name"]: entry["frontier"] for entry in self.facts["losses"]}
+        return tuple(self.cells[place] for place in known[one_of(loss, "The loss", known)])
 
     @property
     def knee(self) -> Mapping[str, Any] | None:

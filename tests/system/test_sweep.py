@@ -216,17 +216,25 @@ def test_the_page_opens_in_a_browser_without_network(swept, tmp_path):
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", dom)
     assert headings == ["Strictness and loss", "All combinations", "What cannot be met", "How to reproduce it"]
     assert "9 of 12 combinations can be met" in dom
-    assert len(re.findall("<circle", dom)) == 3 * 9  # frontier, k and t
-    assert len(re.findall(r'role="img" aria-label="[^"]+"', dom)) == 3
+    chosen = len(re.findall(r'type="radio" name="up"', dom)), len(re.findall(r'type="radio" name="across"', dom))
+    assert chosen[0] > 2  # losses, and who is exposed
+    assert chosen[1] == 3  # strictness, k and t
+    assert len(re.findall("<circle", dom)) == chosen[0] * chosen[1] * 9
+    assert len(re.findall(r'role="img" aria-label="[^"]+"', dom)) == chosen[0] * chosen[1]
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs a browser to open the page in")
-def test_nothing_sticks_out_of_a_narrow_window(swept, tmp_path):
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_sticks_out_of_the_window_and_the_table_fits_its_frame(swept, tmp_path, width):
     allowed = re.sub(r"<meta http-equiv[^>]*>", "", (swept[0] / "sweep.html").read_text(encoding="utf-8"))
-    script = "document.title = document.documentElement.scrollWidth <= window.innerWidth ? 'fits' : 'too wide'"
+    script = (
+        "const fits = (inside, outside) => inside <= outside; const frame = document.querySelector('.panel.scroll');"
+        "document.title = fits(document.documentElement.scrollWidth, window.innerWidth)"
+        " && fits(frame.scrollWidth, frame.clientWidth) ? 'fits' : 'too wide'"
+    )
     path = tmp_path / "narrow.html"
     path.write_text(allowed.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
 
-    dom, _, _ = opened(path, tmp_path, "--dump-dom", "--window-size=400,900")
+    dom, _, _ = opened(path, tmp_path, "--dump-dom", f"--window-size={width},900")
 
     assert "<title>fits</title>" in dom

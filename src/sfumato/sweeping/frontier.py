@@ -13,6 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 CLEAR = 0.02  # how far below the line a knee must lie, both axes from 0 to 1
 
 
@@ -46,23 +48,52 @@ def _from_0_to_1(values: Sequence[float]) -> list[float] | None:
     return [(value - low) / (high - low) for value in values] if high > low else None
 
 
-def loss_of(cells: Sequence[Mapping[str, Any]], wanted: str | None = None) -> Mapping[str, Any] | None:
-    """Return the measurement that counts as loss, without its value: the wanted one, or what most settings move.
-
-    Of several that as many settings move, a main one goes first, then the one that metrics list first.
-    """
-    measured: dict[str, Mapping[str, Any]] = {}
+def measured(cells: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return every measurement with a better and a worse side by name, without its values, in the order of metrics."""
+    found: dict[str, Mapping[str, Any]] = {}
     for cell in cells:
         for entry in cell.get("measurements", ()):
             if entry.get("better") in ("lower", "higher") and entry.get("value") is not None:
-                measured.setdefault(entry["name"], entry)
-    if wanted is not None:
-        chosen = wanted if wanted in measured else None
-    else:
-        losses = [name for name, entry in measured.items() if entry["about"] == "loss"]
-        order = sorted(losses, key=lambda name: not measured[name]["main"])
-        chosen = max(order, key=lambda name: _moved_by(name, cells), default=None)  # the first of those that tie
-    return {key: value for key, value in measured[chosen].items() if key not in ("value", "before")} if chosen else None
+                about = {key: value for key, value in entry.items() if key not in ("value", "before")}
+                found.setdefault(entry["name"], about)
+    return found
+
+
+def losses_of(cells: Sequence[Mapping[str, Any]], score: Sequence[float | None]) -> list[dict[str, Any]]:
+    """Return every loss that some setting moves, each with its own frontier and knee, the first being the one to take.
+
+    A loss that falls when strictness rises is no price of it (`falls`): it comes last, and is never taken. Of the
+    others, what most settings move goes first, then a main one, then the one that metrics list first.
+    """
+    found = []
+    for name, entry in measured(cells).items():
+        moved = _moved_by(name, cells)
+        if entry["about"] != "loss":
+            continue
+        found.append({**entry, "moved_by": moved, **trade(cells, score, entry)})
+    moving = [loss for loss in found if loss["moved_by"]] or found
+    return sorted(moving, key=lambda loss: (loss["falls"], -loss["moved_by"], not loss["main"]))
+
+
+def trade(cells: Sequence[Mapping[str, Any]], score: Sequence[float | None], loss: Mapping[str, Any]) -> dict[str, Any]:
+    """Return frontier and knee of a loss, and whether it falls when strictness rises."""
+    sign = -1 if loss["better"] == "higher" else 1
+    values = [value_of(cell, loss["name"]) for cell in cells]
+    turned = [sign * value if value is not None else None for value in values]
+    chosen = frontier(score, turned)
+    return {"frontier": chosen, "knee": knee(chosen, score, turned), "falls": falls(score, turned)}
+
+
+def falls(score: Sequence[float | None], loss: Sequence[float | None]) -> bool:
+    """Whether of two combinations the stricter one loses less more often than more; `loss` so that less is better.
+
+    >>> falls([0, 0.5, 1], [0.3, 0.2, 0.25]), falls([0, 0.5, 1], [0.1, 0.3, 0.2]), falls([0, 0], [0.1, 0.2])
+    (True, False, False)
+    """
+    points = [(s, l) for s, l in zip(score, loss, strict=True) if s is not None and l is not None]
+    s, l = np.array(points, dtype=np.float64).reshape(-1, 2).T
+    agree = np.sign(s[:, None] - s) * np.sign(l[:, None] - l)
+    return bool(agree.sum() < 0)
 
 
 def _moved_by(name: str, cells: Sequence[Mapping[str, Any]]) -> int:

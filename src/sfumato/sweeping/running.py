@@ -19,7 +19,7 @@ from sfumato.data.dataset import Dataset
 from sfumato.engines import available_threads
 from sfumato.errors import DataError, InputError, PolicyError, SfumatoError, Unsatisfiable
 from sfumato.metrics.base import Measurement
-from sfumato.models.base import plain_number
+from sfumato.models.base import Verdict, plain_number
 from sfumato.pipeline import Case
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
@@ -95,7 +95,7 @@ def run_combination(dataset: Dataset, combination: Combination, *, seed: int | N
             "exit_code": 0,
             "verdicts": [verdict.as_dict() for verdict in outcome.verdicts],
             "measurements": [_figure(found) for found in outcome.measurements],
-            "attacks": [_attack(entry) for entry in outcome.facts.get("attacks", ())],
+            "attacks": [_attack(entry, outcome.verdicts) for entry in outcome.facts.get("attacks", ())],
         }
     row["seconds"] = time.perf_counter() - began
     return row
@@ -106,13 +106,17 @@ def _figure(measurement: Measurement) -> Row:
     return {key: value for key, value in measurement.headline().items() if key != "explanation"}
 
 
-def _attack(exposure: Mapping[str, Any]) -> Row:
-    after = exposure["after"]
+def _attack(exposure: Mapping[str, Any], verdicts: Sequence[Verdict]) -> Row:
+    """Keep who can still be learned about, what a guess would get, and whether a requirement speaks of the intruder."""
+    promised = any(verdict.model.name in exposure["answered_by"] for verdict in verdicts)
+    control = exposure["control"] or {}
+    about = {key: exposure[key] for key in ("attack", "title", "threshold")}
+    found = {key: exposure["after"][key] for key in ("exposed", "people", "worst", "mean")}
     return {
-        "attack": exposure["attack"],
-        "exposed": after["exposed"],
-        "people": after["people"],
-        "worst": after["worst"],
+        **about,
+        **found,
+        "promised": promised,
+        "guess": {key: control.get(key) for key in ("exposed", "worst", "mean")},
     }
 
 

@@ -13,7 +13,8 @@ import csv
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,9 @@ class Store:
                 shutil.rmtree(self.cells)
                 for name in (TABLE, FACTS, PAGE):
                     (folder / name).unlink(missing_ok=True)
-            folder.mkdir(mode=0o700, exist_ok=True)
-            self.cells.mkdir(mode=0o700, exist_ok=True)
+            for made in (folder, self.cells):
+                made.mkdir(exist_ok=True)
+                made.chmod(0o700)  # also one that was there already, whose maker did not know what would come in
         except OSError as error:
             raise OutputError(
                 f"The output folder {folder} cannot be made: {error.strerror}.\nCheck the path and its permissions."
@@ -89,12 +91,20 @@ class Store:
 
     def finish(self, facts: Mapping[str, Any], page: Page | None) -> None:
         """Write what came out: table, facts and, where it can be rendered, the page."""
-        with atomic_file(self.folder / TABLE) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        with _own_file(self.folder / TABLE) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(table_of(facts))
         _write_json(self.folder / FACTS, facts)
         if page is not None:
-            with atomic_file(self.folder / PAGE) as temporary:
+            with _own_file(self.folder / PAGE) as temporary:
                 temporary.write_text(page(facts), encoding="utf-8")
+
+
+@contextmanager
+def _own_file(path: Path) -> Iterator[Path]:
+    """Yield a path beside the target; the file takes its name when all went well, and is for its owner alone."""
+    with atomic_file(path) as temporary:
+        temporary.chmod(0o600)
+        yield temporary
 
 
 def _read_json(path: Path) -> Any:
@@ -105,7 +115,7 @@ def _read_json(path: Path) -> Any:
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with atomic_file(path) as temporary:
+    with _own_file(path) as temporary:
         temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -20,7 +20,7 @@ def combination(k, loss, **facts):
         "holds": True,
         "verdicts": [{"model": "k-anonymity", "reached": k}],
         "measurements": measured,
-        "attacks": [{"attack": "linking", "exposed": 3}],
+        "attacks": [{"attack": "linking", "title": "Linking", "exposed": 3, "people": 12, "promised": True}],
         "loss": loss,
         "strictness": k / 8,
         "seconds": 0.5,
@@ -36,7 +36,12 @@ def swept():
         "plan": {"path": "plan.toml"},
         "settings": [{"name": "k", "values": [2, 4, 8, 99]}, {"name": "strict", "values": [True]}],
         "requirements": [{"model": "k-anonymity", "varied": True}],
-        "loss": LOSS,
+        "loss": LOSS | {"frontier": [0, 1, 2], "knee": 1},
+        "losses": [
+            LOSS | {"main": True, "falls": False, "frontier": [0, 1, 2], "knee": 1},
+            {"name": "risk", "title": "Risk", "unit": "share", "better": "lower", "main": True, "falls": True},
+            {"name": "minor", "title": "Minor", "unit": "", "better": "lower", "main": False, "falls": False},
+        ],
         "cells": [
             combination(2, 0.1, frontier=True),
             combination(4, 0.15, frontier=True, knee=True),
@@ -46,15 +51,18 @@ def swept():
     }
 
 
-def test_main_measurements_are_columns_and_the_loss_comes_first(swept):
+def test_main_losses_are_columns_and_what_falls_with_strictness_is_none(swept):
     page = render_sweep(swept)
 
-    head = page.split("<thead><tr>")[-1].split("</tr>")[0]
-    assert [head.index(title) for title in ("Detail lost", "Risk", "Exposed by linking")] == sorted(
-        head.index(title) for title in ("Detail lost", "Risk", "Exposed by linking")
-    )
+    combinations = page.split('id="combinations"')[1]
+    head = combinations.split("<thead><tr>")[1].split("</tr>")[0]
+    assert head.count("Detail lost") == head.count("Most exposed") == 1
+    assert "Risk" not in head
     assert "Minor" not in head
-    assert head.count("Detail lost") == 1
+    assert "no price of it: Risk." in page
+    assert "15%*" in combinations  # on the frontier
+    assert "25%" in combinations  # 3 of 12 exposed
+    assert "Exposed: Linking" in combinations
 
 
 def test_what_cannot_be_met_says_why_in_harmless_words(swept):
@@ -73,7 +81,9 @@ def test_the_terminal_shows_every_combination(swept):
     lines = sweep_text(swept).splitlines()
 
     assert max(map(len, lines)) <= 60
-    assert [line.split()[-1] for line in lines[-4:]] == ["frontier", "knee", "frontier", "met"]
+    assert [line.split()[2:] for line in lines[-5:-2]] == [["10%*", "25%"], ["15%!", "25%"], ["60%*", "25%"]]
+    assert lines[-2].endswith("cannot be met")
+    assert lines[-1] == "* none that is at least as strict loses less; ! the knee"
 
 
 def test_a_sweep_in_which_nothing_holds_says_so(swept):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.metrics import METRICS
-from sfumato.sweeping.frontier import frontier, knee, loss_of, strictness
+from sfumato.sweeping.frontier import frontier, knee, losses_of, strictness
 
 POINTS = st.lists(st.tuples(st.sampled_from([0, 0.25, 0.5, 1]), st.integers(0, 5)), max_size=12)
 
@@ -69,13 +69,28 @@ def test_strictness_grows_with_counts_and_falls_with_distances():
     assert not any(math.isnan(value) for value in strictness([cell(2, 0.5)] * 2, [0, 1]))
 
 
-def test_the_loss_is_what_the_settings_make_a_difference_to():
+def names(cells, score=None):
+    return [loss["name"] for loss in losses_of(cells, score or [0.0] * len(cells))]
+
+
+def test_the_first_loss_is_what_the_settings_make_a_difference_to():
     cells = [cell(2, 0.5, ncp=0.1, suppression=0.0, risk=0.5), cell(3, 0.5, ncp=0.1, suppression=0.2, risk=0.3)]
 
-    assert loss_of(cells)["name"] == "suppression"
+    assert names(cells) == ["suppression"]
     both = [cell(k, t, ncp=k / 10, distortion=k / 10 + t) for k in (2, 3) for t in (0.1, 0.2)]
-    assert loss_of(both)["name"] == "distortion"  # t makes no difference to ncp
-    assert loss_of([entry for entry in both if entry["values"]["t"] == 0.1])["name"] == "ncp"
-    assert loss_of(cells, "ncp")["name"] == "ncp"
-    assert loss_of(cells, "nothing") is None
-    assert loss_of([{"values": {"k": 2}, "holds": False}]) is None
+    assert names(both) == ["distortion", "ncp"]  # t makes no difference to ncp
+    assert names([entry for entry in both if entry["values"]["t"] == 0.1])[0] == "ncp"
+    assert names([{"values": {"k": 2}, "holds": False}]) == []
+
+
+def test_a_loss_that_falls_when_strictness_rises_is_no_loss_and_comes_last():
+    cells = [cell(k, 0.5, ncp=-k, distortion=k) for k in (2, 3, 4)]
+    price, windfall = losses_of(cells, [0.0, 0.5, 1.0])
+    assert (price["name"], price["falls"], price["frontier"]) == ("distortion", False, [0, 1, 2])
+    assert (windfall["name"], windfall["falls"], windfall["frontier"]) == ("ncp", True, [2])
+
+
+def test_every_loss_has_its_own_frontier_and_knee():
+    cells = [cell(k, 0.5, ncp=ncp, distortion=other) for k, ncp, other in ((2, 1, 1), (3, 1.1, 9), (4, 9, 5))]
+    found = {loss["name"]: (loss["frontier"], loss["knee"]) for loss in losses_of(cells, [0.0, 0.5, 1.0])}
+    assert found == {"ncp": ([0, 1, 2], 1), "distortion": ([0, 2], None)}

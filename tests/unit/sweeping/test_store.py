@@ -86,3 +86,10 @@ def test_equal_work_has_equal_names_however_it_was_asked_for(plan):
 def test_tables_are_told_apart_by_what_they_hold(people):
     assert digest_of(people) == digest_of(people.slice(0))
     assert digest_of(people) != digest_of(people.slice(1))
+
+
+def test_what_a_sweep_leaves_is_for_its_owner_alone_also_in_a_folder_that_was_there(people, plan, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir(mode=0o755)
+    sf.sweep(plan, {"k": "2,3"}, frame=people, out=out)
+    assert {path.stat().st_mode & 0o077 for path in (out, *out.rglob("*"))} == {0}
