@@ -224,7 +224,7 @@ def test_the_page_opens_in_a_browser_without_network(swept, tmp_path):
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs a browser to open the page in")
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", [400, 800, 1280])
 def test_nothing_sticks_out_of_the_window_and_the_table_fits_its_frame(swept, tmp_path, width):
     allowed = re.sub(r"<meta http-equiv[^>]*>", "", (swept[0] / "sweep.html").read_text(encoding="utf-8"))
     script = (
