@@ -15,11 +15,11 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
+from sfumato.models.judging.chance import wrong_with
 from sfumato.models.judging.randomized import (
     RandomizedColumn,
     base_rates,
     failing_rows,
-    faults,
     randomized_column,
 )
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
@@ -106,11 +106,13 @@ class SensitiveQidCloseness(PrivacyModel):
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the worst set that its parameters allow, and whether chance explains its cells."""
         judged, found_faults, facts = [], {}, {}
+        notes: list[str] = []
         worst, reached, required = -math.inf, None, Fraction(1)
         for name, t in self.t.items():
             column = randomized_column(release, name, self)
             holds, distance, known = self._farthest(release, column, t)
-            wrong = list(faults(release, column))
+            wrong, said = wrong_with(release, column)
+            notes += said
             if wrong:
                 found_faults[name] = wrong
             judged.append((column, np.full(release.n_rows, not holds or bool(wrong))))
@@ -130,6 +132,8 @@ class SensitiveQidCloseness(PrivacyModel):
             measure="largest possible distance",
             bound="at most",
             group="column",
+            finding="; ".join(f"column {name!r} has {', '.join(wrong)}" for name, wrong in found_faults.items()),
+            notes=tuple(notes),
         )
 
     def _farthest(self, release: Release, column: RandomizedColumn, t: Fraction) -> tuple[bool, float, dict[str, Any]]:

@@ -16,7 +16,8 @@ from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.models.base import Need, PrivacyModel, Verdict
-from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, faults, randomized_column
+from sfumato.models.judging.chance import wrong_with
+from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, randomized_column
 from sfumato.models.judging.weights import rows_in
 from sfumato.parameters import Takes, about
 
@@ -106,13 +107,15 @@ class SensitiveQidDiversity(PrivacyModel):
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sizes of its cells, by chance, and on small tables by the definition itself."""
         judged, found_faults = [], {}
+        notes: list[str] = []
         facts: dict[str, dict[str, Any]] = {}
         worst: tuple[Fraction, int, int] | None = None
         for name in self.l:
             column = randomized_column(release, name, self)
             needed = self.needed(name, column.d)
             failing = column.size < needed
-            wrong = list(faults(release, column))
+            wrong, said = wrong_with(release, column)
+            notes += said
             if wrong:
                 found_faults[name] = wrong
                 failing = np.ones_like(failing)
@@ -138,6 +141,8 @@ class SensitiveQidDiversity(PrivacyModel):
             measure="smallest cell",
             bound="at least",
             group="cell",
+            finding="; ".join(f"column {name!r} has {', '.join(wrong)}" for name, wrong in found_faults.items()),
+            notes=tuple(notes),
         )
 
     def _expanded(self, release: Release, columns: list[RandomizedColumn]) -> dict[str, Any]:

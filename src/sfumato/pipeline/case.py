@@ -268,9 +268,21 @@ class Case:
     # Asking about a table: a run, a release, a file of any tool, a frame.
 
     def audit(self, seen: Seen, *, name_items: bool = False) -> tuple[Verdict, ...]:
-        """Judge a table by the plan's requirements; the original is read only if nothing else says what is public."""
+        """Judge a table by the plan's requirements.
+
+        The original is read only if nothing else says what is public, or if cells claim to be drawn by chance.
+        """
         known = self._known(seen, judging=True)
-        return judge(seen.release, self.plan.policy, known, self.progress, name_items=name_items)
+        release = replace(seen.release, truth=self._truth(seen))
+        return judge(release, self.plan.policy, known, self.progress, name_items=name_items)
+
+    def _truth(self, seen: Seen) -> Dataset | None:
+        """Return the original where a claim of chance can be tested by it: not if it has changed since."""
+        randomized = any(model.judged_role is Role.SENSITIVE_QUASI_IDENTIFIER for model in self.plan.policy)
+        if not randomized or not self.original.at_hand:
+            return None
+        was = seen.record.inputs.get("source.path") if seen.record is not None else None
+        return self.original.dataset if was is None or self.original.sha256 in (None, was) else None
 
     def measure(self, seen: Seen, *, target: str | None = None) -> tuple[Measurement, ...]:
         """Measure a table against the original."""

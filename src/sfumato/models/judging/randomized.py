@@ -183,12 +183,12 @@ def implausible(column: RandomizedColumn, known: Integers | None, n_rows: int) -
         mean = having * g + (n_rows - having) * h
         variance = having * g * (1 - g) + (n_rows - having) * h * (1 - h)
         beyond = np.maximum(sign * (column.shown - mean), 0.0)
-        if (_log_tail(beyond, variance) < log_chance).any():
+        if (log_tail(beyond, variance) < log_chance).any():
             return True
     return False
 
 
-def _log_tail(beyond: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_tail(beyond: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a bound on the logarithm of the chance to be so far beyond the mean, each record adding at most one."""
     far = beyond > 1e-6 * np.maximum(variance, 1)  # rounding of the mean is nothing to wonder about
     ratio = beyond / np.maximum(variance, 1e-12)
