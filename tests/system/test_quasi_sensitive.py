@@ -6,9 +6,11 @@ import csv
 import json
 import random
 
+import pyarrow as pa
 import pytest
 from tests.commands import told
 
+import sfumato as sf
 from sfumato.api import audit
 from sfumato.errors import DataError, PlanError, Unsatisfiable
 from sfumato.pipeline import Case
@@ -268,6 +270,63 @@ def test_one_step_needs_something_to_cut(folder):
     changed(folder, "[knowledge]", "[anonymizers.term-suppression]\njoint = true\n[knowledge]")
     with pytest.raises(PlanError, match="mondrian splits before it"):
         changed(folder, '[[require]]\nmodel = "k-anonymity"\nk = 4\n', "")
+
+
+YES_NO = ("Coughing", "vomiting", "Headache", "Sore Throat")
+
+
+@pytest.mark.parametrize("written", [("Yes", "No"), (True, False), (1, 0)], ids=["words", "truth values", "numbers"])
+@pytest.mark.parametrize("kind", ["pandas", "pyarrow"])
+def test_figure_1b_runs_in_python(tmp_path, written, kind):
+    """The paper's other way to write symptoms, a column for each, and a single category beside them."""
+    yes, no = written
+    columns = {
+        "age": [22, 25, 27, 30, 35],
+        **{
+            name: [yes if mark == "x" else no for mark in marks]
+            for name, marks in zip(YES_NO, ("xx...", "...x.", "xxxxx", "x.x.x"), strict=True)
+        },
+        "blood": ["A", "B", None, "B", "A"],
+    }
+    (tmp_path / "diseases.csv").write_text(
+        "disease,signs\nFlu,Coughing|Headache|Sore Throat|blood=A|blood=B\n"
+        "Hepatitis B,loss of appetite|vomiting|body aches|dark urine|blood=A|blood=B\n"
+    )
+    document = {
+        "columns": {
+            "age": {"role": "quasi-identifier"},
+            **{
+                name: {"role": "quasi-sensitive", "present": str(yes).lower() if yes is True else str(yes)}
+                for name in YES_NO
+            },
+            "blood": {"role": "quasi-sensitive", "kind": "category"},
+        },
+        "knowledge": {
+            "path": "diseases.csv",
+            "label": "disease",
+            "terms": "signs",
+            "separator": "|",
+            "unlinked": "linked",
+        },
+        "require": [
+            {"model": "k-anonymity", "k": 2},
+            {"model": "qs-diversity", "column": [*YES_NO, "blood"], "c": 1, "l": 2},
+        ],
+    }
+    plan = Plan.from_dict(document, base=tmp_path)
+    frame = pa.table(columns) if kind == "pyarrow" else pa.table(columns).to_pandas()
+
+    run = sf.anonymize(frame, plan, seed=1)
+
+    assert all(verdict.satisfied for verdict in run.verdicts)
+    rows = pa.table(columns).num_rows
+    released = run.release.data if kind == "pyarrow" else pa.Table.from_pandas(run.release.data)
+    shown = {name: {value for value in released.column(name).to_pylist() if value is not None} for name in YES_NO}
+    assert released.num_rows == rows
+    assert all(values <= {yes, str(yes), str(yes).lower()} for values in shown.values())
+    assert any(measured.name == "term-loss" and measured.value > 0 for measured in run.measurements)
+    found = sf.sweep(plan, {"k": [2, 5]}, frame=frame)
+    assert found.facts["holding"] == 2
 
 
 # Spelling.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Deadline, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
-from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, safe_start
+from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, nobody, safe_start
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
@@ -26,15 +28,18 @@ Cuts: TypeAlias = NDArray[np.int64]  # where parts of the table begin, and its e
 Advance: TypeAlias = Callable[[float], None]
 
 PART = 4_000_000  # occurrences that one part has at most, unless the plan says how many parts
+SMALL = 20_000  # occurrences of a table on which every search is tried: a second at most
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartialSuppression(Anonymizer):
     """Keep as many occurrences as rules allow, growing from a table that is safe for a trivial reason.
 
-    With the goals `loss` and `rules` only sensitive items are ever withheld, so rules among all others stay as they
-    were. `distribution` withholds any item so that all keep about the same share of their occurrences; `slack` trades
-    that balance against loss.
+    `loss` withholds as little as it can: types that occur together are put back together, then one is exchanged for
+    others; on small tables every other search is tried, too, and the best one counts. With `rules` only sensitive items
+    are ever withheld, so rules among all others stay as they were; `loss` does the same, unless `dist` withheld less on
+    a small table. `distribution` withholds any item so that all keep about the same share of their occurrences; `slack`
+    trades that balance against loss.
 
     The searches `mine` and `dist` are the published ones (Jia, Pan, Xu, Zhu and Lo, 2014), for comparison: they start
     from the whole table and delete until no rule is unsafe, in parts as small as `tmax` asks for.
@@ -177,9 +182,40 @@ class PartialSuppression(Anonymizer):
     def _best(
         self, task: Task, kept: Kept, cuts: Cuts, workplace: Workplace, deadline: Deadline, advance: Advance
     ) -> None:
-        """Grow each part, then the whole table once more from what the parts reached."""
-        wish = Wish(by_record=self.goal == "distribution", frequent_first=self.goal == "rules", slack=self.slack)
+        """Grow each part, then the whole table once more from what the parts reached; a small table in every way."""
+        by_record, frequent_first = self.goal == "distribution", self.goal == "rules"
+        wish = Wish(by_record=by_record, frequent_first=frequent_first, slack=self.slack)
+        if self.goal != "loss":
+            self._grow_parts(task, kept, wish, cuts, workplace, deadline, advance)
+        elif task.baskets.items.size > SMALL:
+            self._grow_parts(task, kept, Wish(together=True), cuts, workplace, deadline, advance)
+        else:
+            self._grow_parts(task, kept, wish, cuts, workplace, deadline, advance)
+            for attempt in self._attempts(task, cuts, workplace, deadline):
+                rival = safe_start(task.baskets)
+                if not deadline.over():
+                    attempt(rival)
+                if rival.sum() > kept.sum():
+                    kept[:] = rival
 
+    def _attempts(
+        self, task: Task, cuts: Cuts, workplace: Workplace, deadline: Deadline
+    ) -> Iterator[Callable[[Kept], None]]:
+        """Yield the other ways to withhold as little as possible, each of which begins with what is trivially safe."""
+        together = Wish(together=True)
+        yield lambda kept: self._grow_parts(task, kept, together, cuts, workplace, deadline, nobody)
+        for search in ("mine", "dist"):
+            other = replace(self, search=search, restore=True)
+            # With the draws that it would have had alone, and without taking them from the steps after this one.
+            place = replace(workplace, rng=copy.deepcopy(workplace.rng))
+            yield partial(other._repaired, task, place, deadline)
+
+    def _repaired(self, task: Task, workplace: Workplace, deadline: Deadline, kept: Kept) -> None:
+        self._published(task, kept, self._cuts(task), workplace, deadline, nobody)
+
+    def _grow_parts(
+        self, task: Task, kept: Kept, wish: Wish, cuts: Cuts, workplace: Workplace, deadline: Deadline, advance: Advance
+    ) -> None:
         def grow_part(part: Task, kept_of_part: Kept, number: int, place: Workplace) -> None:
             self._grow(part, kept_of_part, wish, place, deadline, advance)
 

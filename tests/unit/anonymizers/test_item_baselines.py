@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +16,17 @@ from hypothesis import strategies as st
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import aiming_at
-from sfumato.anonymizers.published.permutation import Permutation
+from sfumato.anonymizers.items import make_task
+from sfumato.anonymizers.published.permutation import Permutation, groups, permute
 from sfumato.anonymizers.published.td_control import TdControl
 from sfumato.data.builders import Given
+from sfumato.data.dataset import CodedSets
 from sfumato.data.encoding import encode
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema, SensitiveShare
-from sfumato.errors import DataError, PolicyError
+from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.models import RhoUncertainty
 from sfumato.models.base import Policy
 
@@ -133,20 +136,93 @@ def test_td_control_refuses_sensitive_items_that_are_drawn():
         TdControl().anonymize(dataset, policy, Recoding(), Workplace())
 
 
+def rare_secrets(n, seed):
+    """Baskets in which few hold a sensitive item, so that groups exist."""
+    chance = random.Random(seed)
+    plain = [set(chance.sample("acefh", chance.randint(0, 4))) for _ in range(n)]
+    return [basket | {secret for secret in "bdg" if chance.random() < 0.12} for basket in plain]
+
+
+def task_of(baskets, rho=Fraction(1, 4)):
+    labels = tuple("abcdefgh")
+    items = [labels.index(item) for basket in baskets for item in sorted(basket)]
+    start = np.concatenate([[0], np.cumsum([len(basket) for basket in baskets])])
+    sensitive = np.array([label in "bdg" for label in labels])
+    column = CodedSets(
+        name="basket", role=Role.ITEMS, items=np.array(items, np.int32), start=start, labels=labels, sensitive=sensitive
+    )
+    return make_task(column, "basket", rho)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 6), st.integers(1, 90))
+def test_no_sensitive_item_is_in_more_than_one_of_p_records_of_a_group(seed, p, n):
+    """Ghinita's bound: whoever knows the groups ties no record to a sensitive item with more than 1/p."""
+    baskets = rare_secrets(n, seed)
+    support = Counter(item for basket in baskets for item in basket & set("bdg"))
+    if not usable(baskets) or max(support.values()) * p > n:
+        return
+    task = task_of(baskets)
+    group_of = groups(task, p)
+    moved = permute(task, group_of, np.random.default_rng(seed))
+    after = [{moved.labels[item] for item in moved.items[first:last]} for first, last in pairwise(moved.start)]
+
+    for group in range(group_of.max() + 1):
+        records = np.flatnonzero(group_of == group).tolist()
+        before, now = (Counter(item for record in records for item in side[record]) for side in (baskets, after))
+        assert before == now  # what a group holds stays in it
+        assert all(count * p <= len(records) for item, count in now.items() if item in "bdg")
+        assert group == group_of.max() or len(records) == p
+    assert [basket - set("bdg") for basket in after] == [basket - set("bdg") for basket in baskets]
+
+
+def test_in_a_group_every_record_is_as_likely_to_have_an_item():
+    """The bound is reached, not passed: over many draws, each record has the item in one of four."""
+    baskets = [{"a", "b"}, {"a"}, {"a", "c"}, {"a", "d"}] + [{"e", "f"}] * 4
+    task = task_of(baskets)
+    group_of = groups(task, 4)
+    rng = np.random.default_rng(5)
+    has = np.zeros(len(baskets))
+    for _ in range(2000):
+        moved = permute(task, group_of, rng)
+        has[np.searchsorted(moved.start, np.flatnonzero(moved.items == 1), side="right") - 1] += 1
+
+    assert set(group_of[:4]) == {group_of[0]}
+    assert has[:4] / 2000 == pytest.approx([0.25] * 4, abs=0.04)
+    assert has.sum() == 2000
+
+
+def test_alike_records_are_grouped():
+    """Two kinds of baskets in any order: no group mixes them."""
+    kinds = [{"a", "c"}, {"e", "f"}]
+    baskets = [kinds[i % 2] | ({"bdg"[i // 2 % 3]} if i < 12 else set()) for i in range(48)]
+    group_of = groups(task_of(baskets), 4)
+
+    whole = [set(np.flatnonzero(group_of == group) % 2) for group in range(group_of.max())]
+    assert len(whole) >= 4
+    assert all(len(kind) == 1 for kind in whole)
+
+
 def test_permutation_keeps_frequencies_and_does_not_give_rho_uncertainty():
-    baskets = random_baskets(200, seed=7) + [{"a", "b", "d"}] * 6
+    baskets = rare_secrets(200, seed=7)
     sets, verdict, facts = released(Permutation(p=4), baskets, "0.1")
     before, after = (Counter(item for basket in side for item in basket) for side in (baskets, sets))
 
     assert before == after
     assert sets != baskets
-    assert [basket - set("bdg") for basket in sets] == [basket - set("bdg") for basket in baskets]
     assert not verdict.satisfied
     assert facts["gives_rho_uncertainty"] is False
 
 
+def test_permutation_says_when_an_item_is_too_frequent_to_hide():
+    with pytest.raises(Unsatisfiable, match="p = 3 at most"):
+        released(Permutation(p=4), [{"a", "b"}] * 3 + [{"a"}] * 7)
+    with pytest.raises(Unsatisfiable, match=r"\.\nAsk for partial-suppression"):
+        released(Permutation(p=2), [{"a", "b"}] * 9 + [{"a"}])
+
+
 def test_permutation_depends_on_the_seed_alone():
-    baskets = random_baskets(100, seed=7)
+    baskets = rare_secrets(100, seed=7)
     one, again, other = (released(Permutation(), baskets, seed=seed)[0] for seed in (1, 1, 2))
 
     assert one == again

@@ -6,7 +6,7 @@ import random
 import signal
 import threading
 from fractions import Fraction
-from itertools import count
+from itertools import combinations, count, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -291,6 +291,85 @@ def test_an_interrupt_ends_the_search_only_when_asked_for(options, threads, afte
             assert recoding.facts["basket"]["ended_early"]
             assert model.audit(publish(dataset, recoding, [])).satisfied
         assert threading.active_count() == alone
+
+
+@pytest.fixture(scope="module")
+def never_worse():
+    """200 small tables of any shape: how many occurrences best keeps more than the best of all others, on each."""
+    others = [{"search": search, "restore": restore} for search in ("mine", "dist") for restore in (False, True)]
+    ahead = []
+    for seed in range(200):
+        chance = random.Random(seed)
+        n, items = chance.randint(3, 30), chance.randint(3, 9)
+        baskets = random_baskets(n, items, range(1, chance.randint(2, 6)), seed)
+        secrets = {f"i{item}" for item in range(items) if chance.random() < 0.5} & set().union(*baskets)
+        if not secrets or secrets == set().union(*baskets):
+            secrets = {min(set().union(*baskets))}
+        if len(set().union(*baskets)) < 2:
+            continue
+        rho = chance.choice(["0.3", "0.5", "0.7", "1/3"])
+        ways = [{}, {"goal": "rules"}, *others]
+        best, *rest = (
+            sum(map(len, sets_in(suppressed(baskets, secrets, rho, seed=seed, **options)[0]))) for options in ways
+        )
+        ahead.append(best - max(rest))
+    return ahead
+
+
+def test_best_is_never_worse_than_any_other_search(never_worse):
+    assert len(never_worse) > 190
+    assert min(never_worse) == 0
+
+
+def test_best_is_better_than_all_others_now_and_then(never_worse):
+    assert max(never_worse) > 0
+
+
+def test_types_that_always_occur_together_share_the_records():
+    """One type after the other would give all ten records to the first, which the second then gives away."""
+    baskets = [{"e", "f"}] * 10 + [{"a"}]
+    task = make_task(dataset_of(baskets, ["e", "f"]).columns["basket"], "basket", Fraction(7, 10))
+    kept = {}
+    for together in (False, True):
+        kept[together] = safe_start(task.baskets)
+        grow(task.baskets, kept[together], task.bound, Wish(together=together), longest=12)
+
+    assert kept[False].sum() == 11
+    assert kept[True].sum() >= 14
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_table_that_grew_together_is_safe_and_cannot_grow_further(seed):
+    """By brute force over all rules, and over every single occurrence that was withheld."""
+    baskets = random_baskets(25, 7, [1, 2, 3, 4], seed)
+    secrets = {"i1", "i3", "i4"} & set().union(*baskets)
+    task = make_task(dataset_of(baskets, secrets).columns["basket"], "basket", Fraction(1, 2))
+    kept = safe_start(task.baskets)
+    grow(task.baskets, kept, task.bound, Wish(together=True), longest=12)
+    labels, bounds = task.column.labels, task.baskets.start.tolist()
+
+    def sets(kept):
+        return [
+            {labels[task.baskets.items[at]] for at in range(first, last) if kept[at]}
+            for first, last in pairwise(bounds)
+        ]
+
+    def safe(table):
+        for record in table:
+            for e in record & secrets:
+                rest = sorted(record - {e})
+                for size in range(1, len(rest) + 1):
+                    for q in map(set, combinations(rest, size)):
+                        holders = [other for other in table if q <= other]
+                        if 2 * sum(e in other for other in holders) > len(holders):
+                            return False
+        return True
+
+    assert safe(sets(kept))
+    for at in np.flatnonzero(~kept).tolist():
+        more = kept.copy()
+        more[at] = True
+        assert not safe(sets(more)), at
 
 
 def test_rows_that_an_earlier_step_dropped_support_nobody():

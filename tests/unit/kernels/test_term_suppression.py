@@ -363,14 +363,61 @@ def test_published_searches_are_safe_and_never_better():
                 assert is_safe(after[5 * i : 5 * i + 5], rows, len(rows), prior, "linked", **asked)
 
 
-def test_published_search_finishes_with_the_optimum_on_tiny_groups():
+def plain_walk(group, rows, n_labels, prior, t, c, l):
+    """Depth-first search as in a textbook: the least cost and how many steps; a step follows, skips or leaves."""
+    terms = [(i, term) for i, record in enumerate(group) for term in sorted(record)]
+    least, steps = None, 0
+
+    def visit(kept, cost, first):
+        nonlocal least, steps
+        for place in range(first, len(terms)):
+            steps += 1
+            i, term = terms[place]
+            price = cost + Fraction(1, len(kept[i]))
+            if least is not None and price >= least:
+                continue
+            fewer = [record - {term} if j == i else record for j, record in enumerate(kept)]
+            if is_safe(fewer, rows, n_labels, prior, "linked", t, c, l):
+                least = price
+            else:
+                visit(fewer, price, place + 1)
+        steps += 1
+
+    visit([frozenset(record) for record in group], Fraction(0), 0)
+    return least, steps
+
+
+def test_depth_first_search_is_plain():
+    """No child is looked at before its turn, and none is put in order: the walk of a textbook, step by step."""
+    walked = 0
+    for seed in range(60):
+        groups, rows, n_labels, prior, t, c, l = random_case(seed)
+        known = {term for _, row in rows for term in row}
+        if sum(map(len, groups[0])) > 8 or not set().union(*groups[0]) <= known:
+            continue
+        table, order, start, prior = coded(groups, rows, prior)
+        requirement = searching.make_requirement(prior, "linked", t=t, c=c if l else None, l=l)
+        found = solve_published(table, order, start, prior, requirement, adaptive=False, seconds=5.0)
+        if is_safe(groups[0], rows, n_labels, prior, "linked", t, c, l):
+            continue
+        least, steps = plain_walk(groups[0], rows, n_labels, prior, t, c, l)
+        assert found.nodes[0] == steps, seed
+        assert (found.status[0] == searching.UNREACHABLE) == (least is None), seed
+        if least is not None:
+            assert Fraction(int(found.cost[0]), table.unit) == least, seed
+        walked += 1
+    assert walked > 10
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_published_search_finishes_with_the_optimum_on_tiny_groups(adaptive):
     for seed in range(40):
         groups, rows, n_labels, prior, t, c, l = random_case(seed)
         if sum(map(len, groups[0])) > 8:
             continue
         table, order, start, prior = coded(groups, rows, prior)
         requirement = searching.make_requirement(prior, "linked", t=t, c=c if l else None, l=l)
-        found = solve_published(table, order, start, prior, requirement, seconds=5.0)
+        found = solve_published(table, order, start, prior, requirement, adaptive=adaptive, seconds=5.0)
         least = cheapest(groups[0], rows, n_labels, prior, "linked", t, c, l)
         assert found.proven[0]
         assert (found.status[0] == searching.UNREACHABLE) == (least is None), seed

@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 
 from sfumato.kernels.items.growth import count_kept, insert_by_item, insert_by_record
 from sfumato.kernels.items.supports import Baskets, Bound, Published, Store, make_published, make_store, with_room
+from sfumato.kernels.items.together import exchange_by_item, insert_together
 
 LONGEST = 20  # items of a record with a sensitive one that can still be counted, set by set
 ROUNDS = 12  # through the table; later ones find next to nothing
+EXCHANGES = 3  # of every type with others: the fourth finds a tenth of the first
+LITTLE = 1e-4  # of the sensitive occurrences: what comes back in a round after which no other follows exchanges
+SHORT = 8  # items of records that are filled together at most: of longer ones hardly a sensitive item stays
+SETS = 4_000_000  # of items that are counted for them at most
 _TYPES = 16  # items tried between two looks at the clock
 _RECORDS = 2048  # records tried between two looks at the clock
 _EVERYTHING = np.int64(2**62)
@@ -24,6 +29,7 @@ class Wish(NamedTuple):
     by_record: bool = False  # all items in balance, record by record; else sensitive ones, type by type
     frequent_first: bool = False  # of types
     whole_types: bool = False  # a type comes back everywhere or nowhere
+    together: bool = False  # types that occur together are put back together, and then exchanged with others
     slack: float = 0.0  # by record: how far an item may be ahead of the whole table; below 0 wants everything
 
 
@@ -40,6 +46,10 @@ def can_be_counted(baskets: Baskets, kept: NDArray[np.bool_]) -> bool:
     return bool(published.size[_with_secret(baskets, kept)].max(initial=0) <= LONGEST)
 
 
+def nobody(steps: float) -> None:
+    """Hear how much is done, and do nothing."""
+
+
 def grow(
     baskets: Baskets,
     kept: NDArray[np.bool_],
@@ -48,7 +58,7 @@ def grow(
     *,
     longest: int,
     stop: Callable[[], bool] = lambda: False,
-    advance: Callable[[float], None] = lambda steps: None,
+    advance: Callable[[float], None] = nobody,
     most_steps: int | None = None,
 ) -> int:
     """Put back what rules allow, starting from a safe table; return how many occurrences came back.
@@ -63,25 +73,76 @@ def grow(
     support = np.diff(baskets.tid_start)
     types = np.flatnonzero(baskets.sensitive & (support > 0))
     types = types[np.argsort(-support[types] if wish.frequent_first else support[types], kind="stable")]
-    gained = 0
+    growing = _ByItem(baskets, published, bound, store, longest, stop)
+    gained = growing.fill_together() if wish.together and not stop() else 0
     for number in range(ROUNDS):
+        came, ended = growing.through(types, wish.whole_types, advance if number == 0 else nobody)
+        gained += came
+        if ended:
+            return gained
+        if came <= (LITTLE * support[types].sum() if wish.together else 0):
+            break
+    for number in range(EXCHANGES if wish.together else 0):
+        # Every other time a type may come back as often as before, in other records: new ways for the next time.
+        came, ended = growing.through(types[::-1], None, nobody, ties=number % 2 == 1)
+        gained += came
+        if ended or came <= LITTLE * support[types].sum():
+            break
+    return gained + (growing.through(types, False, nobody)[0] if wish.together else 0)
+
+
+class _ByItem:
+    """Growth type by type; the store of supports is replaced when it is full."""
+
+    def __init__(
+        self,
+        baskets: Baskets,
+        published: Published,
+        bound: Bound,
+        store: Store,
+        longest: int,
+        stop: Callable[[], bool],
+    ) -> None:
+        self.baskets, self.published, self.bound, self.store = baskets, published, bound, store
+        self.longest, self.stop = longest, stop
+
+    def through(
+        self, types: NDArray[np.int64], whole_types: bool | None, advance: Callable[[float], None], ties: bool = False
+    ) -> tuple[int, bool]:
+        """Put types back, or exchange them (whole_types is None); return how many came, and whether it was stopped."""
         came, done = 0, 0
         while done < types.size:
-            if stop():
-                return gained + came
-            steps, new, room = insert_by_item(
-                types[done : done + _TYPES], longest, wish.whole_types, baskets, published, store, bound
-            )
+            if self.stop():
+                return came, True
+            some = np.ascontiguousarray(types[done : done + _TYPES])
+            state = (self.baskets, self.published, self.store, self.bound)
+            if whole_types is None:
+                steps, new, room = exchange_by_item(some, self.longest, ties, *state)
+            else:
+                steps, new, room = insert_by_item(some, self.longest, whole_types, *state)
             done += steps
             came += int(new)
             if room:
-                store = with_room(store, 2 * int(room))
-            if number == 0:
-                advance(steps / types.size)
-        gained += came
-        if came == 0:
-            break
-    return gained
+                self.store = with_room(self.store, 2 * int(room))
+            advance(steps / types.size)
+        return came, False
+
+    def fill_together(self) -> int:
+        """Put all types into short records at once; return how many occurrences stay. Nothing sensitive is kept yet."""
+        baskets = self.baskets
+        size = np.diff(baskets.start)
+        record = np.repeat(np.arange(size.size), size)
+        secrets = np.bincount(record[baskets.sensitive[baskets.items]], minlength=size.size)
+        if self.published.kept[baskets.sensitive[baskets.items]].any():
+            return 0
+        most = min(SHORT, self.longest)
+        while most and int((1 << size[(size <= most) & (secrets > 0)]).sum()) > SETS:
+            most -= 1
+        records = np.flatnonzero((size <= most) & (secrets > 0))
+        if not records.size:
+            return 0
+        self.store = with_room(self.store, 2 * int((1 << size[records]).sum()))
+        return int(insert_together(records, most, baskets, self.published, self.store, self.bound))
 
 
 def _by_record(

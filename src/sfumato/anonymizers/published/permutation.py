@@ -1,29 +1,43 @@
-"""Permutation: swap the sensitive items of similar records. It does not give rho-uncertainty."""
+"""Permutation: sensitive items change places within groups of similar records. It does not give rho-uncertainty."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import Task, tasks_of
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
-from sfumato.errors import DataError
+from sfumato.errors import DataError, Unsatisfiable
+from sfumato.kernels.items.supports import Baskets
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
 from sfumato.parameters import Takes, about
 
+AROUND = 3  # times p: candidates on either side of a record, as many as the paper tries
+Integers = NDArray[np.int64]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Permutation(Anonymizer):
-    """Shuffle the sensitive parts of records within groups of `p` with alike other items, after Ghinita et al. (2008).
+    """Let sensitive items change places within groups in which each is rare, after Ghinita, Tao and Kalnis (2008).
 
-    For comparison only. Every item stays as frequent as it was and each record's own sensitive items hide among those
-    of p records, but whoever knows a sensitive item of a person, or many other ones, is not stopped: the audit of
-    rho-uncertainty rejects such a release unless its data happen to be harmless, and then nothing is written.
+    Records are put into an order of small bandwidth, so that those with alike other items are neighbours. Then each
+    record with a sensitive item gets the p - 1 most alike of its neighbours that share no sensitive item with it or
+    with one another: in a group, each of p records is equally likely to have an item. A group is given up when what is
+    left could not be one whole group any more, and what is left in the end is that group.
+
+    For comparison only. No record is tied to a sensitive item with more than 1/p, but whoever knows a sensitive item
+    of a person, or many other ones, is not stopped: the audit of rho-uncertainty rejects such a release unless its data
+    happen to be harmless, and then nothing is written.
     """
 
     name: ClassVar[str] = "permutation"
@@ -35,7 +49,7 @@ class Permutation(Anonymizer):
     )
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding with shuffled sensitive parts."""
+        """Return a recoding with sensitive items in other places."""
         recoding = replace(before, facts={})
         for task in tasks_of(policy, dataset, before):
             if task.in_baskets is not None:
@@ -43,42 +57,151 @@ class Permutation(Anonymizer):
                     f"permutation was asked for column {task.column.name!r} after rows had been dropped.\n"
                     "Ask for it alone."
                 )
-            workplace.checkpoint()
-            sets = permute(task, self.p, workplace.rng)
-            facts = {"p": self.p, "records": int(task.baskets.start.size - 1), "gives_rho_uncertainty": False}
+            group_of = groups(task, self.p, workplace.checkpoint)
+            sets = permute(task, group_of, workplace.rng)
+            facts = {
+                "p": self.p,
+                "records": int(task.baskets.start.size - 1),
+                "groups": int(group_of.max(initial=-1)) + 1,
+                "gives_rho_uncertainty": False,
+            }
             recoding = recoding.with_columns({sets.name: sets}, facts={**recoding.facts, sets.name: facts})
         return recoding
 
 
-def permute(task: Task, p: int, rng: np.random.Generator) -> CodedSets:
-    """Return the column with the sensitive parts of each group's records in random order."""
-    column, baskets = task.column, task.baskets
+def groups(task: Task, p: int, checkpoint: Callable[[], None] = lambda: None) -> Integers:
+    """Return the group of each record, (n,): in each, no sensitive item is in more than one of p records."""
+    baskets = task.baskets
     n_records = baskets.start.size - 1
-    secret = baskets.sensitive[baskets.items]
-    record = np.repeat(np.arange(n_records), np.diff(baskets.start))
-    # Records that share their most frequent other items stand side by side.
-    rank = np.argsort(np.argsort(-np.diff(baskets.tid_start), kind="stable"))
-    plain_rank = np.where(secret, rank.size, rank[baskets.items])
-    order = np.lexsort((plain_rank, record))
-    by_record = plain_rank[order]
-    keys = []
-    for place in range(4):
-        at = np.minimum(baskets.start[:-1] + place, max(by_record.size - 1, 0))
-        inside = baskets.start[:-1] + place < baskets.start[1:]
-        keys.append(np.where(inside, by_record[at] if by_record.size else 0, rank.size))
-    similar = np.lexsort(keys[::-1])
-    group = np.empty(n_records, dtype=np.int64)
-    group[similar] = np.arange(n_records) // p
-    # The members of each group in order, and the same members shuffled: the former give, the latter take.
-    givers = np.lexsort((np.arange(n_records), group))
-    takers = np.lexsort((rng.random(n_records), group))
-    new_record = np.empty(n_records, dtype=np.int64)
-    new_record[givers] = takers
-    owner = np.where(secret, new_record[record], record)
+    left_of_item = np.where(baskets.sensitive, np.diff(baskets.tid_start), 0)
+    most = int(left_of_item.max(initial=0))
+    if most * p > n_records:
+        raise Unsatisfiable(
+            f"permutation was asked for column {task.column.name!r} with p = {p}, but a sensitive item is in {most:,} "
+            f"of {n_records:,} records, more than one of {p}.\n"
+            + (
+                f"Ask for p = {n_records // most} at most, or for partial-suppression."
+                if n_records >= 2 * most
+                else "Ask for partial-suppression."
+            )
+        )
+    members = [frozenset(items) for items in _members(baskets)]
+    secret = [frozenset(item for item in items if baskets.sensitive[item]) for items in members]
+    line = _Line(_band(baskets))
+    group_of = np.full(n_records, -1, dtype=np.int64)
+    n_groups, n_left = 0, n_records
+    for number, record in enumerate(line.order.tolist()):
+        if number % 4096 == 0:
+            checkpoint()
+        if group_of[record] >= 0 or not secret[record]:
+            continue
+        others = _alike(record, line, members, secret, p)
+        items = [item for each in (record, *others) for item in secret[each]]
+        left_of_item[items] -= 1  # each occurs once in a group
+        if len(others) < p - 1 or int(left_of_item.max(initial=0)) * p > n_left - p:
+            left_of_item[items] += 1
+            continue
+        for each in (record, *others):
+            group_of[each] = n_groups
+            line.take(each)
+        n_groups, n_left = n_groups + 1, n_left - p
+    group_of[group_of < 0] = n_groups
+    return group_of
+
+
+class _Line:
+    """Records in an order from which some are taken."""
+
+    def __init__(self, order: Integers) -> None:
+        self.order = order
+        n = order.size
+        self.before = np.full(n + 1, -1, dtype=np.int64)
+        self.after = np.full(n + 1, -1, dtype=np.int64)
+        self.before[order[1:]] = order[:-1]
+        self.after[order[:-1]] = order[1:]
+
+    def take(self, record: int) -> None:
+        """Take a record out of the line."""
+        before, after = self.before[record], self.after[record]
+        self.after[before] = after  # at -1, the place behind all records, nobody looks
+        self.before[after] = before
+
+    def neighbours(self, record: int) -> Iterator[int]:
+        """Yield records that are left, the nearest first, from either side in turn."""
+        left, right = int(self.before[record]), int(self.after[record])
+        while left >= 0 or right >= 0:
+            if left >= 0:
+                yield left
+                left = int(self.before[left])
+            if right >= 0:
+                yield right
+                right = int(self.after[right])
+
+
+def _alike(record: int, line: _Line, members: list[frozenset[int]], secret: list[frozenset[int]], p: int) -> list[int]:
+    """Return the p - 1 most alike neighbours of a record that share no sensitive item with it or one another."""
+    candidates = []
+    for other in line.neighbours(record):
+        if secret[record].isdisjoint(secret[other]):
+            candidates.append(other)
+            if len(candidates) == 2 * AROUND * p:
+                break
+    plain = members[record] - secret[record]
+    candidates.sort(key=lambda other: -len(plain & members[other]))  # stable: of equal ones the nearest
+    taken, chosen = set(secret[record]), list[int]()
+    for other in candidates:
+        if len(chosen) == p - 1:
+            break
+        if taken.isdisjoint(secret[other]):
+            chosen.append(other)
+            taken |= secret[other]
+    return chosen
+
+
+def _members(baskets: Baskets) -> Iterator[list[int]]:
+    items = baskets.items.tolist()
+    for first, last in pairwise(baskets.start.tolist()):
+        yield items[first:last]
+
+
+def _band(baskets: Baskets) -> Integers:
+    """Return records in an order in which those with the same other items are near each other.
+
+    The reverse Cuthill-McKee order of the graph that joins records with their items that are not sensitive. (The paper
+    orders the graph of records that share an item, which has the square of a frequent item's records as edges.)
+    """
+    n_records, n_items = baskets.start.size - 1, baskets.sensitive.size
+    plain = ~baskets.sensitive[baskets.items]
+    record = np.repeat(np.arange(n_records), np.diff(baskets.start))[plain]
+    item = n_records + baskets.items[plain].astype(np.int64)
+    ends = (np.concatenate([record, item]), np.concatenate([item, record]))
+    size = n_records + n_items
+    graph = sparse.csr_matrix((np.ones(ends[0].size, dtype=np.int8), ends), shape=(size, size))
+    order = np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), dtype=np.int64)
+    return order[order < n_records]
+
+
+def permute(task: Task, group_of: Integers, rng: np.random.Generator) -> CodedSets:
+    """Return the column with each sensitive item of a group in as many of its records, drawn at random."""
+    column, baskets = task.column, task.baskets
+    n_records, n_items = baskets.start.size - 1, baskets.sensitive.size
+    owner = np.repeat(np.arange(n_records), np.diff(baskets.start))
+    by_group = np.argsort(group_of, kind="stable")
+    first = np.searchsorted(group_of[by_group], np.arange(int(group_of.max(initial=-1)) + 2))
+    moving = np.flatnonzero(baskets.sensitive[baskets.items])
+    keys = group_of[owner[moving]] * n_items + baskets.items[moving]
+    _, start_of, count = np.unique(
+        keys[order := np.argsort(keys, kind="stable")], return_index=True, return_counts=True
+    )
+    for begin, many in zip(start_of.tolist(), count.tolist(), strict=True):
+        occurrences = moving[order[begin : begin + many]]
+        group = group_of[owner[occurrences[0]]]
+        size = int(first[group + 1] - first[group])
+        places = rng.integers(size, size=1) if many == 1 else rng.choice(size, many, replace=False)
+        owner[occurrences] = by_group[first[group] + places]
     order = np.lexsort((baskets.items, owner))
-    size = np.bincount(owner, minlength=n_records)
     return replace(
         column,
         items=baskets.items[order].astype(np.int32),
-        start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
+        start=np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_records))]).astype(np.int64),
     )

@@ -1,7 +1,8 @@
 """Loops over sets of items: supports of itemsets, growth under rho-uncertainty, rules and what they give away.
 
 Who calls whom: `supports` holds the table (`Baskets`), what of it is kept (`Published`) and the store of supports; all
-others stand on it. `growth` puts occurrences back, for `anonymizers/items/growth.py`. `itemsets` finds frequent sets
+others stand on it. `growth` puts occurrences back, `together` in several records
+at once, for `anonymizers/items/growth.py`. `itemsets` finds frequent sets
 and rules, for `metrics/itemsets.py`. `inference` finds the best rule for each record, for `attacks/rule_inference.py`.
 The published searches (`kernels/published/rho_*.py`) use the table, not the store.
 

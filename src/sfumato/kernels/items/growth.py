@@ -24,7 +24,7 @@ INSERT, COUNT, REMOVE, RETURN, DONE = 0, 1, 2, 3, 4  # what is done to all waiti
 
 
 @kernel
-def _sort(value, order, size):
+def sort_by(value, order, size):
     """Sort the first places in `order` by rising value, equal ones by place, in place.
 
     NumPy's sorts take seconds to compile.
@@ -47,6 +47,98 @@ def _sort(value, order, size):
 
 
 @kernel
+def hopeless(record, baskets, kept, store, bound, members, scratch, key):
+    """Whether what a record keeps is too rare for any further sensitive item in it; loads the record."""
+    size, secret = load(record, baskets, kept, members, key)
+    if size == 0:
+        return False
+    whole = (1 << size) - 1
+    return bound.most[support(whole, bound.least[1], secret, members, key, baskets, kept, store, bound, scratch)] < 1
+
+
+@kernel
+def waiting_for(item, longest, baskets, published, store, bound, members, scratch, key, waiting):
+    """Find the records that lack a sensitive item of theirs and could hold it if nobody else did.
+
+    Puts their places in the item's list into `waiting`; returns how many there are, and the room that they need.
+    """
+    kept = published.kept
+    n_waiting, room = 0, 0
+    for at in range(baskets.tid_start[item], baskets.tid_start[item + 1]):
+        record = baskets.tids[at]
+        if kept[baskets.occurrence[at]] or published.size[record] >= longest:
+            continue
+        if hopeless(record, baskets, kept, store, bound, members, scratch, key):
+            continue
+        waiting[n_waiting] = at
+        n_waiting += 1
+        room += 2 << published.size[record]
+    return n_waiting, room
+
+
+@kernel
+def settle(
+    item, n_waiting, whole_types, baskets, published, store, bound, members, scratch, key, waiting, holds, broken, order
+):
+    """Give an item to all that wait for it, and take it back where rules break; return how many keep it."""
+    kept = published.kept
+    for place in range(n_waiting):
+        holds[place] = True
+        order[place] = place
+    all_go = whole_types and n_waiting < baskets.tid_start[item + 1] - baskets.tid_start[item]
+    phase = INSERT
+    while phase < DONE:
+        lost = 0
+        for step in range(n_waiting):
+            # Those with most broken rules lose the item first, and get another chance last.
+            place = order[step] if phase == RETURN else order[n_waiting - 1 - step]
+            if holds[place] == (phase == RETURN):
+                continue
+            size, secret = load(baskets.tids[waiting[place]], baskets, kept, members, key)
+            put_last(item, size, baskets, members, key)
+            secret |= 1 << size
+            change = 1
+            if phase != INSERT:
+                more = 1 if phase == RETURN else 0
+                enough = 1 << 30 if phase == COUNT else 1
+                found = unsafe_rules(size + 1, secret, more, members, key, baskets, kept, store, bound, scratch, enough)
+                if phase == COUNT:
+                    broken[place] = found
+                    all_go |= whole_types and found > 0
+                if phase == REMOVE and all_go:
+                    found = 1
+                if phase == COUNT or (found == 0) != (phase == RETURN):
+                    continue
+                holds[place] = phase == RETURN
+                change = 1 if phase == RETURN else -1
+                lost += 1
+            for subset in range(1 << size, 2 << size):
+                add(key[subset], change, store)
+        if phase == COUNT:
+            sort_by(broken, order, n_waiting)
+        if phase == REMOVE and whole_types:
+            phase = DONE
+        elif phase != REMOVE or lost == 0:  # who loses the item may have supported another: look at all again
+            phase += 1
+    gained = 0
+    for place in range(n_waiting):
+        if holds[place]:
+            kept[baskets.occurrence[waiting[place]]] = True
+            published.size[baskets.tids[waiting[place]]] += 1
+            gained += 1
+    return gained
+
+
+@kernel
+def most_records(types, baskets):
+    """Return how many records the most frequent of some items has."""
+    most = 0
+    for item in types:
+        most = max(most, baskets.tid_start[item + 1] - baskets.tid_start[item])
+    return most
+
+
+@kernel
 def insert_by_item(types, longest, whole_types, baskets, published, store, bound):
     """Put sensitive items back, one type after the other, each into as many records as rules allow.
 
@@ -55,85 +147,37 @@ def insert_by_item(types, longest, whole_types, baskets, published, store, bound
     A record that holds a sensitive item keeps at most `longest` items. Returns how many types were done, how many
     occurrences came back, and the room that the store needs for the type it stopped at (0: all are done).
     """
-    kept = published.kept
     members = np.empty(longest + 1, dtype=np.int32)
     scratch = np.empty(longest + 1, dtype=np.int32)
     key = np.empty(1 << longest, dtype=np.uint64)
-    most_waiting = 0
-    for item in types:
-        most_waiting = max(most_waiting, baskets.tid_start[item + 1] - baskets.tid_start[item])
-    waiting = np.empty(most_waiting, dtype=np.int64)
-    holds = np.empty(most_waiting, dtype=np.bool_)
-    broken = np.empty(most_waiting, dtype=np.int64)
-    order = np.empty(most_waiting, dtype=np.int64)
+    most = most_records(types, baskets)
+    waiting, broken, order = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    holds = np.empty(most, dtype=np.bool_)
     gained = 0
     for index in range(types.size):
         item = types[index]
-        first, last = baskets.tid_start[item], baskets.tid_start[item + 1]
-        if store.used[0] + (last - first) > store.keys.size // 2:
-            return index, gained, last - first
-        # Who waits for it, and could hold it if nobody else did.
-        n_waiting, room = 0, 0
-        for at in range(first, last):
-            record = baskets.tids[at]
-            if kept[baskets.occurrence[at]] or published.size[record] >= longest:
-                continue
-            size, secret = load(record, baskets, kept, members, key)
-            if size > 0:
-                whole = (1 << size) - 1
-                records = support(whole, bound.least[1], secret, members, key, baskets, kept, store, bound, scratch)
-                if bound.most[records] < 1:
-                    continue
-            waiting[n_waiting] = at
-            n_waiting += 1
-            room += 2 << size
+        records = baskets.tid_start[item + 1] - baskets.tid_start[item]
+        if store.used[0] + records > store.keys.size // 2:
+            return index, gained, records
+        n_waiting, room = waiting_for(item, longest, baskets, published, store, bound, members, scratch, key, waiting)
         if store.used[0] + room > store.keys.size // 2:
             return index, gained, room
-        for place in range(n_waiting):
-            holds[place] = True
-            order[place] = place
-        all_go = whole_types and n_waiting < last - first
-        phase = INSERT
-        while phase < DONE:
-            lost = 0
-            for step in range(n_waiting):
-                # Those with most broken rules lose the item first, and get another chance last.
-                place = order[step] if phase == RETURN else order[n_waiting - 1 - step]
-                if holds[place] == (phase == RETURN):
-                    continue
-                size, secret = load(baskets.tids[waiting[place]], baskets, kept, members, key)
-                put_last(item, size, baskets, members, key)
-                secret |= 1 << size
-                change = 1
-                if phase != INSERT:
-                    more = 1 if phase == RETURN else 0
-                    enough = 1 << 30 if phase == COUNT else 1
-                    found = unsafe_rules(
-                        size + 1, secret, more, members, key, baskets, kept, store, bound, scratch, enough
-                    )
-                    if phase == COUNT:
-                        broken[place] = found
-                        all_go |= whole_types and found > 0
-                    if phase == REMOVE and all_go:
-                        found = 1
-                    if phase == COUNT or (found == 0) != (phase == RETURN):
-                        continue
-                    holds[place] = phase == RETURN
-                    change = 1 if phase == RETURN else -1
-                    lost += 1
-                for subset in range(1 << size, 2 << size):
-                    add(key[subset], change, store)
-            if phase == COUNT:
-                _sort(broken, order, n_waiting)
-            if phase == REMOVE and whole_types:
-                phase = DONE
-            elif phase != REMOVE or lost == 0:  # who loses the item may have supported another: look at all again
-                phase += 1
-        for place in range(n_waiting):
-            if holds[place]:
-                kept[baskets.occurrence[waiting[place]]] = True
-                published.size[baskets.tids[waiting[place]]] += 1
-                gained += 1
+        gained += settle(
+            item,
+            n_waiting,
+            whole_types,
+            baskets,
+            published,
+            store,
+            bound,
+            members,
+            scratch,
+            key,
+            waiting,
+            holds,
+            broken,
+            order,
+        )
     return types.size, gained, 0
 
 
@@ -205,7 +249,7 @@ def insert_by_record(records, longest, slack, all_left, baskets, published, stor
                 n_waiting += 1
         for place in range(n_waiting):
             order[place] = place
-        _sort(leftover, order, n_waiting)
+        sort_by(leftover, order, n_waiting)
         for step in range(n_waiting):
             place = order[step]
             at = waiting[place]

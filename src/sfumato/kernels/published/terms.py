@@ -1,7 +1,8 @@
 """The published searches, for comparison: remove one occurrence of a term after the other, depth first.
 
 `adaptive` tries every occurrence that is left, orders them by what they bring per cost (ties as they come) and follows
-them in this order, each only with those after it; `dfs` follows them as they come. Source: Shi and Xiong (2010), with
+them in this order, each only with those after it; `dfs` follows them as they come, and looks at each when its turn
+comes. Source: Shi and Xiong (2010), with
 the readings fixed by the specification. Both stop when time is up; a search can be left and taken up again.
 """
 
@@ -163,7 +164,7 @@ def walk_on(walk, steps, adaptive, option_of, unit, prior, requirement, menu):
                 if safe:
                     state[BEST] = 0
                     break
-            rank = np.empty(length[depth])
+            rank = np.empty(length[depth] if adaptive else 0)
             for j in range(rank.size):  # how the group would be without each occurrence
                 i, bit = record_of[tail[depth, j]], bit_of[tail[depth, j]]
                 _switch(i, bit, kept, left, now, option_of, table, labels, tally)
@@ -189,6 +190,11 @@ def walk_on(walk, steps, adaptive, option_of, unit, prior, requirement, menu):
         price = cost[depth] + unit // left[i]
         if state[BEST] >= 0 and price >= state[BEST]:
             continue
+        if not adaptive:  # looked at when its turn comes, not before
+            _switch(i, bit_of[occurrence], kept, left, now, option_of, table, labels, tally)
+            fine[depth, j], _ = _assess(d, prior, requirement, tally)
+            _switch(i, bit_of[occurrence], kept, left, now, option_of, table, labels, tally)
+            state[EVALUATED] += 1
         if fine[depth, j]:
             state[BEST] = price
             if state[FIRST] < 0:
@@ -204,6 +210,7 @@ def walk_on(walk, steps, adaptive, option_of, unit, prior, requirement, menu):
         cost[depth + 1] = price
         depth += 1
         at[depth] = -1
-        _safe, score[depth] = _assess(d, prior, requirement, tally)
+        if adaptive:
+            _safe, score[depth] = _assess(d, prior, requirement, tally)
     state[DEPTH] = -1
     return True
