@@ -150,6 +150,36 @@ def test_groups_of_labels_that_no_removal_protects_are_joined_as_well(first, tab
     assert all(verdict.satisfied for verdict in run.verdicts)
 
 
+@pytest.mark.parametrize(
+    ("maker", "kept"),
+    [("local-recoding", {"x", "y"}), ("mondrian", {"*"})],  # which cut q first, so r goes with it
+)
+def test_classes_in_which_no_mask_is_enough_are_joined(maker, kept):
+    """Each value of q has one value of s; only together are both as likely as they may be."""
+    flat = {"hierarchy": {"flat": True}}
+    plan = sf.Plan.from_dict(
+        {
+            "columns": {
+                "q": {"role": "quasi-identifier", **flat},
+                "r": {"role": "quasi-identifier", **flat},
+                "s": {"role": "sensitive", **flat},
+            },
+            "require": [
+                {"model": "k-anonymity", "k": 2, "anonymizer": maker},
+                {"model": "alpha-diversity", "sensitive": "s", "alpha": 0.5, "reading": "true"},
+            ],
+        }
+    )
+    people = pa.table({"q": list("aabb" * 2), "r": list("xxxxyyyy"), "s": list("ppqq" * 2)})
+
+    run = sf.anonymize(people, plan, seed=1)
+
+    assert all(verdict.satisfied for verdict in run.verdicts)
+    assert run.release.data.column("s").to_pylist().count("*") == 0
+    assert set(run.release.data.column("q").to_pylist()) == {"*"}
+    assert set(run.release.data.column("r").to_pylist()) == kept
+
+
 def test_masks_get_classes_as_large_as_they_need_whoever_makes_them():
     plan = sf.Plan.from_dict(
         {

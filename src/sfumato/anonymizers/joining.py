@@ -5,12 +5,13 @@ For steps that find classes which no cut made, so that there is no cut to undo. 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.boxes import Integers
+from sfumato.anonymizers.boxes import Integers, publish
 from sfumato.data.dataset import CodedColumn, Codes, Dataset
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
@@ -93,6 +94,32 @@ class LabelledClasses:
             for column, nodes in zip(self.columns, shown, strict=True)
         }
         return columns, np.append(new_class, -1).astype(np.int32)[self.class_of]
+
+
+def coarser(dataset: Dataset, made: Recoding) -> Iterator[Recoding]:
+    """Yield a decision with its classes joined more and more, along the cuts or the labels that made them, to one."""
+    labelled = LabelledClasses.of(dataset, made) if made.tree is None else None
+    if made.tree is not None:
+        parent, node_of = made.tree.parent, made.tree.node_of_row.copy()
+    elif labelled is not None:
+        parent, node_of = labelled.parents(), labelled.class_of.astype(np.int64)
+    else:
+        return
+    depth = np.zeros(parent.size, dtype=np.int64)
+    above = parent.copy()
+    while (below := above >= 0).any():
+        depth[below] += 1
+        above[below] = parent[above[below]]
+    for most in range(int(depth.max(initial=0)) - 1, -1, -1):
+        while (deep := (node_of >= 0) & (depth[node_of] > most)).any():
+            node_of[deep] = parent[node_of[deep]]
+        if labelled is not None:
+            columns, class_of = labelled.joined(node_of)
+            yield made.with_columns(columns, class_of=class_of)
+        elif made.tree is not None:
+            tree = made.tree.merged(node_of)
+            columns, class_of = publish(dataset, tree)
+            yield made.with_columns(columns, class_of=class_of, tree=tree)
 
 
 def _tree(column: CodedColumn) -> Tree:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Phase, Workplace
+from sfumato.anonymizers.joining import coarser
 from sfumato.anonymizers.masking import search as searching
 from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, cells_of, in_words
 from sfumato.anonymizers.masking.facts import facts_of
@@ -100,11 +102,13 @@ class Masking(Anonymizer):
         return LABELS
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return labels for quasi-identifiers (unless a step before made the classes) and sensitive columns."""
+        """Return labels for quasi-identifiers (unless a step before made the classes) and sensitive columns.
+
+        Where no masks are enough in the classes of a step before, these are joined until some are.
+        """
         models = self._models(policy)
-        rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
         columns = [Sensitive.of(dataset, name, models, workplace) for name in _columns(models)]
-        n_rows = dataset.n_rows if rows is None else rows.size
+        n_rows = dataset.n_rows if before.keep_row is None else int(before.keep_row.sum())
         k = policy.k()
         if n_rows < k:
             raise Unsatisfiable(
@@ -113,27 +117,45 @@ class Masking(Anonymizer):
             )
         if models[0].reading == "true":
             _refuse_below_the_largest_share(models, columns)
+        for earlier in chain([before], coarser(dataset, before)):
+            made = self._mask(dataset, models, columns, k, earlier, workplace)
+            if made is not None:
+                return made
+        raise Unsatisfiable(
+            f"{in_words(models)} cannot be met in any classes: "
+            f'with reading = "{models[0].reading}" a mask hides nothing of its own column.\n'
+            f'Raise alpha, or take reading = "prior"{_or_count(columns)}.'
+        )
+
+    def _mask(
+        self,
+        dataset: Dataset,
+        models: Sequence[MaskingModel],
+        columns: Sequence[Sensitive],
+        k: int,
+        before: Recoding,
+        workplace: Workplace,
+    ) -> Recoding | None:
+        """Return what masks make of the classes of a step before, or of the table; None when they are not enough."""
+        rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
         secrets = searching.make_secrets(
             [column.for_kernels(models, self.weight / len(columns), flat=self.local_suppression) for column in columns]
         )
         quasi_identifiers = dataset.quasi_identifiers if before.class_of is None else ()
         _refuse_bare(quasi_identifiers)
         table, cell_of, class_of_cell = cells_of(dataset, quasi_identifiers, columns, before.class_of, rows)
+        axes = axes_of(quasi_identifiers)
         if class_of_cell is not None:
             _refuse_small_classes(class_of_cell, table.rows, k)
             masked = searching.mask_within(table, class_of_cell, secrets, self._effort(secrets), workplace)
         else:
-            axes = axes_of(quasi_identifiers)
             masked = self._search(table, axes, secrets, k, workplace)
-            counted = all(column.counted for column in columns) and rows is None
-            if masked is None and models[0].reading == "true" and counted:
-                masked = _everything_masked(table, axes, columns)
+        one_class = class_of_cell is None or not class_of_cell.any()
+        counted = all(column.counted for column in columns) and rows is None
+        if masked is None and one_class and models[0].reading == "true" and counted:
+            masked = _everything_masked(table, axes, columns)
         if masked is None:
-            raise Unsatisfiable(
-                f"{in_words(models)} cannot be met in {'these' if class_of_cell is not None else 'any'} classes: "
-                f'with reading = "{models[0].reading}" a mask hides nothing of its own column.\n'
-                f'Raise alpha, or take reading = "prior"{_or_count(columns)}.'
-            )
+            return None
         shown = searching.labels_of_rows(cell_of, table, masked)
         labelled = {
             column.coded.name: Labelled(codes=_spread(shown[i], rows, dataset.n_rows), labels=column.names)
