@@ -34,6 +34,7 @@ from sfumato.models.base import Verdict
 from sfumato.pipeline.clock import Clock
 from sfumato.pipeline.facts import (
     RUN_FORMAT,
+    TEST_ONLY,
     columns_of,
     foreign_to_run,
     persons_facts,
@@ -41,6 +42,7 @@ from sfumato.pipeline.facts import (
     versions,
     warnings_of,
     warnings_of_losses,
+    warnings_of_release,
 )
 from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold
 from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, plan_facts
@@ -104,7 +106,7 @@ class Case:
             seen = Release.from_table(made.release.table(), schema, made.release.description)
             verdicts = judge(seen, self.plan.policy, known, self.progress)
         refuse_unless_all_hold(verdicts)
-        outcome = Outcome(self.plan, made.release, verdicts, self._facts(made, known, verdicts, {}))
+        outcome = Outcome(self.plan, made.release, verdicts, self._facts(made, seen, known, verdicts, {}))
         return self._completed(outcome, replace(seen, public=known.public), asked(measure=measure, attack=attack))
 
     def make_folder(
@@ -139,7 +141,7 @@ class Case:
                 verdicts = judge(written, self.plan.policy, known, self.progress)
             refuse_unless_all_hold(verdicts)
             written = replace(written, public=known.public)
-            facts = self._facts(made, known, verdicts, files, out)
+            facts = self._facts(made, written, known, verdicts, files, out)
             Kept.new(private, facts, page)
             public.rename(folder / "release")
         published()
@@ -220,6 +222,7 @@ class Case:
     def _facts(
         self,
         made: Made,
+        seen: Release,
         known: Known,
         verdicts: tuple[Verdict, ...],
         files: Mapping[str, str],
@@ -261,7 +264,11 @@ class Case:
             "pending": [MEASURE, ATTACK],
             "timings": list(self.clock.steps),
             "persons": persons_facts(self.original.persons, made.alike),
-            "warnings": [*plan.warnings(), *warnings_of(dataset, known, self.original.persons, made.alike)],
+            "warnings": [
+                *plan.warnings(),
+                *warnings_of(dataset, known, self.original.persons, made.alike),
+                *warnings_of_release(seen),
+            ],
             "versions": versions(),
         }
 
@@ -309,6 +316,8 @@ class Case:
             self.plan, dataset, seen.record, seen.release.description, progress=self.progress, judging=judging
         )
         known, notes = gathering.known(), list(seen.notes)
+        if seen.release.description.get("test_only"):
+            notes.append(TEST_ONLY)
         if seen.record is not None:
             notes += changes_since(seen.record, self.original)
         elif self.plan.source is not None and not self.original.at_hand:

@@ -30,8 +30,10 @@ from sfumato import __version__
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.files import digest
+from sfumato.data.formulas import formula_cells
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.persons import Alike, Persons
+from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.disk import read_numbered, work_on
 from sfumato.errors import DataError
@@ -39,6 +41,10 @@ from sfumato.metrics.base import Measurement
 from sfumato.pipeline.known import PRIOR, Known, Origin, Record, rates_of
 from sfumato.plan import Plan
 
+TEST_ONLY = (
+    "The release was made with a seed: whoever guesses it repeats every draw. It is for tests only; make it again "
+    "without a seed before it leaves the house."
+)
 RUN_FORMAT = 2
 RUN_FILE = Path("private") / "run.json"
 Facts: TypeAlias = Mapping[str, Any]
@@ -199,6 +205,21 @@ def warnings_of(dataset: Dataset, known: Known, persons: Persons | None, alike: 
                     f"{absent:,} of {len(set(named)):,} sensitive items never occur in column {column.name!r}. "
                     "Check that they are written as in the data."
                 )
+    return found
+
+
+def warnings_of_release(release: Release) -> list[str]:
+    """Return what whoever passes a release on should know: cells that spreadsheets run, draws that can be repeated."""
+    found = []
+    formulas = formula_cells(release)
+    if formulas:
+        counts = ", ".join(f"{count:,} in {name!r}" for name, count in formulas.items())
+        found.append(
+            f"A spreadsheet would take cells of the release for formulas ({counts}). They are published as they are in "
+            "the source: open the file as text, or clean the source first."
+        )
+    if release.description.get("test_only"):
+        found.append(TEST_ONLY)
     return found
 
 
