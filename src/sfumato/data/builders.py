@@ -30,7 +30,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from sfumato.data.dates import Dates
 from sfumato.data.hierarchy import ROOT, Hierarchy, some
-from sfumato.errors import HierarchyError, PolicyError, did_you_mean
+from sfumato.errors import DataError, HierarchyError, PolicyError, did_you_mean
 
 Number: TypeAlias = int | float | Decimal | Fraction | str
 
@@ -103,7 +103,7 @@ class HierarchyFile:
         """Return the hierarchy that the file declares."""
         name = f"{name} (file {self.path.name})"
         text = _read_text(self.path, name)
-        if self.path.suffix.lower() == ".toml":
+        if ".toml" in (self.path.suffix.lower(), Path(self.path.stem).suffix.lower()):  # the second: packed
             return Hierarchy.from_nested(_parse_toml(text, name), name, secret=secret)
         return Hierarchy.from_paths(_parse_lines(text, name), name, secret=secret)
 
@@ -111,17 +111,17 @@ class HierarchyFile:
 def _read_text(path: Path, name: str) -> str:
     if path.exists() and not path.is_file():
         raise HierarchyError(f"{name} is no ordinary file at {path}.\nGive a file of text.")
+    from sfumato.data.files.text import whole_text  # which is built on schemas, and they on hierarchies
+
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open("rb"):  # for the system's own reason
+            return whole_text(path)
     except FileNotFoundError:
         raise HierarchyError(f"{name} was not found at {path}.\nCorrect its path, relative to the plan.") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise HierarchyError(
-            f"{name} is not UTF-8 text: line {line} has a byte that does not belong there.\nSave the file as UTF-8."
-        ) from None
     except OSError as error:
         raise HierarchyError(f"{name} cannot be read at {path}: {error.strerror}.\nGive a readable file.") from None
+    except DataError as error:
+        raise HierarchyError(f"{name} cannot be read: {error}") from None
 
 
 def _parse_toml(text: str, name: str) -> Mapping[str, Any]:

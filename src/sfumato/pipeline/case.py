@@ -19,7 +19,7 @@ from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
-from sfumato.data.files import Source, read_table
+from sfumato.data.files import Source, fitted, read_table
 from sfumato.data.files.release import schema_for
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
@@ -358,7 +358,7 @@ class Case:
 
 def _read_population(path: Path, plan: Plan) -> Dataset:
     """Return the quasi-identifiers of a larger table; what else it holds is left out."""
-    table = read_table(Source(path, missing=plan.schema.missing))
+    table = read_table(fitted(Source(path, missing=plan.schema.missing), plan.schema))
     wanted = {spec.name: spec for spec in plan.schema if spec.role is Role.QUASI_IDENTIFIER}
     absent = [name for name in wanted if name not in table.column_names]
     if absent:

@@ -8,9 +8,10 @@ from typing import Any
 
 from sfumato.data.bins import Bins
 from sfumato.data.builders import HierarchyFile, HierarchySource, hierarchy_source
+from sfumato.data.files.text import whole_text
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import ColumnSpec, Kind, Role, SensitiveShare
-from sfumato.errors import InputError, PolicyError
+from sfumato.errors import DataError, InputError, PolicyError
 from sfumato.plan.keys import COLUMN, REST, REST_COLUMN
 from sfumato.plan.notes import Notes, kind_of, names, one_line
 
@@ -147,9 +148,9 @@ class _Column:
             try:
                 if path.exists() and not path.is_file():  # such as /dev/zero, which has no end
                     raise OSError
-                lines = path.read_text(encoding="utf-8").splitlines()
-            except (OSError, UnicodeDecodeError):
-                self.add(key, f"{what} names the file {value!r}, which cannot be read as UTF-8 text.")
+                lines = whole_text(path).splitlines()
+            except (OSError, DataError):
+                self.add(key, f"{what} names the file {value!r}, which cannot be read as text.")
                 return None
             return tuple(line.strip() for line in lines if line.strip())
         if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):

@@ -92,7 +92,8 @@ SOURCE = Table(
             "path",
             Takes.TEXT,
             "File",
-            "Table (.csv .tsv, plain, .gz or .zst; .parquet, file or folder; .arrow), or transactions (.txt .dat).",
+            "Table (.csv .tsv, plain, .gz or .zst; .parquet, file or folder; .arrow; .xlsx .ods; .dta .sav .sas7bdat), "
+            "or transactions (.txt .dat).",
         ),
         _key(
             "separator",

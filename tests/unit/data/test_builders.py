@@ -1,6 +1,7 @@
 """Hierarchies from files, trees and builders, and what is said when they are wrong."""
 
 import datetime
+import gzip
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from sfumato.data.builders import (
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.labels import parse_range
 from sfumato.errors import HierarchyError, PolicyError
+from tables_on_disk import zstd
 
 SECRET = "Xylophonist"
 NAME = "The hierarchy of column 'job'"
@@ -352,3 +354,12 @@ def test_numbers_outside_the_edges_are_counted_not_shown():
     with pytest.raises(HierarchyError, match="1 of the 2 values") as refused:
         Edges([0, 5, 9]).build(["3", "4711"], NAME)
     assert "4711" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".zst", zstd)])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "windows-1252", "utf-16"])
+def test_files_may_be_packed_and_in_other_encodings(tmp_path, ending, pack, encoding):
+    for name, text in {"h.csv": "Köln;NRW;*\nUlm;BW;*\n", "h.toml": 'NRW = ["Köln"]\nBW = ["Ulm"]\n'}.items():
+        path = tmp_path / (name + ending)
+        path.write_bytes(pack(text.encode(encoding)))
+        assert HierarchyFile(path).build(["Köln"], "It").ancestors("Köln") == ("Köln", "NRW", "*")

@@ -6,6 +6,8 @@
 | `.txt` `.dat`, also with `.gz` or `.zst` | transactions: one record a line, items with one blank between; no header |
 | `.parquet`, or a folder of such parts | a table |
 | `.arrow` `.feather` | a table, as Arrow IPC file or stream |
+| `.xlsx` `.xls` `.xlsb` `.ods` | one sheet of a workbook: a header, then one record a line |
+| `.dta`, `.sav` `.zsav` `.por`, `.sas7bdat` `.xpt` | a table of Stata, SPSS, SAS, with value labels |
 
 Files are read in blocks. Columns of text become dictionaries with codes as narrow as they can be, so that a table takes
 a small part of the room of its file. No message ever shows a cell: pyarrow's own messages do, and are not passed on.
@@ -22,6 +24,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from sfumato.data.files.csv import layout_of, read_csv, spelling_of
+from sfumato.data.files.excel import excel_names, how_excel, read_excel
 from sfumato.data.files.source import (
     TEXT_FORMATS,
     Found,
@@ -33,6 +36,7 @@ from sfumato.data.files.source import (
     parts_of,
     state_of,
 )
+from sfumato.data.files.stat import read_stat, stat_names
 from sfumato.data.files.text import encoding_of, opened
 from sfumato.data.files.transactions import ITEMS, read_transactions
 from sfumato.data.files.typed import arrow_batches, parquet_names, read_arrow, read_parquet
@@ -120,6 +124,10 @@ def read_columns(source: Source) -> list[str]:
         case "arrow":
             with arrow_batches(source.path) as (schema, _, _):
                 return checked_names(schema.names, source.path)
+        case "excel":
+            return excel_names(source)
+        case "stata" | "spss" | "sas":
+            return stat_names(source, form)
         case _:
             return list(layout_of(source, form).names)
 
@@ -136,10 +144,12 @@ def how_read(source: Source) -> tuple[Found, ...]:
     shown = (Found("format", form, "the plan says so" if source.format else "its name says so"),)
     if form == "transactions":
         return (*shown, encoding_of(source))
+    if form == "excel":
+        return (*shown, *how_excel(source))
     if form not in TEXT_FORMATS:
         return shown
     layout = layout_of(source, form)
-    return (*shown, *layout.found, *spelling_of(source, layout))
+    return (*shown, *layout.found, *spelling_of(Reading(source, form, SILENT.stage("look")), layout))
 
 
 def _read(asked: Reading) -> pa.Table:
@@ -150,5 +160,9 @@ def _read(asked: Reading) -> pa.Table:
             return read_parquet(asked)
         case "arrow":
             return read_arrow(asked)
+        case "excel":
+            return read_excel(asked)
+        case "stata" | "spss" | "sas":
+            return read_stat(asked)
         case _:
             return read_csv(asked)

@@ -69,7 +69,7 @@ def layout_of(source: Source, form: Format) -> Layout:
     if any("\udc80" <= character <= "\udcff" for character in header):
         raise not_utf8(path)
     records = _first_records(content[len(header) :], str(separator.value))
-    named = _header_of(source, first, records)
+    named = header_of(source, first, records)
     if not named.value:
         records, header, header_lines = [first, *records], "", 0
     ends_empty = _ends_empty(first, records, named=bool(named.value))
@@ -87,9 +87,11 @@ def layout_of(source: Source, form: Format) -> Layout:
     )
 
 
-def spelling_of(source: Source, layout: Layout) -> tuple[Found, Found]:
+def spelling_of(asked: Reading, layout: Layout) -> tuple[Found, Found]:
     """Return how decimals and dates are written, by the first records."""
+    source = asked.source
     cells = first_cells(layout.names, layout.records, source)
+    cells = {name: found for name, found in cells.items() if name not in asked.drop}
     return decimal_of(source, cells), dates_of(source, cells)
 
 
@@ -116,7 +118,8 @@ def _first_records(content: str, separator: str) -> list[list[str]]:
     return records[:-1] if len(records) > 1 and not content.endswith(("\n", "\r")) else records
 
 
-def _header_of(source: Source, first: Sequence[str], records: Sequence[Sequence[str]]) -> Found:
+def header_of(source: Source, first: Sequence[str], records: Sequence[Sequence[str]]) -> Found:
+    """Return whether the first line names the columns, or raise when it looks like a record."""
     if source.header is not None:
         return Found("header", source.header, "the plan says so")
     odd = looks_like_a_record(first, records)
@@ -160,7 +163,7 @@ def read_csv(asked: Reading) -> pa.Table:
     """Return the table of a CSV file, every cell as text."""
     source, path = asked.source, asked.path
     layout = layout_of(source, asked.form)
-    decimal, dates = (str(found.value) for found in spelling_of(source, layout))
+    decimal, dates = (str(found.value) for found in spelling_of(asked, layout))
     names = [*layout.names, *[_NOBODYS][: layout.ends_empty]]
     kept = [*kept_names(layout.names, asked.drop, path), *names[len(layout.names) :]]
     columns = {name: Texts() for name in kept}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import threading
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sfumato.data.hierarchy import some
 from sfumato.errors import DataError, did_you_mean
@@ -18,7 +19,7 @@ from sfumato.progress import Stage
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
-Format: TypeAlias = Literal["csv", "tsv", "transactions", "parquet", "arrow"]
+Format: TypeAlias = Literal["csv", "tsv", "transactions", "parquet", "arrow", "excel", "stata", "spss", "sas"]
 
 _FORMATS: dict[str, Format] = {
     ".csv": "csv",
@@ -28,6 +29,10 @@ _FORMATS: dict[str, Format] = {
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "excel"),
+    ".dta": "stata",
+    **dict.fromkeys((".sav", ".zsav", ".por"), "spss"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "sas"),
 }
 FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -119,7 +124,8 @@ def format_of(source: Source) -> Format:
         raise DataError(
             f"{path} was asked for as a table, but "
             + (f"files whose name ends in {shown!r} are not known here.\n" if shown else "its name has no ending.\n")
-            + "Known: .csv .tsv .txt .dat (also with .gz or .zst), .parquet (or a folder of them), .arrow .feather."
+            + "Known: .csv .tsv .txt .dat (also with .gz or .zst), .parquet (or a folder of them), .arrow .feather, "
+            ".xlsx .xls .xlsb .ods, .dta, .sav .zsav .por, .sas7bdat .xpt."
         )
     return form
 
@@ -140,6 +146,16 @@ def unreadable(path: Path, error: Exception) -> DataError:
     number = error.errno if isinstance(error, OSError) else None
     reason = os.strerror(number) if number is not None else "the system refuses it"
     return DataError(f"{path} was asked for as a table, but cannot be read: {reason}.\nCheck its path and permissions.")
+
+
+def needed(module: str, extra: str, path: Path) -> Any:
+    """Return a library that not everybody has, or raise with how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise DataError(
+            f"{path} needs a library that is not installed, {module}.\nInstall it: pip install 'sfumato[{extra}]'."
+        ) from None
 
 
 def parts_of(path: Path) -> list[Path]:

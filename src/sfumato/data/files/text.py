@@ -221,7 +221,7 @@ def not_utf8(path: Path) -> DataError:
             line += error.object.count(b"\n", 0, error.start)
     return DataError(
         f"{path} is not UTF-8 text: line {line:,} has a byte that does not belong there.\n"
-        f'Save the file as UTF-8, or say what it is: [source] encoding = "{WINDOWS}" (or "utf-16", "cp850" ...).'
+        f'Save it as UTF-8; of a source you can also say what it is: [source] encoding = "{WINDOWS}", "cp850" ...'
     )
 
 
@@ -238,6 +238,16 @@ def encoding_of(source: Source) -> Found:
             ) from None
     with opened(path) as stream:
         return Found("encoding", *_encoding_in(stream.raw_head(HEAD)))
+
+
+def whole_text(path: Path) -> str:
+    """Return all of a text file, packed or not, in whatever encoding it is found to be."""
+    with opened(path, encoding=str(encoding_of(Source(path)).value)) as stream:
+        content = b"".join(stream.blocks())
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise not_utf8(path) from None
 
 
 def _encoding_in(head: bytes) -> tuple[str, str]:

@@ -1,0 +1,136 @@
+"""Workbooks: one sheet is a table, its first line the header. Cells become text, as in a CSV file."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.data.files.columns import Texts
+from sfumato.data.files.csv import header_of
+from sfumato.data.files.source import POINT, Found, Reading, Source, checked_names, kept_names, needed
+from sfumato.data.files.spelling import dates_of, first_cells, respelled
+from sfumato.data.hierarchy import some
+from sfumato.errors import DataError, did_you_mean
+
+EXTRA = "excel"
+_MIDNIGHT = datetime.time()
+
+
+def excel_names(source: Source) -> list[str]:
+    """Return the names of the columns."""
+    return _Sheet(source).names
+
+
+def read_excel(asked: Reading) -> pa.Table:
+    """Return the table of a sheet, every cell as text; what is empty is missing."""
+    source, path = asked.source, asked.path
+    sheet = _Sheet(source)
+    kept = kept_names(sheet.names, asked.drop, path)
+    records = sheet.records[: asked.limit]
+    if not records:
+        raise DataError(f"{path} has a sheet with a header but no rows.\nNothing can be published from it.")
+    cells = {name: found for name, found in first_cells(sheet.names, records, source).items() if name in kept}
+    order = str(dates_of(source, cells).value)
+    columns = {}
+    for position, name in enumerate(sheet.names):
+        if name in kept:
+            texts = Texts()
+            texts.add(pa.array([record[position] for record in records], pa.string()))
+            column = texts.finish()
+            as_it_is = name in source.as_text or name in source.sets
+            columns[name] = column if as_it_is else respelled(column, source.decimal or POINT, order, source.missing)
+    asked.stage.advance(path.stat().st_size)
+    return pa.table(columns)
+
+
+def how_excel(source: Source) -> tuple[Found, ...]:
+    """Return how a workbook is read."""
+    sheet = _Sheet(source)
+    return Found("sheet", sheet.name, "the plan says so" if source.sheet else "no other has content"), sheet.named
+
+
+class _Sheet:
+    """The lines of the one sheet that is meant."""
+
+    def __init__(self, source: Source) -> None:
+        calamine = needed("python_calamine", EXTRA, source.path)
+        self.path = source.path
+        self._refuse_macros()
+        try:
+            with calamine.load_workbook(str(source.path)) as book:
+                self.name = self._chosen(book, source)
+                sheet = book.get_sheet_by_name(self.name)
+                merged = len(sheet.merged_cell_ranges or ())
+                lines = sheet.to_python()
+        except (calamine.CalamineError, OSError, ValueError) as error:
+            locked = isinstance(error, calamine.PasswordError)
+            raise DataError(
+                f"{source.path} cannot be read as a workbook: it is "
+                + ("locked with a password.\nSave" if locked else "something else, damaged or cut off.\nSave")
+                + " it again as .xlsx."
+            ) from None
+        if merged:
+            raise DataError(
+                f"{source.path} has {merged:,} merged ranges of cells in sheet {self.name!r}: it cannot be told which "
+                "records they belong to.\nUnmerge them, and give every record its own cells."
+            )
+        rows = [[_text(cell) for cell in line] for line in lines]
+        rows = [row for row in rows if any(row)]
+        if not rows:
+            raise DataError(f"{source.path} has no content in sheet {self.name!r}.\nName another: [source] sheet.")
+        self.named = header_of(source, rows[0], rows[1:1000])
+        names = rows[0] if self.named.value else [f"column_{number + 1}" for number in range(len(rows[0]))]
+        self.names = checked_names(names, source.path)
+        self.records: Sequence[Sequence[str]] = rows[1:] if self.named.value else rows
+
+    def _refuse_macros(self) -> None:
+        if zipfile.is_zipfile(self.path):
+            with zipfile.ZipFile(self.path) as parts:
+                if any(name.lower().endswith("vbaproject.bin") for name in parts.namelist()):
+                    raise DataError(
+                        f"{self.path} is a workbook with macros, which may change what its cells show.\n"
+                        "Save it as .xlsx, without macros."
+                    )
+
+    def _chosen(self, book: Any, source: Source) -> str:
+        names: list[str] = list(book.sheet_names)
+        if source.sheet is not None:
+            if source.sheet not in names:
+                near = did_you_mean(source.sheet, names)
+                raise DataError(f"{self.path} has no sheet {source.sheet!r}.{near}\nCorrect sheet under [source].")
+            return source.sheet
+        filled = [name for name in names if _has_content(book, name)]
+        if len(filled) != 1:
+            found = f"{len(filled)} sheets with content: {some(filled)}" if filled else "no sheet with content"
+            raise DataError(
+                f"{self.path} has {found}.\nSay which one is the table: [source] sheet (for `sfumato init`: --sheet)."
+            )
+        return filled[0]
+
+
+def _has_content(book: Any, name: str) -> bool:
+    sheet = book.get_sheet_by_name(name)
+    return bool(sheet.height and sheet.width)
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as a CSV file would have it.
+
+    >>> _text(34.0), _text(1.5), _text(True), _text(datetime.datetime(1980, 12, 31)), _text("a ")
+    ('34', '1.5', 'true', '1980-12-31', 'a ')
+    """
+    match cell:
+        case bool():
+            return str(cell).lower()
+        case float():
+            return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+        case datetime.datetime():
+            return (cell.date() if cell.time() == _MIDNIGHT else cell).isoformat(*[" "][: cell.time() != _MIDNIGHT])
+        case datetime.date() | datetime.time():
+            return cell.isoformat()
+        case _:
+            return str(cell)

@@ -1,0 +1,71 @@
+"""Files of Stata and SPSS: labels as categories, declared missing values as missing."""
+
+import datetime
+
+import polars as pl
+import pyarrow as pa
+import pyreadstat
+import pytest
+
+from sfumato.data.files import Source, read_columns, read_digested, read_table, sample
+from tables_on_disk import SECRET, cells, refusal, write
+
+FRAME = pl.DataFrame(
+    {
+        "name": [SECRET, "Ann", ""],
+        "age": [34, 35, None],
+        "sex": [1.0, 2.0, -9.0],
+        "kg": [78.5, 60.0, 55.0],
+        "born": [datetime.date(1980, 12, 31)] * 3,
+    }
+)
+LABELS = {"sex": {1.0: "male", 2.0: "female", -9.0: "no answer"}}
+
+
+def spss(folder):
+    pyreadstat.write_sav(FRAME, folder / "a.sav", variable_value_labels=LABELS, missing_ranges={"sex": [-9.0]})
+    return Source(folder / "a.sav")
+
+
+def stata(folder, version=15):
+    labels = {"sex": {1: "male", 2: "female", -9: "no answer"}}
+    frame = FRAME.with_columns(pl.col("sex").cast(pl.Int32), pl.col("age").fill_null(36))
+    pyreadstat.write_dta(frame, folder / "a.dta", variable_value_labels=labels, version=version)
+    return Source(folder / "a.dta")
+
+
+def test_labels_of_spss_are_the_categories_and_what_is_declared_missing_is_missing(tmp_path):
+    source = spss(tmp_path)
+    table, _ = read_digested(source, drop=frozenset({"name"}))
+    assert read_columns(source) == FRAME.columns
+    assert cells(table) == {
+        "age": [34, 35, None],
+        "sex": ["male", "female", None],
+        "kg": [78.5, 60.0, 55.0],
+        "born": [datetime.date(1980, 12, 31)] * 3,
+    }
+    assert pa.types.is_integer(table.schema.field("age").type)
+    assert sample(source, 2).num_rows == 2
+
+
+@pytest.mark.parametrize("version", [8, 10, 12, 13, 14, 15])
+def test_versions_of_stata_are_read(tmp_path, version):
+    table = read_table(stata(tmp_path, version))
+    assert cells(table)["sex"] == ["male", "female", "no answer"]
+    assert cells(table)["age"] == [34, 35, 36]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("a.dta", "Stata"), ("a.sav", "SPSS"), ("a.sas7bdat", "SAS"), ("a.xpt", "SAS")]
+)
+def test_damaged_files_are_refused(tmp_path, name, words):
+    said = refusal(write(tmp_path, name, f"{SECRET} is no table"))
+    assert f"as a file of {words}" in said
+
+
+def test_a_stata_file_of_another_version_is_refused(tmp_path):
+    path = stata(tmp_path).path
+    path.write_bytes(
+        path.read_bytes().replace(b"<release>119<", b"<release>199<").replace(b"<release>118<", b"<release>199<")
+    )
+    assert "a version that is not known" in refusal(Source(path))
