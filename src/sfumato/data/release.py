@@ -20,7 +20,7 @@ from sfumato.data.encoding import holds_sets
 from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.hierarchy import some
 from sfumato.data.keystream import in_random_order
-from sfumato.data.kinds import infer_kind, is_integer, is_text, value_type
+from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_text, value_type
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
@@ -349,9 +349,10 @@ def _number_type(labels: Sequence[str]) -> pa.DataType:
     """Return the type that takes all these labels: text when one is a range, or more than a float can hold."""
     if all(is_integer(label) for label in labels):
         return pa.int64()
-    if infer_kind(labels, TEXT) is Kind.NUMBER and len({float(label) for label in labels}) == len(labels):
-        return pa.float64()
-    return TEXT
+    if infer_kind(labels, TEXT) is not Kind.NUMBER or len({float(label) for label in labels}) < len(labels):
+        return TEXT
+    exact = all(exact_number(repr(float(label))) == exact_number(label) for label in labels)
+    return pa.float64() if exact else TEXT
 
 
 def typed(labels: Sequence[str], kind: pa.DataType) -> pa.Array:

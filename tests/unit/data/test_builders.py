@@ -356,10 +356,13 @@ def test_numbers_outside_the_edges_are_counted_not_shown():
     assert "4711" not in str(refused.value)
 
 
+LINES = "Köln;NRW;*\nBonn;NRW;*\nUlm;BW;*\nAalen;BW;*\n"
+
+
 @pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".zst", zstd)])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "windows-1252", "utf-16"])
 def test_files_may_be_packed_and_in_other_encodings(tmp_path, ending, pack, encoding):
-    for name, text in {"h.csv": "Köln;NRW;*\nUlm;BW;*\n", "h.toml": 'NRW = ["Köln"]\nBW = ["Ulm"]\n'}.items():
+    for name, text in {"h.csv": LINES, "h.toml": 'NRW = ["Köln", "Bonn"]\nBW = ["Ulm", "Aalen"]\n'}.items():
         path = tmp_path / (name + ending)
         path.write_bytes(pack(text.encode(encoding)))
         assert HierarchyFile(path).build(["Köln"], "It").ancestors("Köln") == ("Köln", "NRW", "*")

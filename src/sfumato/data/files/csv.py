@@ -225,7 +225,7 @@ def read_csv(asked: Reading) -> pa.Table:
         if name in source.sets:
             return texts.finish_apart()
         column = texts.finish()
-        return column if name in source.as_text else respelled(column, decimal, dates, source.missing)
+        return column if source.keeps(name) else respelled(column, decimal, dates, source.missing)
 
     return pa.table({name: finished(name, texts) for name, texts in columns.items()})
 

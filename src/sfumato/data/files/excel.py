@@ -41,8 +41,8 @@ def read_excel(asked: Reading) -> pa.Table:
             texts = Texts()
             texts.add(pa.array([record[position] for record in records], pa.string()))
             column = texts.finish()
-            as_it_is = name in source.as_text or name in source.sets
-            columns[name] = column if as_it_is else respelled(column, source.decimal or POINT, order, source.missing)
+            decimal = source.decimal or POINT
+            columns[name] = column if source.keeps(name) else respelled(column, decimal, order, source.missing)
     asked.stage.advance(path.stat().st_size)
     return pa.table(columns)
 

@@ -1,7 +1,7 @@
 """Releases on disk: written, and read back.
 
-    DIR/release/data.csv | data.parquet    the table
-    DIR/release/release.json               its public description
+    DIR/release/data.csv | .parquet | .xlsx | .dta | .sav    the table
+    DIR/release/release.json                                 its public description
 
 In a CSV file a cell is quoted where it has to be: separators, quotes, line breaks, blanks at either end, and the empty
 text where it is a value. What is missing shows as the marker, by default nothing at all.
@@ -23,6 +23,7 @@ import pyarrow.parquet as pa_parquet
 
 from sfumato.data.dataset import CodedSets, as_arrow
 from sfumato.data.files import Source, digest, fitted, read_columns, read_digested
+from sfumato.data.files.export import write_excel, write_stat
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns, members_of, n_members
@@ -32,11 +33,18 @@ from sfumato.disk import read_numbered, unwritable
 from sfumato.errors import DataError, OutputError
 from sfumato.progress import SILENT, Progress
 
-ReleaseFormat: TypeAlias = Literal["csv", "parquet"]
+ReleaseFormat: TypeAlias = Literal["csv", "parquet", "excel", "stata", "spss"]
 
 DESCRIPTION = "release.json"
 RELEASE = "release"
-_DATA = ("data.csv", "data.parquet")
+_FILES: dict[str, str] = {
+    "csv": "data.csv",
+    "parquet": "data.parquet",
+    "excel": "data.xlsx",
+    "stata": "data.dta",
+    "spss": "data.sav",
+}
+_DATA = tuple(_FILES.values())
 _SPECIAL = frozenset(',"\r\n')
 _MUST_QUOTE = r'[",\r\n]|^\s|\s$'
 _ROWS = {"csv": 1 << 16, "parquet": 1 << 20}  # written at once
@@ -60,12 +68,12 @@ def write_release(
 
     `missing` is what a missing cell shows.
     """
-    if format not in _ROWS:
-        raise OutputError(f"The release was to be written as {format!r}.\nThe formats are csv and parquet.")
+    if format not in _FILES:
+        raise OutputError(f"The release was to be written as {format!r}.\nThe formats are {', '.join(_FILES)}.")
     stage = progress.stage("write", total=release.n_rows)
     try:
-        path = folder / f"data.{format}"
-        for rows in _write_csv(release, path, missing) if format == "csv" else _write_parquet(release, path):
+        path = folder / _FILES[format]
+        for rows in _written(release, path, format, missing):
             stage.advance(rows)
         files = {path.name: digest(path)}
         description = {**_description(release, missing), "files": files}
@@ -75,6 +83,18 @@ def write_release(
         raise unwritable(folder, error) from None
     stage.done()
     return {**files, DESCRIPTION: digest(folder / DESCRIPTION)}
+
+
+def _written(release: Release, path: Path, form: ReleaseFormat, missing: str) -> Iterator[int]:
+    match form:
+        case "csv":
+            return _write_csv(release, path, missing)
+        case "parquet":
+            return _write_parquet(release, path)
+        case "excel":
+            return write_excel(release, path, missing)
+        case _:
+            return write_stat(release, path, form, missing)
 
 
 def _description(release: Release, missing: str) -> dict[str, Any]:

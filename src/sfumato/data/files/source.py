@@ -59,14 +59,19 @@ class Source:
     dates: str | None = None  # order of day, month and year
     sheet: str | None = None  # of a workbook; None: the only one
     as_text: frozenset[str] = frozenset()  # columns whose cells stay as they are, whatever they look like
+    verbatim: bool = False  # whether those of all columns do
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
 
     @property
     def as_spelled(self) -> Source:
-        """The same with a header, whose cells nobody takes for numbers or dates of another spelling."""
-        return replace(self, header=True, decimal=POINT, dates=ISO)
+        """The same with a header, and cells that nobody takes for numbers or dates of another spelling."""
+        return replace(self, header=True, verbatim=True)
+
+    def keeps(self, name: str) -> bool:
+        """Whether the cells of a column stay as they are."""
+        return self.verbatim or name in self.as_text or name in self.sets
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def first_cells(names: Sequence[str], records: Sequence[Sequence[str]], source: 
     found = {
         name: {record[position] for record in records if len(record) > position} - nothing
         for position, name in enumerate(names)
-        if name not in source.as_text and name not in source.sets
+        if not source.keeps(name)
     }
     return {name: cells for name, cells in found.items() if cells}
 

@@ -173,7 +173,7 @@ def test_a_parquet_release_holds_types_and_nothing_of_the_original(tmp_path):
 
 
 def test_an_unknown_format_is_refused(tmp_path):
-    with pytest.raises(OutputError, match="csv and parquet"):
+    with pytest.raises(OutputError, match="formats are csv, parquet, excel"):
         write_release(RELEASE, tmp_path, "xlsx")
 
 

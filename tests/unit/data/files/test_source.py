@@ -18,7 +18,7 @@ def test_a_missing_file_is_refused(tmp_path):
         digest(tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a", "a.parquet.gz", "a.gz", "a.csv.bz2"])
+@pytest.mark.parametrize("name", ["a.docx", "a", "a.parquet.gz", "a.gz", "a.csv.bz2"])
 def test_an_unknown_ending_is_refused(tmp_path, name):
     assert "Known: .csv" in refusal(write(tmp_path, name, "a,b\n1,2\n"))
 
