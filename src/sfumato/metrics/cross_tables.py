@@ -64,8 +64,8 @@ class CrossTables(Metric):
             better="lower",
             worst=worst,
             note=f"{amount(worst, 'share')} for tables that say nothing",
-            explanation=f"An analyst's tables of {_columns(found)} are off by {amount(value, 'share')} of the records "
-            f"on average, all cells together (L1). Tables that say the same for every cell are off by "
+            explanation=f"An analyst's {len(found)} tables of {_columns(found)} are off by {amount(value, 'share')} "
+            f"of the records on average, all cells together (L1). Tables that say the same for every cell are off by "
             f"{amount(worst, 'share')}.",
             facts={"tables": found},
         )
