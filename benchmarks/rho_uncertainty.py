@@ -102,11 +102,13 @@ class Result:
     safe: bool
 
     def loss(self) -> dict[str, float]:
-        """Return NS, NS/s, and the distances of shares."""
-        facts = ItemLoss(column="items").of(Comparison(self.dataset, self.release)).facts
+        """Return NS, NS/s, the loss with that of generalized items, and the distances of shares."""
+        measured = ItemLoss(column="items").of(Comparison(self.dataset, self.release))
+        facts = measured.facts
         return {
             "NS": facts["withheld"] / facts["occurrences_before"],
             "NS/s": facts["relative_to_dropping_all_sensitive"],
+            "loss": measured.value,
             "KL": facts["kl_divergence"],
             "sym-KL": facts["symmetric_divergence"],
         }
@@ -157,7 +159,15 @@ def large(options: argparse.Namespace) -> list[Data]:
 def losses(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
     """Figures 1 and 2, and the CPU seconds of Table 3."""
     table = figures.table(
-        "Figures 1 and 2: loss and distance of shares", "data, method", "rho", "NS", "NS/s", "KL", "sym-KL", "CPU s"
+        "Figures 1 and 2: loss and distance of shares",
+        "data, method",
+        "rho",
+        "NS",
+        "NS/s",
+        "loss",
+        "KL",
+        "sym-KL",
+        "CPU s",
     )
     names = [
         "best",
@@ -167,6 +177,7 @@ def losses(figures: Figures, data: list[Data], options: argparse.Namespace) -> N
         "dist",
         "dist, restored",
         "global",
+        "td-control",
         "drop-sensitive",
     ]
     for each in data:
@@ -204,8 +215,12 @@ def rules(figures: Figures, data: list[Data], options: argparse.Namespace) -> No
     for each in data:
         dataset = each.cut_off(5).dataset(1)
         for rho in ("0.7",) if options.quick else ("0.3", "0.5", "0.7"):
-            for name in figures.watch(("best", "best, rules", "best, distribution", "mine", "dist"), each.name):
-                found = run(replace(METHODS[name], parts=1), dataset, rho, options.threads)
+            names = ("best", "best, rules", "best, distribution", "mine", "dist", "global", "td-control")
+            for name in figures.watch(names, each.name):
+                method = METHODS[name]
+                if isinstance(method, PartialSuppression):
+                    method = replace(method, parts=1)
+                found = run(method, dataset, rho, options.threads)
                 kept = RuleRetention(column="items").of(Comparison(found.dataset, found.release)).facts["confidences"]
                 table.row(
                     f"{each.name}, {name}",

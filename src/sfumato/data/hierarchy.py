@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sfumato.errors import HierarchyError
 
 ROOT = "*"
+FAN_OUT = 4  # of a tree that stands in for a hierarchy
 _DEEPEST = 200  # levels of nested tables
 
 
@@ -142,6 +143,24 @@ class Hierarchy:
     def flat(cls, values: Iterable[str], name: str = "The hierarchy") -> Hierarchy:
         """Build the hierarchy that knows only the value and `*`."""
         return cls.from_paths([(value, ROOT) for value in values], name)
+
+    @classmethod
+    def balanced(cls, values: Sequence[str]) -> Hierarchy:
+        """Build a tree over values in order where there is none; a node is named after its first and last value.
+
+        >>> Hierarchy.balanced("abcdef").paths()[4]
+        ('e', 'e .. f', '*')
+        """
+        paths = [[value] for value in values]
+        width = FAN_OUT
+        while width < len(values):
+            for first in range(0, len(values), width):
+                group = values[first : first + width]
+                for place in range(first, first + len(group)):
+                    if len(group) > 1:
+                        paths[place].append(f"{group[0]} .. {group[-1]}")
+            width *= FAN_OUT
+        return cls.from_paths((*dict.fromkeys(path), ROOT) for path in paths)
 
     @classmethod
     def bare(cls) -> Hierarchy:

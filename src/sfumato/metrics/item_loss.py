@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.schema import Role
-from sfumato.errors import DataError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, ratio
 from sfumato.metrics.comparison import Comparison
+from sfumato.metrics.general_items import Sides, general_items, item_sides, stays
 
 TABLE = 100  # items in the table of frequencies, the most frequent ones
 
@@ -23,7 +23,9 @@ class ItemLoss(Metric):
     Relative to dropping everything sensitive, 1 is what anybody gets for free; only what is below is won. Distances are
     between the shares that items have of all occurrences: Kullback-Leibler from the release to the original, and the
     symmetric one of Jensen and Shannon, at most ln 2 = 0.693, both in nats.
-    Limit: labels that are no items of the original, as generalization makes them, count as lost.
+    An item that is published under a label of the column's hierarchy (or of the tree that stands in for one) loses
+    (items below the label - 1) / (all items - 1), a withheld one 1; facts count both.
+    Limit: new labels that are in no hierarchy stand for nothing.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -56,12 +58,22 @@ class ItemLoss(Metric):
             np.bincount(side.items, minlength=sides.sensitive.size) for side in (sides.before, sides.after)
         )
         known = after[: sides.n_original]
-        lost = int(before.sum() - known.sum())
+        general = general_items(comparison, self.column, sides)
+        kept = stays(sides, general) if general.any else None
+        lost = int(before.sum() - known.sum()) if kept is None else int((~kept).sum())
+        softened = np.zeros(0) if kept is None else general.loss[sides.before.items[kept]]
         secret = sides.sensitive[: sides.n_original]
         of_secret = int(before[: sides.n_original][secret].sum())
         lost_secret = of_secret - int(known[secret].sum())
         divergence, symmetric = distances(before[: sides.n_original], known)
-        value = ratio(lost, before.sum())
+        value = ratio(lost + float(softened.sum()), before.sum())
+        generalized = int((softened > 0).sum())
+        also = (
+            f" {amount(generalized)} others are published as a more general label, which loses "
+            f"{amount(ratio(float(softened.sum()), generalized), 'share')} of each."
+            if generalized
+            else ""
+        )
         return Measurement(
             name=self.name,
             about=self.about,
@@ -75,12 +87,14 @@ class ItemLoss(Metric):
             warning=little_left(value, f"the items of {self.column!r}"),
             explanation=f"{amount(lost)} of {amount(float(before.sum()))} occurrences are not in the release: "
             f"{amount(ratio(lost, of_secret), 'share')} of what dropping everything sensitive would cost. "
-            f"{amount(ratio(lost_secret, of_secret), 'share')} of the sensitive ones are gone.",
+            f"{amount(ratio(lost_secret, of_secret), 'share')} of the sensitive ones are gone.{also}",
             facts={
                 "column": self.column,
                 "occurrences_before": int(before.sum()),
                 "occurrences": int(after.sum()),
                 "withheld": lost,
+                "generalized": generalized,
+                "generalized_loss": float(softened.sum()),
                 "sensitive_before": of_secret,
                 "sensitive_withheld": lost_secret,
                 "sensitive_share": ratio(of_secret, before.sum()),
@@ -99,39 +113,6 @@ def columns_of_items(comparison: Comparison) -> Iterator[str]:
         published = comparison.release.columns.get(column.name)
         if isinstance(published, CodedSets) and isinstance(column, CodedSets) and column.sensitive is not None:
             yield column.name
-
-
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """A column of items before and after, with one code for each label; those of the original come first."""
-
-    before: CodedSets
-    after: CodedSets  # items in the codes of both
-    labels: tuple[str, ...]
-    sensitive: NDArray[np.bool_]
-    n_original: int
-
-
-def item_sides(comparison: Comparison, name: str) -> Sides:
-    """Return a column of items before and after in common codes, or raise."""
-    before, after = (columns.get(name) for columns in comparison.sides)
-    if not isinstance(before, CodedSets) or not isinstance(after, CodedSets) or before.sensitive is None:
-        raise DataError(
-            f"Items of column {name!r} were to be compared, but it is no column of items on both sides.\n"
-            'Give it the role "items" in the plan, and say which are sensitive.'
-        )
-    code_of = {label: code for code, label in enumerate(before.labels)}
-    codes = np.array([code_of.setdefault(label, len(code_of)) for label in after.labels], dtype=np.int32)
-    common = CodedSets(
-        name=name,
-        role=after.role,
-        items=codes[after.items] if after.items.size else after.items,
-        start=after.start,
-        labels=tuple(code_of),
-    )
-    sensitive = np.zeros(len(code_of), dtype=np.bool_)
-    sensitive[: len(before.labels)] = before.sensitive
-    return Sides(before, common, tuple(code_of), sensitive, len(before.labels))
 
 
 def distances(before: NDArray[Any], after: NDArray[Any]) -> tuple[float, float]:

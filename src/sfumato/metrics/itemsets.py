@@ -59,17 +59,31 @@ def frequent_itemsets(
     return Itemsets(members, size[:kept], support[:kept], complete=found <= most)
 
 
+class Rules(NamedTuple):
+    """Association rules. Sizes: r rules."""
+
+    keys: NDArray[np.uint64]  # (r,)
+    kind: NDArray[np.uint8]  # (r,)
+    itemset: NDArray[np.int64]  # (r,): of which set of items each is
+
+
 def rules_of(
-    itemsets: Itemsets, sensitive: NDArray[np.bool_], code: NDArray[np.uint64], confidence: tuple[int, int]
-) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Return the rules of at least a confidence (numerator, denominator): a key of each, and which kind it is.
+    itemsets: Itemsets,
+    sensitive: NDArray[np.bool_],
+    code: NDArray[np.uint64],
+    confidence: tuple[int, int],
+    *,
+    name: NDArray[np.uint64] | None = None,
+) -> Rules:
+    """Return the rules of at least a confidence (numerator, denominator); `name` are other codes to make keys of.
 
     Rules whose consequent holds a sensitive item are left out.
     """
     store = make_store(itemsets.size.size)
     remember(itemsets.members, itemsets.size, itemsets.support, code, store)
-    parts = (itemsets.members, itemsets.size, itemsets.support, sensitive, code, store, *confidence)
-    n_rules = list_rules(*parts, np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint8))
-    keys, kind = np.empty(n_rules, dtype=np.uint64), np.empty(n_rules, dtype=np.uint8)
-    list_rules(*parts, keys, kind)
-    return keys, kind
+    names = code if name is None else name
+    parts = (itemsets.members, itemsets.size, itemsets.support, sensitive, code, names, store, *confidence)
+    n_rules = list_rules(*parts, *Rules(np.empty(0, np.uint64), np.empty(0, np.uint8), np.empty(0, np.int64)))
+    rules = Rules(np.empty(n_rules, np.uint64), np.empty(n_rules, np.uint8), np.empty(n_rules, np.int64))
+    list_rules(*parts, *rules)
+    return rules

@@ -3,16 +3,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
-from sfumato.metrics.item_loss import columns_of_items, item_sides
+from sfumato.metrics.general_items import GeneralItems, general_items, item_sides
+from sfumato.metrics.item_loss import columns_of_items
 from sfumato.models.base import plain_number
 from sfumato.parameters import exact_fraction, whole_number
+
+if TYPE_CHECKING:
+    from sfumato.metrics.itemsets import Itemsets
 
 SUPPORT = Fraction(5, 10_000)
 CONFIDENCES = (Fraction(3, 10), Fraction(7, 10))
@@ -23,7 +29,8 @@ class RuleRetention(Metric):
     """How many association rules are the same before and after: the Jaccard index of the two sets of rules.
 
     Rules X -> Y with frequent X and Y together and enough confidence, Y without sensitive items. The headline is the
-    index at the higher confidence; the facts hold both, and the index of rules without any sensitive item.
+    index at the higher confidence; the facts hold both, and the index of rules without any sensitive item. A rule
+    between general labels counts as all rules between items below them.
     Limit: itemsets of more than `longest` items are not looked at, nor more than `most` of them, rarest items first.
 
     >>> import pyarrow as pa
@@ -76,6 +83,7 @@ class RuleRetention(Metric):
         from sfumato.metrics.itemsets import frequent_itemsets, rules_of
 
         sides = item_sides(comparison, self.column)
+        general = general_items(comparison, self.column, sides)
         n_records = sides.before.start.size - 1
         least = max(1, -(-n_records * Fraction(self.support).numerator // Fraction(self.support).denominator))
         code = item_codes(len(sides.labels))
@@ -88,14 +96,18 @@ class RuleRetention(Metric):
         rows: list[dict[str, Any]] = []
         for confidence in (Fraction(value) for value in self.confidences):
             exact = (confidence.numerator, confidence.denominator)
-            (before, kind_before), (after, kind_after) = (
-                rules_of(itemsets, sides.sensitive, code, exact) for itemsets in found
-            )
+            before = rules_of(found[0], sides.sensitive, code, exact, name=code[general.node_of])
+            after = rules_of(found[1], sides.sensitive, code, exact)
+            apart = np.ones(before.keys.size, bool) if not general.any else _apart(found[0], general)[before.itemset]
+            weight = _specialized(found[1], general)[after.itemset]
+            plain = (before.kind == BOTH, after.kind == BOTH)
             rows.append(
                 {
                     "confidence": plain_number(confidence),
-                    "consequent_not_sensitive": _kept(before, after),
-                    "nothing_sensitive": _kept(before[kind_before == BOTH], after[kind_after == BOTH]),
+                    "consequent_not_sensitive": _kept(before.keys, apart, after.keys, weight),
+                    "nothing_sensitive": _kept(
+                        before.keys[plain[0]], apart[plain[0]], after.keys[plain[1]], weight[plain[1]]
+                    ),
                 }
             )
         last = rows[-1]["consequent_not_sensitive"]
@@ -125,12 +137,37 @@ class RuleRetention(Metric):
         )
 
 
-def _kept(before: Any, after: Any) -> dict[str, Any]:
-    both = int(np.intersect1d(before, after, assume_unique=True).size)
-    either = int(before.size + after.size - both)
+def _apart(itemsets: Itemsets, general: GeneralItems) -> NDArray[np.bool_]:
+    """Return whether the items of a set are published under different labels, shape (m,)."""
+    node = general.node_of[np.where(_inside(itemsets), itemsets.members, 0)]
+    same = np.zeros(itemsets.size.size, dtype=np.bool_)
+    for i, j in combinations(range(node.shape[1]), 2):
+        same |= (node[:, i] == node[:, j]) & (j < itemsets.size)
+    return ~same
+
+
+def _specialized(itemsets: Itemsets, general: GeneralItems) -> NDArray[np.float64]:
+    """Return how many sets of the original's items each published set stands for, one below each label, shape (m,)."""
+    inside = _inside(itemsets)
+    below = np.maximum(general.items_of, 1)[np.where(inside, itemsets.members, 0)]
+    return np.asarray(np.where(inside, below, 1.0).prod(axis=1))
+
+
+def _inside(itemsets: Itemsets) -> NDArray[np.bool_]:
+    """Return which places of a row hold members, shape (m, longest)."""
+    return np.asarray(np.arange(itemsets.members.shape[1]) < itemsets.size[:, None])
+
+
+def _kept(
+    before: NDArray[np.uint64], apart: NDArray[np.bool_], after: NDArray[np.uint64], weight: NDArray[np.float64]
+) -> dict[str, Any]:
+    """Compare rules; one between general labels stands for all rules between items below them, as the paper has it."""
+    both = int((np.isin(before, after) & apart).sum())
+    specialized = int(weight.sum())
+    either = int(before.size) + specialized - both
     return {
         "before": int(before.size),
-        "after": int(after.size),
+        "after": specialized,
         "both": both,
         "either": either,
         "jaccard": ratio(both, either) if either else 1.0,

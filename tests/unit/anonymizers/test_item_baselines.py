@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,8 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema, SensitiveShare
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.metrics.item_loss import ItemLoss
+from sfumato.metrics.rule_retention import RuleRetention
 from sfumato.models import RhoUncertainty
 from sfumato.models.base import Policy
 
@@ -134,6 +136,84 @@ def test_td_control_refuses_sensitive_items_that_are_drawn():
     policy = Policy((RhoUncertainty(column="basket", rho="0.5"),))
     with pytest.raises(DataError, match="drawn at random"):
         TdControl().anonymize(dataset, policy, Recoding(), Workplace())
+
+
+def measured_td_control(baskets, hierarchy, splits=64):
+    """Return what td-control says of its loss, its release as sets, and both metrics on it."""
+    spec = ColumnSpec(
+        name="basket",
+        role=Role.ITEMS,
+        kind=Kind.SET,
+        sensitive_items=("b", "d", "g"),
+        hierarchy=Given(hierarchy) if hierarchy is not None else None,
+    )
+    cells = pa.array([sorted(basket) for basket in baskets], pa.list_(pa.string()))
+    dataset = encode(pa.table({"basket": cells}), Schema({"basket": spec}))
+    policy = Policy((RhoUncertainty(column="basket", rho="1/2"),))
+    recoding = TdControl(splits=splits).anonymize(dataset, policy, Recoding(), Workplace())
+    release = publish(dataset, recoding, [])
+    sets = [set(release.sets("basket").cell(row)) for row in range(release.n_rows)]
+    rules = RuleRetention(column="basket", support="0.05", confidences=("0.3",), longest=3)
+    return (
+        recoding.facts["basket"],
+        sets,
+        ItemLoss(column="basket").measure(dataset, release),
+        rules.measure(dataset, release),
+    )
+
+
+def rules_in(sets, least, confidence):
+    """Return all rules of at most three items, as (antecedent, consequent)."""
+    items = sorted(set().union(*sets))
+    found = set()
+    for size in (2, 3):
+        for chosen in combinations(items, size):
+            holders = sum(set(chosen) <= each for each in sets)
+            if holders < least:
+                continue
+            for known in range(1, size):
+                for antecedent in combinations(chosen, known):
+                    with_it = sum(set(antecedent) <= each for each in sets)
+                    if Fraction(holders, with_it) >= confidence and not set(chosen) - set(antecedent) & set("bdg"):
+                        found.add((frozenset(antecedent), frozenset(chosen) - frozenset(antecedent)))
+    return {rule for rule in found if not rule[1] & set("bdg")}
+
+
+@pytest.mark.parametrize("hierarchy", [TREE, None], ids=["given", "stand-in"])
+@pytest.mark.parametrize("splits", [0, 1, 64])
+def test_the_loss_of_generalized_items_is_measured_as_such(hierarchy, splits):
+    baskets = random_baskets(60, seed=3)
+    facts, _, loss, _ = measured_td_control(baskets, hierarchy, splits)
+
+    assert loss.value == pytest.approx(facts["loss"])
+    assert loss.facts["withheld"] == facts["withheld"]
+    assert (loss.facts["generalized"] > 0) == (
+        splits == 0 or loss.value > loss.facts["withheld"] / facts["occurrences"]
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("splits", [0, 1, 2])
+def test_rules_between_general_labels_are_specialized(seed, splits):
+    """By brute force: each rule of the release stands for all rules with one item below each of its labels."""
+    baskets = random_baskets(60, seed=seed)
+    _, sets, _, measured = measured_td_control(baskets, TREE, splits)
+    below = {"first": "ac", "last": "efh", "near": "ef", "far": "h", "*": "acefh"}
+    published = set().union(*sets)
+    specialized = set()
+    for antecedent, consequent in rules_in(sets, 3, Fraction(3, 10)):
+        ways = [
+            [item for item in below.get(label, label) if item == label or item not in published]
+            for label in (*antecedent, *consequent)
+        ]
+        for way in product(*ways):
+            specialized.add((frozenset(way[: len(antecedent)]), frozenset(way[len(antecedent) :])))
+    original = rules_in(baskets, 3, Fraction(3, 10))
+    [row] = measured.facts["confidences"]
+    found = row["consequent_not_sensitive"]
+
+    assert (found["before"], found["after"]) == (len(original), len(specialized))
+    assert found["both"] == len(original & specialized)
 
 
 def rare_secrets(n, seed):

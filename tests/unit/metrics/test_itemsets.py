@@ -50,7 +50,7 @@ def test_frequent_itemsets_equal_a_slow_count(baskets, least, longest):
 def test_rules_equal_a_slow_count(baskets, confidence):
     sensitive = np.array([False, True, False, True, False, False, False])
     itemsets = frequent_itemsets(*coded(baskets), 7, least=2, longest=4, most=10_000)
-    keys, kind = rules_of(itemsets, sensitive, item_codes(7), (confidence.numerator, confidence.denominator))
+    keys, kind, _ = rules_of(itemsets, sensitive, item_codes(7), (confidence.numerator, confidence.denominator))
     supports = slow_itemsets(baskets, 2, 4)
     expected = Counter()
     for chosen, count in supports.items():

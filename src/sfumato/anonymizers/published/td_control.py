@@ -14,7 +14,7 @@ from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, tasks_of
 from sfumato.anonymizers.published.global_suppression import suppress_types
 from sfumato.data.dataset import CodedSets, Dataset
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import SensitiveShare
 from sfumato.errors import DataError
@@ -22,8 +22,6 @@ from sfumato.kernels.items.supports import item_codes, make_baskets
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
 from sfumato.parameters import Takes, about
-
-FAN_OUT = 4  # of the tree that stands in for a hierarchy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +75,7 @@ class _Tree:
 
     def __init__(self, column: CodedSets, hierarchy: Hierarchy | None) -> None:
         plain = _plain(column)
-        self.hierarchy = hierarchy if hierarchy is not None else Hierarchy.from_paths(_balanced(plain))
+        self.hierarchy = hierarchy if hierarchy is not None else Hierarchy.balanced(plain)
         absent = [label for label in plain if label not in self.hierarchy.node_of]
         if absent:
             raise DataError(
@@ -109,20 +107,6 @@ class _Tree:
         if not self.children[node]:
             return [node]
         return [leaf for child in self.children[node] for leaf in self.below(child)]
-
-
-def _balanced(labels: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return paths of a balanced tree over labels in order; a node is named after its first and last leaf."""
-    paths = [[label] for label in labels]
-    width = FAN_OUT
-    while width < len(labels):
-        for first in range(0, len(labels), width):
-            group = labels[first : first + width]
-            for place in range(first, first + len(group)):
-                if len(group) > 1:
-                    paths[place].append(f"{group[0]} .. {group[-1]}")
-        width *= FAN_OUT
-    return [(*dict.fromkeys(path), ROOT) for path in paths]
 
 
 def _specialize(task: Task, tree: _Tree, splits: int, workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:

@@ -102,19 +102,21 @@ def remember(members, size, support, code, store):
 
 
 @kernel
-def list_rules(members, size, support, sensitive, code, store, numerator, denominator, keys, kind):
-    """Count the rules, and list them where there is room."""
+def list_rules(members, size, support, sensitive, code, name, store, numerator, denominator, keys, kind, itemset):
+    """Count the rules, and list them where there is room; keys are made of the codes in `name`."""
     found = 0
     for row in range(size.size):
-        whole, any_secret = np.uint64(0), False
+        whole, named, any_secret = np.uint64(0), np.uint64(0), False
         for i in range(size[row]):
             whole ^= code[members[row, i]]
+            named ^= name[members[row, i]]
             any_secret |= sensitive[members[row, i]]
         for consequent in range(1, (1 << size[row]) - 1):
-            antecedent, secret = whole, False
+            antecedent, known, secret = whole, named, False
             for i in range(size[row]):
                 if consequent >> i & 1:
                     antecedent ^= code[members[row, i]]
+                    known ^= name[members[row, i]]
                     secret |= sensitive[members[row, i]]
             if secret:
                 continue
@@ -122,7 +124,8 @@ def list_rules(members, size, support, sensitive, code, store, numerator, denomi
                 continue
             if found < keys.size:
                 # The pair of keys, mixed so that a rule and its reverse differ.
-                keys[found] = (whole ^ (antecedent >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15) + antecedent
+                keys[found] = (named ^ (known >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15) + known
                 kind[found] = PLAIN_CONSEQUENT if any_secret else BOTH
+                itemset[found] = row
             found += 1
     return found
