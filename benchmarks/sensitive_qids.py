@@ -142,21 +142,29 @@ class Queries:
     setting: tuple[str, float]
     most_cells: int
     most_shown: int
+    left_out: float = (
+        0.0  # share of the queries drawn last that were too large: of more cells, or combinations a record
+    )
 
     def choose(self, q: int, count: int, rng: np.random.Generator) -> list[list[CensusColumn]]:
         """Return different queries of q columns, at least one of them randomized, that are not too large."""
         found: dict[tuple[str, ...], list[CensusColumn]] = {}
+        drawn = too_large = 0
         for _ in range(400 * count):
             places = sorted(rng.choice(len(self.columns), q, replace=False).tolist())
             chosen = [self.columns[place] for place in places]
             axes = [self.cells[column.name].axis for column in chosen]
-            if math.prod(column.d for column in chosen) > self.most_cells or not any(a.randomized for a in axes):
+            if not any(axis.randomized for axis in axes):
                 continue
-            if combinations_shown(axes) > self.most_shown:
+            drawn += 1
+            cells = math.prod(column.d for column in chosen)
+            if cells > self.most_cells or combinations_shown(axes) > self.most_shown:
+                too_large += 1
                 continue
             found[tuple(column.name for column in chosen)] = chosen
             if len(found) == count:
                 break
+        self.left_out = too_large / max(drawn, 1)
         return list(found.values())
 
     def answer(self, chosen: Sequence[CensusColumn], method: str) -> tuple[Any, float]:
@@ -172,7 +180,7 @@ def figure_distances(
     figures: Figures, title: str, columns: Sequence[CensusColumn], kind: str, options: argparse.Namespace
 ) -> dict[str, list[float]]:
     """Distances over l or t and q' for all estimators; return the L1 of each by cell, for the acceptance rows."""
-    table = figures.table(title, "setting", "q'", "method", "L1", "L2", "Hellinger", "seconds")
+    table = figures.table(title, "setting", "q'", "method", "L1", "L2", "Hellinger", "seconds", "left out")
     mean_l1: dict[str, list[float]] = {}
     for value in figures.watch(LS if kind == "l" else TS, title):
         setting = (kind, value)
@@ -182,6 +190,7 @@ def figure_distances(
             found: dict[str, list[dict[str, float]]] = {}
             seconds: dict[str, float] = {}
             chosen_queries = queries.choose(q, options.queries, rng)
+            left_out = queries.left_out
             for chosen in chosen_queries:
                 exact = truth(chosen)
                 tables = {method: queries.answer(chosen, method) for method in METHODS}
@@ -195,7 +204,9 @@ def figure_distances(
                     seconds[method] = seconds.get(method, 0.0) + spent
             for method, each in found.items():
                 mean = {name: float(np.mean([one[name] for one in each])) for name in ("l1", "l2", "hellinger")}
-                table.row(f"{kind} = {value}", q, method, *mean.values(), seconds.get(method, 0.0) / len(each))
+                table.row(
+                    f"{kind} = {value}", q, method, *mean.values(), seconds.get(method, 0.0) / len(each), left_out
+                )
                 mean_l1.setdefault(method, []).append(mean["l1"])
     for q in range(1, options.columns + 1):
         part = figures.table(f"{title}, q' = {q}", kind, "method", "L1", "L2", "Hellinger")
