@@ -25,6 +25,8 @@ from sfumato.generators.hospital import HOUSEHOLDS, PAYERS, SENSITIVE_DRUGS, THE
 from sfumato.generators.patients import JOBS as OCCUPATIONS
 from sfumato.models import (
     AlphaDiversity,
+    BetaLikeness,
+    DeltaDisclosure,
     KAnonymity,
     LDiversity,
     MultiDiversity,
@@ -143,6 +145,7 @@ class Job:
 
 
 L, T = LDiversity(sensitive="ward", l=2), TCloseness(sensitive="ward", t="0.7")
+BETA, DELTA = BetaLikeness(sensitive="ward", beta=2), DeltaDisclosure(sensitive="ward", delta="1.5")
 DIVERSE, CLOSE = QSDiversity(column="symptoms", c=1, l=3), QSCloseness(column="symptoms", t="0.4")
 MULTI = MultiDiversity(sensitive=["therapy", "payer"], alpha_qi="0.6", alpha_sa="0.6")
 ALPHA = AlphaDiversity(sensitive="therapy", alpha="0.5")
@@ -154,9 +157,13 @@ JOBS = (
     Job("local-recoding", (K,)),
     Job("local-recoding", (L, K)),
     Job("local-recoding", (T, K)),
+    Job("local-recoding", (BETA, K)),
+    Job("local-recoding", (DELTA, K)),
     Job("mondrian", (K,)),
     Job("mondrian", (L, K), {"strict": False}),
     Job("mondrian", (T, K), {"value_sets": True}),
+    Job("mondrian", (BETA, K)),
+    Job("mondrian", (DELTA, K)),
     Job("mondrian", (DIVERSE, K)),
     Job("mondrian", (CLOSE, K)),
     Job("term-suppression", (DIVERSE, K)),

@@ -15,6 +15,8 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.models import (
     AlphaDiversity,
+    BetaLikeness,
+    DeltaDisclosure,
     KAnonymity,
     LDiversity,
     MultiDiversity,
@@ -113,6 +115,9 @@ REQUIREMENTS = (
     TCloseness(sensitive="ward", t="0.4"),
     TCloseness(sensitive="ward", t="0.3", distance="hierarchical"),
     TCloseness(sensitive="pay", t="0.25", distance="ordered"),
+    BetaLikeness(sensitive="ward", beta="0.5"),
+    BetaLikeness(sensitive="ward", beta="1.2", kind="enhanced"),
+    DeltaDisclosure(sensitive="ward", delta="0.6"),
     QSDiversity(column="symptoms", c=1, l=2),
     QSDiversity(column=("symptoms", "illness"), c=2, l=2),
     QSCloseness(column="symptoms", t="0.4"),

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from sfumato.estimators.base import Expectation as Expectation
     from sfumato.metrics.base import Measurement as Measurement
     from sfumato.models import AlphaDiversity as AlphaDiversity
+    from sfumato.models import BetaLikeness as BetaLikeness
+    from sfumato.models import DeltaDisclosure as DeltaDisclosure
     from sfumato.models import KAnonymity as KAnonymity
     from sfumato.models import LDiversity as LDiversity
     from sfumato.models import MultiDiversity as MultiDiversity
@@ -93,6 +95,8 @@ _OFFERED = {
     "sfumato.metrics.base": ("Measurement",),
     "sfumato.models": (
         "AlphaDiversity",
+        "BetaLikeness",
+        "DeltaDisclosure",
         "KAnonymity",
         "LDiversity",
         "MultiDiversity",

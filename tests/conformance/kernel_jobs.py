@@ -97,6 +97,12 @@ def classes() -> Iterator[tuple[str, Any]]:
     for name, options in (("local-recoding", {}), ("mondrian", {}), ("mondrian", {"cut": "width", "strict": False})):
         chosen = [requirement | {"anonymizer": name} for requirement in require]
         yield f"{name} {options}", facts(made(60, ward, chosen, anonymizers={name: options}))
+    limited = [
+        {"model": "beta-likeness", "sensitive": "ward", "beta": 1},
+        {"model": "delta-disclosure", "sensitive": "ward", "delta": 1.2},
+    ]
+    for each in limited:
+        yield each["model"], facts(made(60, ward, [each]))
     near = [{"model": "t-closeness", "sensitive": "ward", "t": 0.15}]
     yield "rows that fit nowhere", facts(made(20, ward, near, anonymizers={"local-recoding": {"mode": "fast"}}))
 

@@ -24,7 +24,7 @@ from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import Unsatisfiable
 from sfumato.metrics.cover import cover
-from sfumato.models import KAnonymity, LDiversity, TCloseness
+from sfumato.models import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import Policy
 
 # Those who share their work out. The others run on one thread, whatever they are given.
@@ -61,6 +61,9 @@ MODELS = (
     TCloseness(sensitive="ill", t="0.4"),
     TCloseness(sensitive="ill", t="0.4", distance="hierarchical"),
     TCloseness(sensitive="pay", t="1/3", distance="ordered"),
+    BetaLikeness(sensitive="ill", beta=1),
+    BetaLikeness(sensitive="pay", beta="1.5", kind="enhanced"),
+    DeltaDisclosure(sensitive="ill", delta="0.7"),
 )
 
 rows = st.lists(

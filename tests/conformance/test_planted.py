@@ -11,6 +11,8 @@ from judging import JOBS, release_of
 from sfumato.models import (
     PRIVACY_MODELS,
     AlphaDiversity,
+    BetaLikeness,
+    DeltaDisclosure,
     KAnonymity,
     LDiversity,
     MultiDiversity,
@@ -84,6 +86,11 @@ PLANTED = [
         2,
         8,
     ),
+    # Of six flus and two ulcers, half of the second class are ulcers: twice as many as expected. That all of the first
+    # are flus is a gain of a third, which is more than -ln(6/8).
+    Planted(BetaLikeness(sensitive="illness", beta="0.5"), SICK, ALL_FLU, 1, 4),
+    Planted(BetaLikeness(sensitive="illness", beta="0.5", kind="enhanced"), SICK, ALL_FLU, 2, 8),
+    Planted(DeltaDisclosure(sensitive="illness", delta="0.3"), SICK, {2: {"illness": "flu"}}, 1, 4),
     Planted(QSDiversity(column="symptoms", c=1, l=2), FEVER, GIVEN_AWAY, 1, 2),
     Planted(QSCloseness(column="symptoms", t="0.6"), FEVER, GIVEN_AWAY, 1, 2),
     *(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import exp, isinf, log, prod
 
@@ -15,7 +16,7 @@ from sfumato.data.builders import Given
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.models import KAnonymity, LDiversity, TCloseness
+from sfumato.models import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 
 # A tree of values, and its parents and levels again, written by hand: branches skip levels, and a missing value hangs
 # from the root, as "h" does, which never occurs.
@@ -218,6 +219,52 @@ def test_closeness_is_about_the_way_to_the_whole(case, data, table):
     verdict = TCloseness(sensitive="s", t=t, distance=distance).audit(release_of(table, **given_as))
 
     expect(verdict, classes, [found <= t for found in distances], distances, max)
+
+
+def ratios(classes):
+    """For each class, how many times as common as in the whole each value is that occurs there."""
+    total = sum(classes, Counter())
+    n_rows = sum(total.values())
+    return [
+        {v: Fraction(count * n_rows, sum(counts.values()) * total[v]) for v, count in counts.items()}
+        for counts in classes
+    ], {v: Fraction(count, n_rows) for v, count in total.items()}
+
+
+def power_of_e(exponent):
+    with localcontext() as context:
+        context.prec = 60
+        return Fraction((Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp())
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), table=tables, enhanced=st.booleans())
+def test_likeness_is_about_what_a_class_adds(data, table, enhanced):
+    classes = classes_in(table)
+    found, share = ratios(classes)
+    gains = [max(max(ratio.values()) - 1, Fraction(0)) for ratio in found]
+    ties = [gain for gain in gains if gain > 0]
+    beta = data.draw(st.sampled_from(ties) | fractions if ties else fractions, label="beta")
+    certain = [enhanced and any(power_of_e(r - 1) * share[v] > 1 for v, r in ratio.items() if r > 1) for ratio in found]
+    reached = [float("inf") if lost else gain for gain, lost in zip(gains, certain, strict=True)]
+    verdict = BetaLikeness(sensitive="s", beta=beta, kind="enhanced" if enhanced else "basic").audit(release_of(table))
+
+    expect(verdict, classes, [gain <= beta for gain in reached], reached, max)
+
+
+@settings(max_examples=150, deadline=None)
+@given(table=tables, delta=fractions)
+def test_disclosure_is_about_what_a_class_adds_and_takes(table, delta):
+    classes = classes_in(table)
+    found, share = ratios(classes)
+    far = power_of_e(delta)
+    passes = [len(r) == len(share) and all(1 / far < each < far for each in r.values()) for r in found]
+    reached = [
+        max(abs(log(each)) for each in r.values()) if len(r) == len(share) else float("inf") for r in found
+    ]
+    verdict = DeltaDisclosure(sensitive="s", delta=delta).audit(release_of(table))
+
+    expect(verdict, classes, passes, reached, max)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,11 +1,12 @@
-"""From models to what kernels test: k-anonymity, l-diversity and t-closeness of classes of rows."""
+"""From models to what kernels test: k-anonymity, l-diversity, t-closeness and their kin, of classes of rows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from sfumato.kernels.classes.conditions import (
     EQUAL,
     FREQUENCY,
     HIERARCHICAL,
+    LIMITED,
+    MARGIN,
     ORDERED,
     RECURSIVE,
     Condition,
@@ -28,10 +31,12 @@ from sfumato.kernels.classes.conditions import (
     first_failing,
     make_conditions,
 )
-from sfumato.models import KAnonymity, LDiversity, TCloseness
+from sfumato.models import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import Policy, PrivacyModel, describe
 
-CLASS_MODELS: tuple[type[Any], ...] = (KAnonymity, LDiversity, TCloseness)
+SensitiveModel: TypeAlias = LDiversity | TCloseness | BetaLikeness | DeltaDisclosure
+
+CLASS_MODELS: tuple[type[Any], ...] = (KAnonymity, LDiversity, TCloseness, BetaLikeness, DeltaDisclosure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +45,7 @@ class Asked:
 
     conditions: Conditions
     cell_of: NDArray[np.int32]  # (s, n): each row's place in a histogram, for each sensitive column
-    models: tuple[LDiversity | TCloseness, ...]  # (q,): where each condition comes from
+    models: tuple[SensitiveModel, ...]  # (q,): where each condition comes from
 
 
 def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | None = None) -> Asked:
@@ -52,18 +57,15 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
             f"They can be tested for {', '.join(model.name for model in CLASS_MODELS)}.\n"
             "Name another anonymizer for the requirement."
         )
-    models: tuple[LDiversity | TCloseness, ...] = policy.of(LDiversity, TCloseness)
+    models: tuple[SensitiveModel, ...] = policy.of(LDiversity, TCloseness, BetaLikeness, DeltaDisclosure)
     names = list(dict.fromkeys(model.sensitive for model in models))
     columns = [_sensitive(dataset, name, models) for name in names]
     codes = [column.codes if rows is None else column.codes[rows] for column in columns]
     sizes = [len(column.labels) for column in columns]
     n_rows = dataset.n_rows if rows is None else rows.size
-    conditions = make_conditions(
-        policy.k(),
-        n_rows,
-        [np.bincount(code, minlength=size) for code, size in zip(codes, sizes, strict=True)],
-        [_condition(dataset, model, names.index(model.sensitive)) for model in models],
-    )
+    counts = [np.bincount(code, minlength=size) for code, size in zip(codes, sizes, strict=True)]
+    wanted = [_condition(dataset, model, at, counts[at]) for model in models for at in (names.index(model.sensitive),)]
+    conditions = make_conditions(policy.k(), n_rows, counts, wanted)
     return Asked(conditions, cells_of(codes, sizes, n_rows), models)
 
 
@@ -108,7 +110,7 @@ def _in_words(model: PrivacyModel) -> str:
     return f"{name} ({', '.join(f'{key}={value}' for key, value in given.items())})"
 
 
-def _sensitive(dataset: Dataset, name: str, models: tuple[LDiversity | TCloseness, ...]) -> CodedColumn:
+def _sensitive(dataset: Dataset, name: str, models: tuple[SensitiveModel, ...]) -> CodedColumn:
     column = dataset.column(name)
     if column.role is Role.QUASI_IDENTIFIER:
         raise DataError(
@@ -124,7 +126,10 @@ def _sensitive(dataset: Dataset, name: str, models: tuple[LDiversity | TClosenes
     return column
 
 
-def _condition(dataset: Dataset, model: LDiversity | TCloseness, at: int) -> Condition:
+def _condition(dataset: Dataset, model: SensitiveModel, at: int, counts: NDArray[np.int64]) -> Condition:
+    if isinstance(model, BetaLikeness | DeltaDisclosure):
+        rows = int(counts.sum())
+        return Condition(LIMITED, at, shares=[_shares(model, count, rows) for count in counts.tolist()])
     if isinstance(model, LDiversity):
         if model.kind == "distinct":
             return Condition(DISTINCT, at, l=int(model.exact_l))
@@ -145,6 +150,24 @@ def _condition(dataset: Dataset, model: LDiversity | TCloseness, at: int) -> Con
     return Condition(
         HIERARCHICAL, at, bound=model.exact_t, parent=column.tree.parent.tolist(), level=column.tree.level.tolist()
     )
+
+
+def _shares(
+    model: BetaLikeness | DeltaDisclosure, count: int, rows: int
+) -> tuple[Fraction | float, Fraction | float]:
+    """Return the lowest and the highest share that a value may have in a class; floats are logarithms' neighbours."""
+    if count in (0, rows):
+        return Fraction(0), Fraction(1)  # what is in no row, or in all of them, is so in every class
+    share = Fraction(count, rows)
+    if isinstance(model, DeltaDisclosure):
+        times = math.exp(min(model.exact_delta, 700))
+        low: Fraction | float = float(share) / times
+        high: Fraction | float = float(share) * times
+    else:
+        low, gain = Fraction(0), -math.log(share)
+        enhanced = model.kind == "enhanced" and gain < float(model.exact_beta) * (1 + MARGIN)
+        high = float(share) * (1 + gain) if enhanced else share * (1 + model.exact_beta)
+    return low, min(high, Fraction(1))
 
 
 def _ranks(dataset: Dataset, column: CodedColumn) -> tuple[list[int], int]:

@@ -30,6 +30,8 @@ REQUIREMENTS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "k-anonymity": ({"k": 4}, _CLASSES),
     "l-diversity": ({"sensitive": "ward", "l": 2, "kind": "entropy"}, _WARD),
     "t-closeness": ({"sensitive": "ward", "t": 0.7}, _WARD),
+    "beta-likeness": ({"sensitive": "ward", "beta": 2}, _WARD),
+    "delta-disclosure": ({"sensitive": "ward", "delta": 1.5}, _WARD),
     "qs-diversity": ({"column": "symptoms", "c": 0.9, "l": 2}, _TERMS),
     "qs-closeness": ({"column": "symptoms", "t": 0.5}, _TERMS),
     "multi-diversity": ({"sensitive": ["therapy", "payer"], "alpha_qi": 0.6, "alpha_sa": 0.6}, _MASKS),

@@ -2,6 +2,8 @@
 
 from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.base import Policy, PrivacyModel, Verdict
+from sfumato.models.beta_likeness import BetaLikeness
+from sfumato.models.delta_disclosure import DeltaDisclosure
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.l_diversity import LDiversity
 from sfumato.models.multi_diversity import MultiDiversity
@@ -18,6 +20,8 @@ PRIVACY_MODELS = {
         KAnonymity,
         LDiversity,
         TCloseness,
+        BetaLikeness,
+        DeltaDisclosure,
         QSDiversity,
         QSCloseness,
         RhoUncertainty,
@@ -31,6 +35,8 @@ PRIVACY_MODELS = {
 __all__ = [
     "PRIVACY_MODELS",
     "AlphaDiversity",
+    "BetaLikeness",
+    "DeltaDisclosure",
     "KAnonymity",
     "LDiversity",
     "MultiDiversity",

@@ -18,6 +18,7 @@ from sfumato.kernels.classes.conditions import (
     EXACT,
     FREQUENCY,
     HIERARCHICAL,
+    LIMITED,
     ORDERED,
     RECURSIVE,
     Condition,
@@ -59,6 +60,9 @@ def slow(condition, counts, reference):
         return falling[0] < condition.bound * sum(falling[condition.l - 1 :])
     if condition.kind == FREQUENCY:
         return condition.bound * max(counts) <= size
+    if condition.kind == LIMITED:
+        limits = zip(counts, condition.shares, strict=True)
+        return size == rows or all(low <= Fraction(count, size) <= high for count, (low, high) in limits)
     difference = [Fraction(c, size) - Fraction(p, rows) for c, p in zip(counts, reference, strict=True)]
     if condition.kind == EQUAL:
         return sum(map(abs, difference)) / 2 <= condition.bound
@@ -87,6 +91,11 @@ conditions_on = {
         lambda j, l, c: Condition(RECURSIVE, j, l, c), st.integers(0, 1), st.integers(1, 7), fractions
     ),
     FREQUENCY: st.builds(lambda j, l: Condition(FREQUENCY, j, bound=l), st.integers(0, 1), fractions),
+    LIMITED: st.builds(
+        lambda j, pairs: Condition(LIMITED, j, shares=[(min(pair) / 4, max(pair)) for pair in pairs]),
+        st.integers(0, 1),
+        st.lists(st.tuples(shares, shares), min_size=6, max_size=6),
+    ),
     EQUAL: st.builds(lambda j, t: Condition(EQUAL, j, bound=t), st.integers(0, 1), shares),
     ORDERED: st.builds(
         lambda j, t: Condition(ORDERED, j, bound=t, rank=RANK, places=PLACES), st.integers(0, 1), shares
@@ -141,6 +150,7 @@ def test_compiled_and_plain_tests_agree(kind, monkeypatch):
             ENTROPY: Condition(ENTROPY, 0, bound=Fraction(int(rng.integers(2, 12)), 2)),
             RECURSIVE: Condition(RECURSIVE, 0, int(rng.integers(1, 5)), Fraction(int(rng.integers(1, 9)), 3)),
             FREQUENCY: Condition(FREQUENCY, 0, bound=Fraction(int(rng.integers(1, 12)), 3)),
+            LIMITED: Condition(LIMITED, 0, shares=[(Fraction(1, 50), Fraction(int(top), 9)) for top in rng.integers(2, 9, 6)]),
             EQUAL: Condition(EQUAL, 0, bound=Fraction(int(rng.integers(1, 9)), 20)),
             ORDERED: Condition(ORDERED, 0, bound=Fraction(int(rng.integers(1, 9)), 30), rank=RANK, places=PLACES),
             HIERARCHICAL: Condition(
@@ -178,6 +188,17 @@ def test_a_tie_of_the_distance_passes_on_whole_numbers_only(test_of):
     assert near.table[0, EXACT] == 0
     assert not test_of(near, np.array([1, 0]), 1)
     assert test_of(near, np.array([2, 1]), 3)
+
+
+def test_a_tie_with_a_limit_passes_on_whole_numbers_only(test_of):
+    exact, near = (
+        make_conditions(1, 30, [[20, 10]], [Condition(LIMITED, 0, shares=[(0, Fraction(1)), (low, high)])])
+        for low, high in ((Fraction(1, 3), Fraction(2, 3)), (1 / 3, 2 / 3))
+    )
+    assert [bool(test_of(exact, np.array(counts), 3)) for counts in ([3, 0], [2, 1], [1, 2], [0, 3])] == [0, 1, 1, 0]
+    assert [bool(test_of(near, np.array(counts), 3)) for counts in ([2, 1], [1, 2])] == [0, 0]
+    assert test_of(near, np.array([4, 4]), 8)
+    assert test_of(near, np.array([20, 10]), 30)  # the whole table
 
 
 def test_a_table_too_large_for_whole_numbers_is_compared_with_a_margin():

@@ -8,6 +8,7 @@ int64 array. `Conditions` holds what is asked, as plain arrays with one entry pe
     ENTROPY       entropy of c/N >= ln l; l may be a real number
     RECURSIVE     largest count < a/b * (l-th largest + all smaller ones), strictly (Machanavajjhala et al. 2007)
     FREQUENCY     a/b * largest count <= N
+    LIMITED       the share of every value stays between two limits of its own
     EQUAL         total variation between c/N and the reference <= a/b
     ORDERED       sum over the steps from value to value of |difference of mass up to there| / steps <= a/b
     HIERARCHICAL  sum over the edges of a tree of levels spanned * |difference of mass below| / (2 * height) <= a/b
@@ -35,7 +36,7 @@ from numpy.typing import NDArray
 
 from sfumato.compiling import kernel
 
-DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, EQUAL, ORDERED, HIERARCHICAL = range(7)
+DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, LIMITED, EQUAL, ORDERED, HIERARCHICAL = range(8)
 
 MARGIN = 1e-9  # closer than this, floats do not decide; rounding errors stay far below it
 LARGEST = 2**53  # whole numbers up to here are exact in a float
@@ -50,14 +51,15 @@ N_LOG_N = np.array([n * math.log(n) if n > 1 else 0.0 for n in range(1024)])  # 
     WHOLE,  # l of DISTINCT and RECURSIVE; l of ENTROPY if it is a whole number, else 0
     EXACT,  # 1: all terms of the comparison are whole numbers below 2**53
     SCALE,  # distances: what the sum over edges is divided by
-    EDGE_FIRST,  # distances: edges[EDGE_FIRST:EDGE_LAST]
+    EDGE_FIRST,  # distances: edges[EDGE_FIRST:EDGE_LAST]; LIMITED: limits[EDGE_FIRST:EDGE_LAST], one for each cell
     EDGE_LAST,
 ) = range(8)
 WIDTH = 8
+LOW, HIGH, UNIT = range(3)  # columns of `Conditions.limits`: LOW * N <= UNIT * c <= HIGH * N
 
 
 class Conditions(NamedTuple):
-    """What every group must satisfy. Sizes: q conditions, v cells of a histogram, e edges of all distances together."""
+    """What every group must satisfy. Sizes: q conditions, v cells of a histogram, e edges and x limits of all conditions."""
 
     k: int
     rows: int  # rows of the whole table
@@ -65,6 +67,7 @@ class Conditions(NamedTuple):
     bound: NDArray[np.float64]  # (q, 2): a and b of the fraction a/b, or its value and 1; for ENTROPY ln l and 1
     edges: NDArray[np.int64]  # (e, 3): first and last cell (exclusive) whose mass crosses the edge, its weight;
     #   ORDERED: the cells before count as well
+    limits: NDArray[np.float64]  # (x, 3): whole numbers where these are exact, else a unit of 1 and a margin inside
     reference: NDArray[np.int64]  # (v,) the histogram of the whole table
 
     @property
@@ -87,6 +90,7 @@ class Condition(NamedTuple):
     bound: Fraction | float = Fraction(0)
     rank: Sequence[int] = ()  # ORDERED: the place of each value among all that count, occurring or not
     places: int = 0  # ORDERED: how many count
+    shares: Sequence[tuple[Fraction | float, Fraction | float]] = ()  # LIMITED: lowest and highest of each value
     parent: Sequence[int] = ()  # HIERARCHICAL: a tree over the column's values, its leaves first, the root last
     level: Sequence[int] = ()
 
@@ -97,12 +101,15 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
     table = np.zeros((len(wanted), WIDTH), dtype=np.int64)
     bounds = np.ones((len(wanted), 2))
     edges: list[tuple[int, int, int]] = []
+    limits: list[tuple[float, float, float]] = []
     for i, condition in enumerate(wanted):
         first, last = int(offset[condition.column]), int(offset[condition.column + 1])
         bound = Fraction(condition.bound)
         scale, crossed = _edges(condition, last - first)
-        edge_first = len(edges)
+        listed: list[Any] = limits if condition.kind == LIMITED else edges
+        edge_first = len(listed)
         edges += [(first + low, first + high, weight) for low, high, weight in crossed]
+        limits += [_limit(low, high, rows) for low, high in condition.shares]
         growth = 2 * (scale + 1) * rows**2 if scale else rows
         exact = condition.kind != ENTROPY and max(bound.numerator, bound.denominator) * max(growth, 1) < LARGEST
         whole = condition.l
@@ -113,7 +120,7 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
             whole = bound.numerator if bound.denominator == 1 else 0
         else:
             bounds[i, 0] = float(bound)
-        table[i] = (condition.kind, first, last, whole, exact, scale, edge_first, len(edges))
+        table[i] = (condition.kind, first, last, whole, exact, scale, edge_first, len(listed))
     cells = [np.asarray(column, dtype=np.int64) for column in counts]
     return Conditions(
         k=int(k),
@@ -121,8 +128,18 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
         table=table,
         bound=bounds,
         edges=np.array(edges, dtype=np.int64).reshape(-1, 3),
+        limits=np.array(limits, dtype=np.float64).reshape(-1, 3),
         reference=np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64),
     )
+
+
+def _limit(low: Fraction | float, high: Fraction | float, rows: int) -> tuple[float, float, float]:
+    """Return lowest and highest share of a value as a row of `Conditions.limits`."""
+    if isinstance(low, Fraction) and isinstance(high, Fraction):
+        unit = math.lcm(low.denominator, high.denominator)
+        if max(unit, high * unit) * max(rows, 1) < LARGEST:
+            return float(low * unit), float(high * unit), float(unit)
+    return float(low) * (1 + MARGIN), float(high) * (1 - MARGIN), 1.0
 
 
 def _edges(condition: Condition, values: int) -> tuple[int, list[tuple[int, int, int]]]:
@@ -166,10 +183,18 @@ def first_failing(conditions, low, high, histogram, size):
         exact = table[i, EXACT] == 1
         a = conditions.bound[i, 0]
         b = conditions.bound[i, 1]
+        if kind >= LIMITED and size == conditions.rows:
+            continue  # the whole table is at distance zero, whatever the margin
+        if kind == LIMITED:
+            limit = table[i, EDGE_FIRST]
+            for cell in range(first, last):
+                found = float(histogram[cell]) * conditions.limits[limit, UNIT]
+                if found > conditions.limits[limit, HIGH] * size or found < conditions.limits[limit, LOW] * size:
+                    return i
+                limit += 1
+            continue
         if kind >= EQUAL:
             rows = conditions.rows
-            if size == rows:
-                continue  # the whole table is at distance zero, whatever the margin
             # All sums are the distance times scale, group size and table size: whole numbers.
             keep = 1.0 if kind == ORDERED else 0.0  # whether masses add up from edge to edge
             distance = 0.0

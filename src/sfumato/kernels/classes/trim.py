@@ -13,13 +13,18 @@ import numpy as np
 from sfumato.compiling import inline_kernel, kernel
 from sfumato.kernels.classes.conditions import (
     DISTINCT,
+    EDGE_FIRST,
     ENTROPY,
     EQUAL,
     FIRST,
     FREQUENCY,
+    HIGH,
     KIND,
     LAST,
+    LIMITED,
+    LOW,
     RECURSIVE,
+    UNIT,
     WHOLE,
     first_failing,
 )
@@ -46,7 +51,17 @@ def hopeless(conditions, units, example, present, target):
         kind = conditions.table[i, KIND]
         a = conditions.bound[i, 0]
         b = conditions.bound[i, 1]
-        if kind == EQUAL:
+        if kind == LIMITED:
+            room = 0.0
+            limit = conditions.table[i, EDGE_FIRST]
+            for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+                if target[cell] == 0 and conditions.limits[limit, LOW] > 0.0:
+                    return True
+                room += target[cell] * conditions.limits[limit, HIGH] / conditions.limits[limit, UNIT]
+                limit += 1
+            if room < 0.999999:
+                return True
+        elif kind == EQUAL:
             if b * absent > a * conditions.rows * 1.000001:  # the least distance there can be
                 return True
         elif kind in (DISTINCT, RECURSIVE):
@@ -117,6 +132,8 @@ def aim(conditions, i, histogram, rows, target):
     kind = conditions.table[i, KIND]
     low = np.int64(0)  # passes, or nothing at all
     high = np.int64(0)  # fails: everything
+    if kind == LIMITED:
+        return aim_within_limits(conditions, i, histogram, rows, target)
     if kind == EQUAL:
         # N rows in the shape of the reference lack D(N) = sum of max(p N - count, 0); they may lack t N. D is convex,
         # so that Newton's steps come down to the largest N, before rounding.
@@ -182,6 +199,42 @@ def aim(conditions, i, histogram, rows, target):
 
 
 @kernel
+def aim_within_limits(conditions, i, histogram, rows, target):
+    """Do the same for limits of each value's share, with a cap of its own on each count."""
+    first = conditions.table[i, FIRST]
+    last = conditions.table[i, LAST]
+    offset = conditions.table[i, EDGE_FIRST] - first
+    limits = conditions.limits
+    amount = float(rows)
+    for cell in range(first, last):
+        if limits[cell + offset, LOW] * amount > histogram[cell] * limits[cell + offset, UNIT]:
+            amount = histogram[cell] * limits[cell + offset, UNIT] / limits[cell + offset, LOW]
+    # What caps for N rows leave, the sum of min(count, high N), is concave in N, so that Newton's steps come down to
+    # the largest N that they leave, before rounding.
+    while amount >= conditions.k:
+        share = 1.0
+        there = 0.0
+        for cell in range(first, last):
+            high = limits[cell + offset, HIGH] / limits[cell + offset, UNIT]
+            if histogram[cell] > high * amount:
+                share -= high
+            else:
+                there += histogram[cell]
+        if share * amount <= there * 1.0000001:
+            break
+        amount = there / share
+    size = np.int64(amount)
+    step = 1
+    while size >= conditions.k:
+        reached = shape(conditions, i, histogram, size, target)
+        if reached >= conditions.k and first_failing(conditions, i, i + 1, target, reached) < 0:
+            return reached
+        size -= step
+        step *= 2
+    return np.int64(0)
+
+
+@kernel
 def shape(conditions, i, histogram, amount, target):
     """Set target to the histogram capped at `amount`, or to `amount` rows of it; return its rows.  -> (v,) in place."""
     reference = conditions.reference
@@ -193,6 +246,9 @@ def shape(conditions, i, histogram, amount, target):
         most = amount
         if kind >= EQUAL:
             most = np.int64(reference[cell] * float(amount) / conditions.rows)
+        elif kind == LIMITED:
+            limit = conditions.table[i, EDGE_FIRST] + cell - first
+            most = np.int64(conditions.limits[limit, HIGH] * float(amount) / conditions.limits[limit, UNIT])
         target[cell] = histogram[cell] if histogram[cell] < most else most
         reached += target[cell]
     if kind < EQUAL:
