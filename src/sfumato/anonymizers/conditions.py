@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -46,6 +46,7 @@ class Asked:
     conditions: Conditions
     cell_of: NDArray[np.int32]  # (s, n): each row's place in a histogram, for each sensitive column
     models: tuple[SensitiveModel, ...]  # (q,): where each condition comes from
+    among: Callable[[NDArray[np.int64], int], Conditions]  # what is asked when so many rows with this histogram are left
 
 
 def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | None = None) -> Asked:
@@ -63,10 +64,16 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
     codes = [column.codes if rows is None else column.codes[rows] for column in columns]
     sizes = [len(column.labels) for column in columns]
     n_rows = dataset.n_rows if rows is None else rows.size
+
+    def among(reference: NDArray[np.int64], n_left: int) -> Conditions:
+        counts = np.split(reference, np.cumsum(sizes)[:-1]) if sizes else []
+        at = [names.index(model.sensitive) for model in models]
+        wanted = [_condition(dataset, model, place, counts[place]) for model, place in zip(models, at, strict=True)]
+        return make_conditions(policy.k(), n_left, counts, wanted)
+
     counts = [np.bincount(code, minlength=size) for code, size in zip(codes, sizes, strict=True)]
-    wanted = [_condition(dataset, model, at, counts[at]) for model in models for at in (names.index(model.sensitive),)]
-    conditions = make_conditions(policy.k(), n_rows, counts, wanted)
-    return Asked(conditions, cells_of(codes, sizes, n_rows), models)
+    reference = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
+    return Asked(among(reference, n_rows), cells_of(codes, sizes, n_rows), models, among)
 
 
 def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:
@@ -140,7 +147,7 @@ def _condition(dataset: Dataset, model: SensitiveModel, at: int, counts: NDArray
     if model.distance == "equal":
         return Condition(EQUAL, at, bound=model.exact_t)
     if model.distance == "ordered":
-        rank, places = _ranks(dataset, column)
+        rank, places = _ranks(dataset, column, counts)
         return Condition(ORDERED, at, bound=model.exact_t, rank=rank, places=places)
     if column.tree is None:
         raise DataError(
@@ -170,8 +177,11 @@ def _shares(
     return low, min(high, Fraction(1))
 
 
-def _ranks(dataset: Dataset, column: CodedColumn) -> tuple[list[int], int]:
-    """Return the place of each code in the order of values, and how many places there are; missing comes last."""
+def _ranks(dataset: Dataset, column: CodedColumn, counts: NDArray[np.int64]) -> tuple[list[int], int]:
+    """Return the place of each code in the order of values, and how many places there are; missing comes last.
+
+    Without a domain, what counts is what occurs.
+    """
     spec = dataset.schema.spec(column.name)
     domain = spec.domain if spec is not None else None
     known: list[Any] = [label for code, label in enumerate(column.labels) if code != column.missing]
