@@ -32,7 +32,8 @@ def plan_in(folder: Path, family: str) -> Path:
         stays = (here / "stays.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         (here / "stays.csv").write_text("".join(stays[: ROWS + 1]), encoding="utf-8")
     else:
-        shutil.copytree(KEPT / ("classes" if family == LIKENESS else family), here, ignore=shutil.ignore_patterns("run", "answers.json"))
+        kept = KEPT / ("classes" if family == LIKENESS else family)
+        shutil.copytree(kept, here, ignore=shutil.ignore_patterns("run", "answers.json"))
     plan = here / "plan.toml"
     if family == LIKENESS:
         told = plan.read_text(encoding="utf-8").split("[[require]]")[0]

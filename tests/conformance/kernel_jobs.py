@@ -97,6 +97,8 @@ def classes() -> Iterator[tuple[str, Any]]:
     for name, options in (("local-recoding", {}), ("mondrian", {}), ("mondrian", {"cut": "width", "strict": False})):
         chosen = [requirement | {"anonymizer": name} for requirement in require]
         yield f"{name} {options}", facts(made(60, ward, chosen, anonymizers={name: options}))
+    levels = [requirement | {"anonymizer": "full-domain"} for requirement in require]
+    yield "full-domain", facts(made(60, ward, levels, anonymizers={"full-domain": {"drop_rows": 0.1}}))
     limited = [
         {"model": "beta-likeness", "sensitive": "ward", "beta": 1},
         {"model": "delta-disclosure", "sensitive": "ward", "delta": 1.2},

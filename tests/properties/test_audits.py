@@ -259,9 +259,7 @@ def test_disclosure_is_about_what_a_class_adds_and_takes(table, delta):
     found, share = ratios(classes)
     far = power_of_e(delta)
     passes = [len(r) == len(share) and all(1 / far < each < far for each in r.values()) for r in found]
-    reached = [
-        max(abs(log(each)) for each in r.values()) if len(r) == len(share) else float("inf") for r in found
-    ]
+    reached = [max(abs(log(each)) for each in r.values()) if len(r) == len(share) else float("inf") for r in found]
     verdict = DeltaDisclosure(sensitive="s", delta=delta).audit(release_of(table))
 
     expect(verdict, classes, passes, reached, max)

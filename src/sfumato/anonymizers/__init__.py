@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.full_domain import FullDomain
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.masking import Masking
 from sfumato.anonymizers.mondrian import Mondrian
@@ -27,6 +28,7 @@ ANONYMIZERS: dict[str, type[Anonymizer]] = {
         Randomization,
         LocalRecoding,
         Mondrian,
+        FullDomain,
         Masking,
     )
 }

@@ -46,7 +46,7 @@ class Asked:
     conditions: Conditions
     cell_of: NDArray[np.int32]  # (s, n): each row's place in a histogram, for each sensitive column
     models: tuple[SensitiveModel, ...]  # (q,): where each condition comes from
-    among: Callable[[NDArray[np.int64], int], Conditions]  # what is asked when so many rows with this histogram are left
+    among: Callable[[NDArray[np.int64], int], Conditions]  # what is asked of so many rows with this histogram
 
 
 def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | None = None) -> Asked:
@@ -159,15 +159,13 @@ def _condition(dataset: Dataset, model: SensitiveModel, at: int, counts: NDArray
     )
 
 
-def _shares(
-    model: BetaLikeness | DeltaDisclosure, count: int, rows: int
-) -> tuple[Fraction | float, Fraction | float]:
+def _shares(model: BetaLikeness | DeltaDisclosure, count: int, rows: int) -> tuple[Fraction | float, Fraction | float]:
     """Return the lowest and the highest share that a value may have in a class; floats are logarithms' neighbours."""
     if count in (0, rows):
         return Fraction(0), Fraction(1)  # what is in no row, or in all of them, is so in every class
     share = Fraction(count, rows)
     if isinstance(model, DeltaDisclosure):
-        times = math.exp(min(model.exact_delta, 700))
+        times = math.exp(min(float(model.exact_delta), 700.0))
         low: Fraction | float = float(share) / times
         high: Fraction | float = float(share) * times
     else:
@@ -184,8 +182,8 @@ def _ranks(dataset: Dataset, column: CodedColumn, counts: NDArray[np.int64]) -> 
     """
     spec = dataset.schema.spec(column.name)
     domain = spec.domain if spec is not None else None
+    declared: list[Any] | None = None if domain is None else list(domain)
     known: list[Any] = [label for code, label in enumerate(column.labels) if code != column.missing]
-    order = known  # codes stand in order already, unless a domain says otherwise
     if column.kind is Kind.NUMBER:
         if domain is not None and any(math.isnan(as_number(label)) for label in domain):
             raise DataError(
@@ -193,16 +191,17 @@ def _ranks(dataset: Dataset, column: CodedColumn, counts: NDArray[np.int64]) -> 
                 'Correct the domain, or ask for distance = "equal".'
             )
         known = [exact_number(label) for label in known]
-        order = sorted({exact_number(label) for label in domain} if domain is not None else known)
-    elif domain is not None:
-        order = list(dict.fromkeys(domain))
-    elif column.hierarchy is None:
+        declared = sorted({exact_number(label) for label in domain}) if domain is not None else None
+    elif domain is None and column.hierarchy is None:
         raise DataError(
             f"The ordered distance is asked of column {column.name!r}, but nothing says in which order its values "
             'stand.\nGive it domain = [lowest, ..., highest], or ask for distance = "equal".'
         )
+    # Codes stand in order already, unless a domain says otherwise.
+    occurring = [value for value, count in zip(known, counts.tolist(), strict=False) if count]
+    order = dict.fromkeys(occurring if declared is None else declared)
     place = {value: rank for rank, value in enumerate(order)}
-    rank = [place[value] for value in known]
-    if column.missing >= 0:
-        rank.append(len(order))
-    return rank, len(order) + (column.missing >= 0)
+    rank = [place.get(value, 0) for value in known]
+    if column.missing < 0:
+        return rank, len(order)
+    return [*rank, len(order)], len(order) + bool(counts[column.missing])

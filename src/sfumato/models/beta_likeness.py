@@ -67,9 +67,7 @@ class BetaLikeness(PrivacyModel):
     )
     kind: str = field(
         default="basic",
-        metadata=about(
-            Takes.CHOICE, "Kind", "Whether frequent values get a lower bound of their own.", choices=KINDS
-        ),
+        metadata=about(Takes.CHOICE, "Kind", "Whether frequent values get a lower bound of their own.", choices=KINDS),
     )
 
     @property

@@ -19,7 +19,7 @@ from sfumato.parameters import Takes, about
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaDisclosure(PrivacyModel):
-    """In every equivalence class, for every sensitive value: |ln(q / p)| < delta, for shares q there and p in the release.
+    """In every equivalence class, |ln(q / p)| < delta for each sensitive value of share q there and p in the release.
 
     All values of the release count, in every class: one that a class lacks is ruled out there, and its logarithm has no
     bound. A missing value is a value of its own. Decisions are exact.
@@ -66,16 +66,16 @@ class DeltaDisclosure(PrivacyModel):
     def promise(self) -> str:
         """What holds when the audit passes."""
         return (
-            f"No class makes a value of {self.sensitive!r} e^{plain_number(self.exact_delta)} times as likely as in the "
-            "release, or as much less likely; none is ruled out."
+            f"No class makes a value of {self.sensitive!r} e^{plain_number(self.exact_delta)} times as likely as in "
+            "the release, or as much less likely; none is ruled out."
         )
 
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
         return (
-            "The distribution in the whole release is taken as known to all: what it gives away, it gives away. And every "
-            "class has to show every value, so that rare values make classes large."
+            "The distribution in the whole release is taken as known to all: what it gives away, it gives away. And "
+            "every class has to show every value, so that rare values make classes large."
         )
 
     @property

@@ -150,7 +150,9 @@ def test_compiled_and_plain_tests_agree(kind, monkeypatch):
             ENTROPY: Condition(ENTROPY, 0, bound=Fraction(int(rng.integers(2, 12)), 2)),
             RECURSIVE: Condition(RECURSIVE, 0, int(rng.integers(1, 5)), Fraction(int(rng.integers(1, 9)), 3)),
             FREQUENCY: Condition(FREQUENCY, 0, bound=Fraction(int(rng.integers(1, 12)), 3)),
-            LIMITED: Condition(LIMITED, 0, shares=[(Fraction(1, 50), Fraction(int(top), 9)) for top in rng.integers(2, 9, 6)]),
+            LIMITED: Condition(
+                LIMITED, 0, shares=[(Fraction(1, 50), Fraction(int(top), 9)) for top in rng.integers(2, 9, 6)]
+            ),
             EQUAL: Condition(EQUAL, 0, bound=Fraction(int(rng.integers(1, 9)), 20)),
             ORDERED: Condition(ORDERED, 0, bound=Fraction(int(rng.integers(1, 9)), 30), rank=RANK, places=PLACES),
             HIERARCHICAL: Condition(

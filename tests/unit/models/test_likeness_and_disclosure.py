@@ -54,7 +54,7 @@ def test_frequent_values_get_a_bound_of_their_own(release_of):
 
 @pytest.mark.parametrize("rest", [Fraction(1, 10**12), Fraction(1, 10**45), Fraction(1, 10**80)])
 def test_logarithms_are_compared_to_the_last_digit(release_of, rest):
-    release = release_of({"a": list("xxxyyy"), "s": list("uuvuvv")})  # 4/3 and 2/3 of what is expected: ln 3/2 = 0.405..
+    release = release_of({"a": list("xxxyyy"), "s": list("uuvuvv")})  # 4/3 and 2/3 of what is expected
     digits = 90
     above = Fraction(_log_three_halves(digits) + 1, 10**digits)
 

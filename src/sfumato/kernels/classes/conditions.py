@@ -59,7 +59,7 @@ LOW, HIGH, UNIT = range(3)  # columns of `Conditions.limits`: LOW * N <= UNIT * 
 
 
 class Conditions(NamedTuple):
-    """What every group must satisfy. Sizes: q conditions, v cells of a histogram, e edges and x limits of all conditions."""
+    """What every group must satisfy. Sizes: q conditions, v cells of a histogram, e edges, x limits."""
 
     k: int
     rows: int  # rows of the whole table
@@ -137,7 +137,7 @@ def _limit(low: Fraction | float, high: Fraction | float, rows: int) -> tuple[fl
     """Return lowest and highest share of a value as a row of `Conditions.limits`."""
     if isinstance(low, Fraction) and isinstance(high, Fraction):
         unit = math.lcm(low.denominator, high.denominator)
-        if max(unit, high * unit) * max(rows, 1) < LARGEST:
+        if max(Fraction(unit), high * unit) * max(rows, 1) < LARGEST:
             return float(low * unit), float(high * unit), float(unit)
     return float(low) * (1 + MARGIN), float(high) * (1 - MARGIN), 1.0
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 def logarithm_exceeds(ratio: Fraction, bound: Fraction) -> bool:
     """Return whether ln ratio > bound.
 
-    They are equal at ratio 1 and bound 0 only: no other fraction is a power of e with a fraction as exponent (Lindemann).
-    So digits decide, sooner or later.
+    They are equal at ratio 1 and bound 0 only: no other power of e with a fraction as exponent is a fraction
+    (Lindemann 1882). So digits decide, sooner or later.
 
     >>> logarithm_exceeds(Fraction(20), Fraction("2.9957")), logarithm_exceeds(Fraction(20), Fraction("2.9958"))
     (True, False)

@@ -33,7 +33,7 @@ class Shares:
     @property
     def above(self) -> NDArray[Any]:
         """What the class has more of the value than expected, times n_rows; below zero where it has less."""
-        return self.count * self.n_rows - self.expected
+        return np.asarray(self.count * self.n_rows - self.expected)
 
     @property
     def distinct(self) -> NDArray[np.int64]:
@@ -42,7 +42,7 @@ class Shares:
 
     def by_class(self, operation: np.ufunc, of_pair: NDArray[Any]) -> NDArray[Any]:
         """Return what an operation makes of all pairs of each class, shape (c,)."""
-        return operation.reduceat(of_pair, self.counts.start[:-1]) if of_pair.size else of_pair
+        return np.asarray(operation.reduceat(of_pair, self.counts.start[:-1]) if of_pair.size else of_pair)
 
 
 def shares_of(release: Release, name: str, model: PrivacyModel) -> Shares:

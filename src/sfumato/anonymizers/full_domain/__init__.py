@@ -1,0 +1,145 @@
+"""Full-domain generalization: one level of its hierarchy for every value of a column, the best choice of levels.
+
+Samarati (2001); the search proves that no other choice of levels loses less (search.py).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
+from sfumato.anonymizers.full_domain.cells import Judge, Ladder, ladder_of, table_of
+from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Found, Loss, Ncp, Search
+from sfumato.anonymizers.local_recoding.units import combine
+from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.recoding import Labelled, Recoding
+from sfumato.errors import DataError
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.parameters import Takes, about
+
+LARGEST_LATTICE = 4_000_000  # nodes of which something is kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullDomain(Anonymizer):
+    """Publish all values of a column at one level of its hierarchy, the same in all rows.
+
+    Of all choices of levels, the one that loses least is taken. Classes that fail are dropped, as long as no more than
+    `drop_rows` are; what is compared with the whole is compared with what is published.
+    """
+
+    name: ClassVar[str] = "full-domain"
+    phase: ClassVar[Phase] = Phase.CLASSES
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+
+    loss: str = field(
+        default="ncp",
+        metadata=about(
+            Takes.CHOICE,
+            "What is minimized",
+            "Detail lost, pairs that cannot be told apart, or rows in a class; dropped rows count.",
+            choices=("ncp", "discernibility", "class-size"),
+        ),
+    )
+    drop_rows: float = field(
+        default=0.0,
+        metadata=about(
+            Takes.NUMBER, "Rows to drop", "Share of the rows that may be dropped.", least=0, below=1, example=0.05
+        ),
+    )
+    checks: int = field(
+        default=100_000,
+        metadata=about(
+            Takes.WHOLE,
+            "Choices that are judged",
+            "How many choices of levels are judged before the best so far is taken, with how far it may be off.",
+            least=1,
+        ),
+    )
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return labels for the quasi-identifiers, or raise Unsatisfiable."""
+        columns = dataset.quasi_identifiers
+        ladders = _ladders(columns)
+        rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
+        asked = conditions_for(dataset, policy, rows)
+        refuse_hopeless(asked)
+        table, histogram_of = table_of(
+            [column.codes[rows] for column in columns], [len(column.labels) for column in columns], asked.cell_of
+        )
+        judge = Judge(
+            ladders,
+            table,
+            histogram_of,
+            asked.conditions,
+            asked.among,
+            limit=math.floor(Fraction(str(self.drop_rows)) * rows.size),
+        )
+        stage = workplace.stage(self.name)
+        try:
+            found = Search(judge, self._loss(rows.size, len(columns)), self.checks, stage.advance).run()
+        finally:
+            stage.done()
+        return self._decision(dataset, judge, found, rows, before)
+
+    def _loss(self, rows: int, columns: int) -> Loss:
+        if self.loss == "ncp":
+            return Ncp(rows, columns)
+        return Discernibility(rows) if self.loss == "discernibility" else ClassSize(rows)
+
+    def _decision(
+        self, dataset: Dataset, judge: Judge, found: Found, rows: NDArray[np.int64], before: Recoding
+    ) -> Recoding:
+        """Return what is published at the best node."""
+        columns, best = dataset.quasi_identifiers, found.best
+        labelled: dict[str, Labelled] = {}
+        firsts = []
+        for column, ladder, level in zip(columns, judge.ladders, best.node, strict=True):
+            assert column.tree is not None
+            labelled[column.name] = Labelled(codes=ladder.node[level][column.codes], labels=column.tree.labels)
+            firsts.append(ladder.first[level][column.codes[rows]])
+        # Classes are numbered in ascending order of labels here as there.
+        _, class_of_row = combine(firsts, [len(column.labels) for column in columns], rows.size)
+        number = np.where(best.kept, np.cumsum(best.kept) - 1, -1)
+        class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
+        class_of[rows] = number[class_of_row]
+        facts: dict[str, Any] = {
+            "classes": int(np.count_nonzero(best.kept)),
+            "rows_dropped": best.dropped,
+            "levels": {column.name: level for column, level in zip(columns, best.node, strict=True)},
+            "choices_of_levels": math.prod(judge.shape),
+            "choices_judged": found.checked,
+            "proven_to_be_best": found.lowest >= found.loss,
+        }
+        if found.lowest < found.loss:
+            facts["may_be_off_by"] = f"{(found.loss - found.lowest) / found.loss:.1%} of its {self.loss}"
+        keep_row = class_of >= 0 if best.dropped else before.keep_row
+        return before.with_columns(labelled, class_of=class_of, keep_row=keep_row, facts=facts)
+
+
+def _ladders(columns: tuple[CodedColumn, ...]) -> list[Ladder]:
+    """Return the levels of all columns, or raise when there are none, or too many together."""
+    bare = [column.name for column in columns if column.tree is None]
+    if bare:
+        raise DataError(
+            f"full-domain publishes levels of hierarchies, but {len(bare)} quasi-identifier(s) have none: "
+            f"{', '.join(repr(name) for name in bare)}.\n"
+            'Give each a hierarchy ({ flat = true } is the simplest), or choose anonymizer = "mondrian".'
+        )
+    ladders = [ladder_of(column) for column in columns]
+    size = math.prod(len(ladder.node) for ladder in ladders)
+    if size > LARGEST_LATTICE:
+        levels = ", ".join(f"{column.name} {len(at.node)}" for column, at in zip(columns, ladders, strict=True))
+        raise DataError(
+            f"full-domain was asked for the best choice of levels, of which there are {size:,} ({levels}); "
+            f"it can look at {LARGEST_LATTICE:,}.\n"
+            'Give the hierarchies fewer levels, or choose anonymizer = "local-recoding".'
+        )
+    return ladders
