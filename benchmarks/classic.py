@@ -144,7 +144,7 @@ def measured(
     if release.n_rows < dataset.n_rows * (1 - getattr(anonymizer, "drop_rows", 0)):
         sys.exit(f"{dataset.n_rows - release.n_rows} rows were suppressed")
     assert recoding.class_of is not None
-    return Ncp().measure(dataset, release).value, best, int(np.unique(recoding.class_of).size)
+    return Ncp().measure(dataset, release).value, best, int(np.unique(recoding.class_of[recoding.class_of >= 0]).size)
 
 
 def acceptance(data: Path, report: Report) -> None:
