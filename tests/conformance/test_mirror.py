@@ -25,6 +25,7 @@ ELSEWHERE = {
     "anonymizers/published/term_walks.py": "unit/kernels/test_term_suppression.py",
     "anonymizers/published/top_down.py": "unit/anonymizers/test_masking.py",
     "cli/app.py": "system/test_command_line.py",
+    "cli/limits.py": "system/test_hostile_input.py",
     "cli/making.py": "system/test_command_line.py",
     "cli/questions.py": "system/test_command_line.py",
     "cli/terminal.py": "system/test_terminal.py",

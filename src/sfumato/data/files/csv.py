@@ -205,6 +205,8 @@ def read_csv(asked: Reading) -> pa.Table:
             if records.wrong:  # too many of them: the reader gave up
                 raise _uneven(source, layout, records) from None
             raise _unparsed(path, str(error), rows) from None
+        finally:
+            stream.end()
         stream.tell_progress(asked.stage)
     if records.wrong:
         raise _uneven(source, layout, records)

@@ -6,6 +6,7 @@ import codecs
 import errno
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ HEAD = 1 << 20  # bytes looked at to find out how a file is written
 BOM = codecs.BOM_UTF8
 MOST_TIMES = 500  # what unpacks to more times its size, and to more bytes than this, was made to fill a machine
 MOST_UNPACKED = 1 << 30
+_NOTICED = 0.05  # seconds
 UTF_8 = "utf-8"
 WINDOWS = "windows-1252"
 _NO_WINDOWS = bytes.fromhex("818d8f909dff")  # nothing, or a letter that hardly any word has
@@ -79,9 +81,28 @@ class TextBytes:
         self.ahead = pa.py_buffer(b"")  # given out before anything else
         self.last = b"\n"  # the last byte given out
         self.trailer = b""  # given out behind the last byte, on a line of its own
+        self.reading = threading.Lock()
+        self.ended = False
+        self.exhausted = threading.Event()
 
     def read(self, size: int = BLOCK) -> pa.Buffer:
-        """Return up to `size` bytes, nothing at the end."""
+        """Return up to `size` bytes, nothing at the end; pyarrow calls this from a thread that reads ahead."""
+        with self.reading:
+            block = pa.py_buffer(b"") if self.ended else self._read(size)
+            if not block.size:
+                self.exhausted.set()
+        return block
+
+    def end(self) -> None:
+        """Let nobody read any more, and wait a moment for whoever reads ahead to notice.
+
+        A thread that still reads when the interpreter ends waits for it for ever.
+        """
+        with self.reading:
+            self.ended = True
+        self.exhausted.wait(_NOTICED)
+
+    def _read(self, size: int) -> pa.Buffer:
         if self.ahead.size:
             block, self.ahead = self.ahead[:size], self.ahead[size:]
         else:

@@ -105,3 +105,21 @@ def test_what_unpacks_without_end_is_refused(tmp_path, monkeypatch):
     bomb = b"a,b\n" + b"1,2\n" * 2_000_000
     assert "500 times its size" in refusal(write(tmp_path, "a.csv.gz", gzip.compress(bomb)))
     assert "500 times its size" in refusal(write(tmp_path, "a.csv.zst", zstd(bomb)))
+
+
+def test_whoever_reads_ahead_gets_nothing_more_once_a_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 1 << 12)
+    streams, taken = [], []
+    real = text.TextBytes._read
+
+    def counting(self, size):
+        streams.append(self)
+        block = real(self, size)
+        taken.append(block.size)
+        return block
+
+    monkeypatch.setattr(text.TextBytes, "_read", counting)
+    refusal(write(tmp_path, "a.csv", 'a,b\n1,"' + "x\n" * 20_000))
+    before = len(taken)
+    assert streams[-1].read().size == 0
+    assert len(taken) == before
