@@ -3,7 +3,8 @@
 PartialSuppressor with SanitizeBuffer of Jia, Pan, Xu, Zhu and Lo (2014), with these decisions: counts of deletions are
 rounded up; supports are those of the whole part at the time; antecedents go by size, and only records that hold a
 sensitive item are searched, so that long records lose theirs to small antecedents; ties go to the sensitive item, then
-to the smaller number; shares in the distribution are of all occurrences.
+to the smaller number; shares in the distribution are of all occurrences. A record with more than 100,000 antecedents of
+one size gives up its sensitive items: the paper would list them all (2^76 for the longest record of its Retail table).
 
 Sizes as in `kernels.items.supports`.
 """
