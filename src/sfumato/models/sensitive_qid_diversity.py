@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
@@ -13,11 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.data.dataset import CodedSets
-from sfumato.data.release import Release
+from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
+from sfumato.errors import DataError
 from sfumato.models.base import Need, PrivacyModel, Verdict
 from sfumato.models.judging.chance import wrong_with
-from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, randomized_column
+from sfumato.models.judging.classes import judged_column
+from sfumato.models.judging.randomized import failing_rows, is_stated, randomized_column
 from sfumato.models.judging.weights import rows_in
 from sfumato.parameters import Takes, about
 
@@ -106,6 +108,8 @@ class SensitiveQidDiversity(PrivacyModel):
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sizes of its cells, by chance, and on small tables by the definition itself."""
+        if any(not is_stated(release, name) for name in self.l):
+            return self._by_definition(release)
         judged, found_faults = [], {}
         notes: list[str] = []
         facts: dict[str, dict[str, Any]] = {}
@@ -126,7 +130,7 @@ class SensitiveQidDiversity(PrivacyModel):
                 facts[name]["small_domain"] = self.small_domain
             found = (Fraction(smallest, needed), smallest, needed)
             worst = min(worst, found) if worst is not None else found
-        expanded = self._expanded(release, [column for column, _ in judged])
+        expanded = self._expanded(release, {column.name: self.needed(column.name, column.d) for column, _ in judged})
         satisfied = not any(failing.any() for _, failing in judged) and not found_faults and expanded["failing"] == 0
         assert worst is not None
         return Verdict(
@@ -145,29 +149,82 @@ class SensitiveQidDiversity(PrivacyModel):
             notes=tuple(notes),
         )
 
-    def _expanded(self, release: Release, columns: list[RandomizedColumn]) -> dict[str, Any]:
+    def _by_definition(self, release: Release) -> Verdict:
+        """Judge a table that does not say how it was made, by the definition alone: cells are sets of possible values.
+
+        Where every cell shows l values the definition holds, as above; else the expanded table decides.
+        """
+        columns, smallest = dict(release.columns), {}
+        for name in self.l:
+            column = judged_column(release, name, self, Role.SENSITIVE_QUASI_IDENTIFIER)
+            columns[name] = column = _as_sets(column)
+            size = np.diff(column.start)
+            smallest[name] = int(size.min()) if size.size else self.l[name]
+        release = replace(release, columns=columns)
+        enough = all(smallest[name] >= l for name, l in self.l.items())
+        found = self._expanded(release, dict(self.l))
+        if not enough and not found["checked"]:
+            least = min(self.l, key=lambda name: smallest[name] - self.l[name])
+            raise DataError(
+                f"{self.name} is asked of a table that does not say how its cells were made (domain, eta and p), and "
+                f"cells of column {least!r} show {smallest[least]} values, fewer than {self.l[least]}.\nWhether "
+                f"classes make up for that is decided up to {EXPANDED:,} combinations of values; the table has more.\n"
+                "Judge a part of it, or the folder that `sfumato anonymize` wrote, with its release.json."
+            )
+        worst = min(self.l, key=lambda name: found["least"].get(name, math.inf) / self.l[name])
+        return Verdict(
+            model=self,
+            satisfied=found["failing"] == 0,
+            reached=found["least"].get(worst) if found["checked"] else smallest[worst],
+            required=self.l[worst],
+            groups=found.get("classes", release.total),
+            failing=found["failing"],
+            facts={
+                "by_definition": True,
+                "columns": {name: {"k": k} for name, k in smallest.items()},
+                "expanded": found,
+            },
+            measure="values that a class leaves open" if found["checked"] else "smallest cell",
+            bound="at least",
+            group="class" if found["checked"] else "cell",
+            notes=(
+                "The table does not say how its cells were made, so it was judged by the definition alone: every "
+                "combination of the values in a record's cells counts as a record. Whether cells were drawn by chance "
+                "cannot be decided.",
+            ),
+        )
+
+    def _expanded(self, release: Release, needed: Mapping[str, int]) -> dict[str, Any]:
         """Return what the definition says of all combinations, classes and failing ones, when the table is small."""
         if release.total > EXPANDED:
-            return {"checked": False, "failing": 0}
+            return {"checked": False, "failing": 0, "least": {}}
         cells = _cells(release)
         weights = release.weights.tolist() if release.weights is not None else [1] * len(cells)
         rows = sum(
             math.prod(len(cell) for cell in record) * weight for record, weight in zip(cells, weights, strict=True)
         )
         if rows > EXPANDED:
-            return {"checked": False, "failing": 0}
+            return {"checked": False, "failing": 0, "least": {}}
         place_of = {name: place for place, name in enumerate(release.order)}
         classes = failing = 0
-        for column in columns:
-            place = place_of[column.name]
+        least: dict[str, float] = {}
+        for name, l in needed.items():
+            place = place_of[name]
             members: dict[tuple[Any, ...], Counter[Any]] = defaultdict(Counter)
             for record, weight in zip(cells, weights, strict=True):
                 for row in product(*record):
                     members[(*row[:place], *row[place + 1 :])][row[place]] += weight
             classes += len(members)
-            l = self.needed(column.name, column.d)
             failing += sum(not self._diverse(counts, l) for counts in members.values())
-        return {"checked": True, "rows": rows, "classes": classes, "failing": failing}
+            least[name] = min(map(self._open, members.values()), default=float(l))
+        return {"checked": True, "rows": rows, "classes": classes, "failing": failing, "least": least}
+
+    def _open(self, counts: Counter[Any]) -> float:
+        """Return how many values a class leaves open: the largest l that it satisfies."""
+        total = sum(counts.values())
+        if self.kind == "frequency":
+            return total / max(counts.values())
+        return math.exp(math.fsum(-n / total * math.log(n / total) for n in counts.values()))
 
     def _diverse(self, counts: Counter[Any], l: int) -> bool:
         total = sum(counts.values())
@@ -176,6 +233,32 @@ class SensitiveQidDiversity(PrivacyModel):
         if self.kind == "frequency":
             return False
         return math.fsum(-n / total * math.log(n / total) for n in counts.values()) >= math.log(l) - 1e-12
+
+
+def _as_sets(column: ReleasedColumn | CodedSets) -> CodedSets:
+    """Return a column as sets: a cell that is no value of the declared domain but lists some of it is all of these."""
+    if isinstance(column, CodedSets):
+        return column
+    spec = column.spec
+    domain = frozenset(spec.domain) if spec is not None and isinstance(spec.domain, tuple) else frozenset[str]()
+    separator = spec.separator if spec is not None else "|"
+    members: list[list[str]] = []
+    for label in column.labels:
+        parts = sorted({part.strip() for part in label.split(separator)})
+        members.append(parts if label not in domain and domain.issuperset(parts) else [label])
+    labels = sorted({part for parts in members for part in parts})
+    code_of = {label: code for code, label in enumerate(labels)}
+    of_label = [np.array([code_of[part] for part in parts], dtype=np.int32) for parts in members]
+    size = np.array([len(parts) for parts in members], dtype=np.int64)[column.codes]
+    return CodedSets(
+        name=column.name,
+        role=column.role,
+        items=np.concatenate([of_label[code] for code in column.codes.tolist()])
+        if size.size
+        else np.empty(0, np.int32),
+        start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
+        labels=tuple(labels),
+    )
 
 
 def _cells(release: Release) -> list[tuple[tuple[Any, ...], ...]]:

@@ -44,7 +44,7 @@ from sfumato.pipeline.facts import (
     warnings_of_losses,
     warnings_of_release,
 )
-from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold
+from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold, refuse_unstated
 from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, plan_facts
 from sfumato.pipeline.known import Gathering, Known, changes_since
 from sfumato.pipeline.making import Made, make, refuse_nothing_to_publish
@@ -298,6 +298,7 @@ class Case:
                 "A release was to be measured, but there is no original to compare it with: the plan names no source.\n"
                 'Name one ([source] path = "..."), or give the original in Python: measure(..., original=frame).'
             )
+        refuse_unstated(seen.release)
         return self._measure(replace(seen.release, public=self._known(seen).public), target)
 
     def attack(
@@ -307,6 +308,7 @@ class Case:
 
         `population` is a larger table with the same quasi-identifiers, which a journalist would search.
         """
+        refuse_unstated(seen.release)
         crowd = _read_population(population, self.plan) if population is not None else None
         return self._attack(replace(seen.release, public=self._known(seen).public), threshold, crowd, on_demand=True)
 

@@ -35,7 +35,6 @@ class Seen:
     def at(cls, path: Path, plan: Plan, progress: Progress = SILENT) -> Seen:
         """Look at a run's folder, at the release folder in it, or at a file of any tool."""
         release = read_release(path, plan.schema, like=plan.source, progress=progress)
-        _refuse_unstated(release)
         for folder in (path, path.parent, path.parent.parent):
             if release.description and (folder / RUN_FILE).is_file():
                 facts = read_facts(folder)
@@ -56,12 +55,11 @@ class Seen:
         """Look at a table, with the public description and the facts of the run that made it where they are known."""
         schema = schema_for(description, plan.schema) if description else plan.schema
         release = Release.from_table(table, schema, description)
-        _refuse_unstated(release)
         return cls(release, record_of(facts) if facts is not None else None)
 
 
-def _refuse_unstated(release: Release) -> None:
-    """Raise when randomized columns come without what is needed to read them: no verb could say anything true."""
+def refuse_unstated(release: Release) -> None:
+    """Raise when randomized columns come without what is needed to measure or attack them; audits decide themselves."""
     described = release.description.get("columns", {})
     unstated = [
         column.name

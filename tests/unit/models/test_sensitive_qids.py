@@ -124,7 +124,7 @@ L2, T = SensitiveQidDiversity(l={"x": 2}), SensitiveQidCloseness(t={"x": "0.5"})
 def test_two_values_in_each_cell_are_two_diverse():
     verdict = L2.audit(release(["a|b", "b|c", "a|e"], eta=2))
     assert verdict.satisfied
-    assert verdict.facts["expanded"] == {"checked": True, "rows": 6, "classes": 1, "failing": 0}
+    assert verdict.facts["expanded"] == {"checked": True, "rows": 6, "classes": 1, "failing": 0, "least": {"x": 3.0}}
     assert verdict.facts["columns"]["x"]["k"] == 2
     assert not SensitiveQidDiversity(l={"x": 3}).audit(release(["a|b", "b|c"], eta=2)).satisfied
 
@@ -142,7 +142,13 @@ def test_the_record_of_the_paper_expands_to_eight_rows_and_is_two_diverse():
     about = {"columns": {name: {"domain": values, "eta": 2, "p": 1.0} for name, values in columns.items()}}
     verdict = SensitiveQidDiversity(l=dict.fromkeys(columns, 2)).audit(Release.from_table(table, schema, about))
     assert verdict.satisfied
-    assert verdict.facts["expanded"] == {"checked": True, "rows": 8, "classes": 12, "failing": 0}
+    assert verdict.facts["expanded"] == {
+        "checked": True,
+        "rows": 8,
+        "classes": 12,
+        "failing": 0,
+        "least": {"age": 2.0, "disease": 2.0, "name": 2.0},
+    }
 
 
 def many_columns(etas, n, seed=2):
@@ -369,3 +375,75 @@ def test_every_set_size_has_as_many_sets_as_it_should():
         rows = np.concatenate(list(_all_sets(d, size)))
         assert len({tuple(row) for row in rows.tolist()}) == len(rows) == comb(d, size)
         assert (rows.sum(axis=1) == size).all()
+
+
+# Tables of any tool, which do not say how their cells were made.
+
+
+def unstated(columns, judged, domain="abcd"):
+    """Return a table of sets as a release without a description; columns that are not judged are quasi-identifiers."""
+    specs = {
+        name: ColumnSpec(name=name, role=Role.SENSITIVE_QUASI_IDENTIFIER, kind=Kind.CATEGORY, domain=tuple(domain))
+        if name in judged
+        else ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER)
+        for name in columns
+    }
+    return Release.from_table(pa.table(columns), Schema(specs))
+
+
+FOUR_CLASSES = {
+    "age": ["41", "41"] + ["51"] * 6,
+    "address": ["13*-17*"] * 2 + ["13*-14*"] * 2 + ["14*-16*"] * 4,
+    "job": ["*"] * 2 + ["Lawyer"] * 6,
+    "visit": ["1"] * 6 + ["2"] * 2,
+    "disease": ["Fever", "Obesity", "Fever", "Obesity", "HIV", "Fever", "HIV", "Obesity"],
+}
+
+
+@pytest.mark.parametrize("kind", ["frequency", "entropy"])
+def test_the_papers_table_of_another_method_is_judged_by_the_definition(kind):
+    """Four classes of two records with two diseases each, as in Table II(b): (1, 1, 1, 2)-diverse, and no more."""
+    diseases = ("Fever", "HIV", "Obesity")
+    release = unstated(FOUR_CLASSES, {"disease"}, diseases)
+    verdict = SensitiveQidDiversity(l={"disease": 2}, kind=kind).audit(release)
+    assert (verdict.satisfied, verdict.groups, verdict.required) == (True, 4, 2)
+    assert verdict.reached == pytest.approx(2)
+    assert "by the definition alone" in verdict.notes[0]
+
+    assert not SensitiveQidDiversity(l={"disease": 3}, kind=kind).audit(release).satisfied
+    ages = unstated(FOUR_CLASSES, {"age"}, ("41", "51"))
+    verdict = SensitiveQidDiversity(l={"age": 2}, kind=kind).audit(ages)
+    assert (verdict.satisfied, verdict.reached, verdict.failing) == (False, 1, 8)
+
+
+open_cells = st.lists(st.sets(st.sampled_from("abcd"), min_size=1, max_size=3).map(sorted), min_size=1, max_size=7)
+
+
+@settings(max_examples=80)
+@given(st.data(), st.integers(2, 3), st.sampled_from(["frequency", "entropy"]))
+def test_a_table_without_parameters_is_judged_as_it_is_defined(data, l, kind):
+    jobs = data.draw(open_cells)
+    homes = data.draw(st.lists(st.sampled_from("ab"), min_size=len(jobs), max_size=len(jobs)))
+    release = unstated({"home": homes, "job": ["|".join(cell) for cell in jobs]}, {"job"})
+    verdict = SensitiveQidDiversity(l={"job": l}, kind=kind).audit(release)
+
+    holds = True
+    for home in set(homes):
+        values = [value for cell, of in zip(jobs, homes, strict=True) if of == home for value in cell]
+        share = [values.count(value) / len(values) for value in set(values)]
+        if kind == "frequency":
+            holds &= all(values.count(value) * l <= len(values) for value in values)
+        else:
+            holds &= -sum(p * np.log(p) for p in share) >= np.log(l) - 1e-12
+    assert verdict.satisfied == holds
+
+
+def test_what_cannot_be_decided_is_said(monkeypatch):
+    monkeypatch.setattr("sfumato.models.sensitive_qid_diversity.EXPANDED", 10)
+    many = {"home": ["a"] * 12, "job": ["a|b"] * 11 + ["c"]}
+    with pytest.raises(DataError, match="cells of column 'job' show 1 values, fewer than 2"):
+        SensitiveQidDiversity(l={"job": 2}).audit(unstated(many, {"job"}))
+    many["job"][-1] = "b|c"  # each cell shows two: no need to look at combinations
+    assert SensitiveQidDiversity(l={"job": 2}).audit(unstated(many, {"job"})).satisfied
+    with pytest.raises(DataError, match="it cannot be decided how likely each value of a cell is"):
+        SensitiveQidCloseness(t={"job": 0.3}).audit(unstated(many, {"job"}))

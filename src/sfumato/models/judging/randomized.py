@@ -63,6 +63,14 @@ class RandomizedColumn:
         return (1 - self.p) / (1 - self.p + self.p * Fraction(self.d, self.eta))
 
 
+STATED = ("domain", "eta", "p")  # what a release says of a randomized column
+
+
+def is_stated(release: Release, name: str) -> bool:
+    """Whether a release says how the cells of a column were made."""
+    return set(release.description.get("columns", {}).get(name, {})) >= set(STATED)
+
+
 def randomized_column(release: Release, name: str, model: PrivacyModel) -> RandomizedColumn:
     """Return a column with what the release states of it, or raise when it states too little or contradicts itself."""
     asked = f"{model.name} is asked of column {name!r}"
@@ -70,10 +78,11 @@ def randomized_column(release: Release, name: str, model: PrivacyModel) -> Rando
     if column is None:
         raise DataError(f"{asked}, which the release does not have.\nIt has: {', '.join(release.order)}.")
     about = release.description.get("columns", {}).get(name, {})
-    absent = [key for key in ("domain", "eta", "p") if key not in about]
+    absent = [key for key in STATED if key not in about]
     if absent:
         raise DataError(
-            f"{asked}, but the release does not state its {', '.join(absent)}.\n"
+            f"{asked}, but the release does not state its {', '.join(absent)}: without them it cannot be decided how "
+            "likely each value of a cell is, only how many are open (sensitive-qid-diversity).\n"
             "Judge a folder that `sfumato anonymize` wrote, with its release.json."
         )
     domain, eta, p = _stated(about, asked)
