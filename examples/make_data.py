@@ -47,6 +47,29 @@ def write_staff(folder: Path, rows: int) -> None:
             write.writerow([rng.integers(18, 66), rng.choice(("f", "m")), job, contract])
 
 
+def write_omop(folder: Path, people: int) -> None:
+    """Write two tables as the OMOP model has them: people, and the conditions that each of them had."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(11)
+    codes = ("I10", "E11.9", "J45.0", "M54.5", "K21.9", "J06.9", "F32.1", "B20")
+    with (folder / "person.csv").open("w", newline="", encoding="utf-8") as file:
+        write = csv.writer(file)
+        write.writerow(["person_id", "gender_source_value", "year_of_birth", "zip", "person_source_value"])
+        for person in range(people):
+            zip_code = rng.choice(("10115", "10117", "10119", "80331", "80333"))
+            born = rng.integers(1935, 2006)
+            write.writerow([70_000 + person, rng.choice(("F", "M")), born, zip_code, f"Person {person:04d}"])
+    with (folder / "condition_occurrence.csv").open("w", newline="", encoding="utf-8") as file:
+        write = csv.writer(file)
+        write.writerow(["condition_occurrence_id", "person_id", "condition_source_value", "condition_start_date"])
+        number = 0
+        for person in range(people):
+            for code in rng.choice(codes, rng.integers(0, 6), p=(0.24, 0.16, 0.12, 0.14, 0.1, 0.14, 0.07, 0.03)):
+                day = np.datetime64("2021-01-01") + rng.integers(0, 1400)
+                write.writerow([900_000 + number, 70_000 + person, code, day])
+                number += 1
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent)
@@ -54,3 +77,4 @@ if __name__ == "__main__":
     options = parser.parse_args()
     write_hospital(options.folder / "hospital", options.rows)
     write_staff(options.folder / "staff", options.rows)
+    write_omop(options.folder / "omop", options.rows)

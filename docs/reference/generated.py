@@ -92,9 +92,9 @@ def _words_of(which: str) -> Iterator[str]:
 
 
 def _keys_of(which: str) -> Iterator[str]:
-    from sfumato.plan.keys import COLUMN, TABLES
+    from sfumato.plan.keys import COLUMN, EVENTS, TABLES
 
-    table = COLUMN if which == "columns" else TABLES[which]
+    table = {**TABLES, "columns": COLUMN, "events": EVENTS}[which]
     yield from ("| key | takes | default | meaning |", "| --- | --- | --- | --- |")
     yield from (f"| `{key.name}` {_about(key)}" for key in table.keys)
 
@@ -118,10 +118,11 @@ def _about(key: Any) -> str:
     return f"| {_cell(key.written)} | {default} | {_cell(key.help)} |"
 
 
+_TABLES_OF_THE_PLAN = ("draft", "source", "gather", "events", "columns", "knowledge", "release", "measure")
 _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "roles": partial(_words_of, "role"),
     "kinds": partial(_words_of, "kind"),
-    **{which: partial(_keys_of, which) for which in ("draft", "source", "columns", "knowledge", "release", "measure")},
+    **{which: partial(_keys_of, which) for which in _TABLES_OF_THE_PLAN},
     **{which: partial(_members_of, which) for which in ("models", "anonymizers")},
 }
 

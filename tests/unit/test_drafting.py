@@ -13,6 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.data.files import Source
+from sfumato.data.gathering import Gather
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting import draft
 from sfumato.drafting.columns import set_separator
@@ -164,6 +165,40 @@ def test_several_rows_for_each_person_are_noticed(tmp_path):
     found, _ = drafted(tmp_path, columns)
 
     assert found.questions[0].startswith("person_id: is it the number of a person, on 4.0 rows each?")
+    assert found.plan.gather == Gather(person="person_id")
+
+
+def test_rows_of_a_person_are_put_together_in_a_draft_that_runs(tmp_path):
+    chance = random.Random(5)
+    columns = {
+        "stay": [f"S{row:04d}" for row in range(400)],
+        "patient_id": [row % 90 for row in range(400)],
+        "birth_year": [1940 + row % 90 % 45 for row in range(400)],
+        "admission": [f"2024-{1 + row % 12:02d}-{1 + row % 28:02d}" for row in range(400)],
+        "zip": [chance.choice(["10115", "10117", "80331", "80333"]) for _ in range(400)],
+        "diagnosis": [chance.choice(["I10", "E11", "J45", "F32"]) for _ in range(400)],
+        "income": [chance.randrange(900, 6000) for _ in range(400)],
+    }
+
+    found, guesses = drafted(tmp_path, columns)
+
+    asked = found.plan.gather
+    assert asked is not None
+    assert (asked.person, asked.order) == ("patient_id", "admission")
+    hows = {column.name: column.how for column in asked.columns}
+    assert hows == {"admission": "last", "zip": "last", "diagnosis": "set", "income": "mean"}
+    assert guesses["diagnosis"].role is Role.ITEMS
+    assert guesses["stay"].role is guesses["patient_id"].role is Role.IDENTIFIER
+    assert sf.run(found.plan, tmp_path / "run", measure=False, attack=False).facts["release"]["rows"] == 90
+
+
+def test_a_number_of_people_with_gaps_is_not_gathered_by(tmp_path):
+    columns = {"patient_id": [row // 4 or "" for row in range(400)], "age": [20 + row // 4 % 50 for row in range(400)]}
+
+    found, _ = drafted(tmp_path, columns)
+
+    assert found.plan.gather is None
+    assert "give every row its number" in found.questions[0]
 
 
 def test_many_quasi_identifiers_are_warned_of_and_still_run(tmp_path):

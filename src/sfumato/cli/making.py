@@ -160,7 +160,8 @@ def explain(
 def _show_preview(facts: Mapping[str, Any]) -> None:
     console = stdout()
     rows, whole = facts["rows"], facts["whole"]
-    looked_at = f"all {rows:,} rows" if whole else f"the first {rows:,} rows; --all reads every row" if rows else ""
+    unit = "people, one row each" if facts["people"] else "rows"
+    looked_at = f"all {rows:,} {unit}" if whole else f"the first {rows:,} rows; --all reads every row" if rows else ""
     source = f"{facts['source']} ({looked_at})" if looked_at else facts["source"] or "a frame given in Python"
     console.print(f"Source: {source}", highlight=False, markup=False)
     for key, found in facts["reading"].items():

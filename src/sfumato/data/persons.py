@@ -17,6 +17,7 @@ from sfumato.data.distinct import text_codes
 from sfumato.data.names import mentions
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
+from sfumato.parameters import as_toml
 
 _PEOPLE = (
     "patient patients pat person persons people subject subj participant respondent proband client customer member "
@@ -59,7 +60,9 @@ class Persons:
             found = f" {few}, {alike.alone:,} a single person."
         return (
             f"Column {self.column!r} numbers {self.people:,} people on {self.rows:,} rows, but requirements count "
-            f"rows: who has many rows hides among their own.{found} Make one row of all rows of a person first."
+            f"rows: who has many rows hides among their own.{found} Write "
+            f"person = {as_toml(self.column)} under [source], and [gather] to put the rows of a "
+            "person together."
         )
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from sfumato.data.dates import day_of
 from sfumato.data.kinds import infer_kind, is_integer, value_type
-from sfumato.data.names import mentions
 from sfumato.data.schema import Kind
 from sfumato.drafting.shapes import Shape, looks_like_names, shape_of
 
@@ -57,11 +56,6 @@ class Look:
     def n_values(self) -> int:
         """Distinct values, a missing one among them: a box that is ticked or not has two."""
         return self.n_known + self.gaps
-
-    @property
-    def numbers_people(self) -> bool:
-        """Whether it looks like the number of a person, which may be on several rows."""
-        return not self.free_text and (mentions(self.name, "id") or self.name.lower().endswith("id"))
 
     @classmethod
     def of_lists(cls, name: str, rows: int) -> Look:

@@ -27,6 +27,7 @@ from sfumato.data.kinds import is_list, missing_markers
 from sfumato.data.schema import DEFAULT_MISSING, Role
 from sfumato.drafting.columns import Look, look_at
 from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
+from sfumato.drafting.people import put_together
 from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
 from sfumato.plan import Plan
 from sfumato.plan.json_schema import FILE
@@ -93,6 +94,28 @@ def _how_written(source: Source) -> list[str]:
 
 def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[str] = ()) -> Draft:
     """Return a plan for a table; `source` are the lines that say where it lies, if it does."""
+    looks, codes_of, missing = _looked(table, progress)
+    look_of = {look.name: look for look in looks}
+    guesses = with_something_to_publish(tied([guessed(look) for look in looks], codes_of), look_of)
+    guesses, people = put_together(table, guesses, look_of, missing)
+    shown = f"{table.num_rows:,} rows"
+    if people is not None:
+        table, shown = people.table, f"{shown} of {people.table.num_rows:,} people"
+        looks, codes_of, _ = _looked(table, progress)
+        looks = [replace(look, separator=look.separator or look_of[look.name].separator) for look in looks]
+        look_of |= {look.name: look for look in looks}
+        again = with_something_to_publish(tied([guessed(look) for look in looks], codes_of), look_of)
+        guess_of = {guess.name: guess for guess in again}
+        guesses = [guess_of.get(guess.name, guess) for guess in guesses]
+    masked = _masked(guesses, look_of)
+    guesses = [_with_keys(each, look_of[each.name], missing, masked=each.name in masked) for each in guesses]
+    writer = _Writer(guesses, look_of, table.num_rows, masked)
+    text = writer.text(source, tuple(missing) or DEFAULT_MISSING, shown, people.lines() if people is not None else [""])
+    return Draft(text=text, guesses=tuple(guesses), questions=tuple(writer.questions), warnings=tuple(writer.warnings))
+
+
+def _looked(table: pa.Table, progress: Progress) -> tuple[list[Look], dict[str, NDArray[np.int32]], list[str]]:
+    """Return what columns look like, codes of some of their rows, and the cells that stand for missing values."""
     rows = table.num_rows
     chosen = slice(None, None, max(1, rows // PAIR_ROWS))
     looks: list[Look] = []
@@ -111,13 +134,7 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
             codes_of[name] = codes[chosen]
         stage.advance()
     stage.done()
-    look_of = {look.name: look for look in looks}
-    guesses = with_something_to_publish(tied([guessed(look) for look in looks], codes_of), look_of)
-    masked = _masked(guesses, look_of)
-    guesses = [_with_keys(each, look_of[each.name], missing, masked=each.name in masked) for each in guesses]
-    writer = _Writer(guesses, look_of, rows, masked)
-    text = writer.text(source, tuple(missing) or DEFAULT_MISSING)
-    return Draft(text=text, guesses=tuple(guesses), questions=tuple(writer.questions), warnings=tuple(writer.warnings))
+    return looks, codes_of, missing
 
 
 def _masked(guesses: Sequence[Guess], look_of: dict[str, Look]) -> tuple[str, ...]:
@@ -154,10 +171,10 @@ class _Writer:
         self.questions = _together(self._questions())
         self.warnings: list[str] = []
 
-    def text(self, source: Sequence[str], missing: tuple[str, ...]) -> str:
+    def text(self, source: Sequence[str], missing: tuple[str, ...], shown: str, people: Sequence[str]) -> str:
         lines = [
             f"#:schema ./{FILE}",
-            f"# A first draft, made by `sfumato init` from {self.rows:,} rows. Every role is a guess:",
+            f"# A first draft, made by `sfumato init` from {shown}. Every role is a guess:",
             "# read each line, then",
             "#   sfumato explain PLAN                what will be done",
             "#   sfumato anonymize PLAN --out DIR    do it",
@@ -166,7 +183,7 @@ class _Writer:
             "[source]",
             *source,
         ]
-        lines += [f"missing = [{', '.join(map(quoted, missing))}]  # cells that are missing, as found", ""]
+        lines += [f"missing = [{', '.join(map(quoted, missing))}]  # cells that are missing, as found", *people]
         for name, guess in _tables(self.guesses):
             lines += [
                 f"[columns.{quoted(name)}]",
@@ -201,15 +218,6 @@ class _Writer:
             if look.odd_codes:
                 text = f"do {', '.join(look.odd_codes)} stand for no answer? Then list them under [source] missing."
                 yield Question(danger=Danger.COARSE, text=text), guess.name
-            if guess.role is Role.IDENTIFIER and look.numbers_people and 0.02 < look.unique < 0.95:
-                yield (
-                    Question(
-                        danger=Danger.SHOWN,
-                        text=f"is it the number of a person, on {look.rows / look.n_known:.1f} rows each? Requirements "
-                        "count rows, not people: gather the rows of each person first.",
-                    ),
-                    guess.name,
-                )
 
     def _k_anonymity(self) -> list[str]:
         known = [guess.name for guess in self.guesses if guess.role is Role.QUASI_IDENTIFIER]

@@ -266,7 +266,8 @@ class Case:
             "persons": persons_facts(self.original.persons, made.alike),
             "warnings": [
                 *plan.warnings(),
-                *warnings_of(dataset, known, self.original.persons, made.alike),
+                *self.original.warnings(made.alike),
+                *warnings_of(dataset, known),
                 *warnings_of_release(seen),
             ],
             "versions": versions(),

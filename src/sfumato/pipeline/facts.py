@@ -191,10 +191,9 @@ def persons_facts(persons: Persons | None, alike: Alike | None) -> dict[str, Any
     return {"column": persons.column, "people": persons.people, "rows": persons.rows} | (asdict(alike) if alike else {})
 
 
-def warnings_of(dataset: Dataset, known: Known, persons: Persons | None, alike: Alike | None) -> list[str]:
+def warnings_of(dataset: Dataset, known: Known) -> list[str]:
     """Return what the data do not bear out of what the plan says."""
-    found = [persons.warning(alike)] if persons is not None else []
-    found += known.coverage.sentences() if known.coverage is not None else []
+    found = list(known.coverage.sentences()) if known.coverage is not None else []
     for column in dataset.with_role(Role.ITEMS):
         spec = dataset.schema.spec(column.name)
         named = spec.sensitive_items if spec is not None else None

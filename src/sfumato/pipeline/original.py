@@ -11,7 +11,8 @@ import pyarrow as pa
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import check_columns
 from sfumato.data.files import digest, fitted, read_columns
-from sfumato.data.persons import Persons, number_columns, repeated_persons
+from sfumato.data.gathering import Gather, Gathering, gather
+from sfumato.data.persons import Alike, Persons, number_columns, repeated_persons
 from sfumato.data.schema import Role
 from sfumato.engines.base import Engine
 from sfumato.errors import PlanError, Problem
@@ -31,6 +32,7 @@ class Original:
     clock: Clock = field(default_factory=Clock)
     in_memory: bool = field(init=False)  # whether the table was given, rather than named by the plan
     persons: Persons | None = field(default=None, init=False)  # where a table has several rows a person; once encoded
+    gathering: Gathering | None = field(default=None, init=False)  # what was gathered, where rows were
     _sha256: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -52,10 +54,13 @@ class Original:
     def dataset(self) -> Dataset:
         """The table in codes. The table itself is let go: nobody needs both."""
         table, self.given = self.given if self.given is not None else self._read(), None
+        schema = self.plan.schema
+        if self.plan.gather is not None:
+            table = self._gathered(table, self.plan.gather)
+        else:
+            self.persons = repeated_persons(table, number_columns(table.column_names, schema), schema.missing)
         with self.clock.time("encode"):
             stage = self.progress.stage("encode")
-            schema = self.plan.schema
-            self.persons = repeated_persons(table, number_columns(table.column_names, schema), schema.missing)
             dataset = self.engine.encode(table, schema)
             stage.done()
         return dataset
@@ -69,10 +74,25 @@ class Original:
 
     def facts(self) -> dict[str, Any]:
         """Return what is to be known about where the data came from."""
-        rows = {"rows": self.dataset.n_rows}
+        rows: dict[str, Any] = {"rows": self.dataset.n_rows}
+        if self.gathering is not None:
+            rows["gathered"] = self.gathering.rows
         if self._sha256 is None or self.plan.source is None:
             return rows
         return {"path": self.plan.source.path.name, "sha256": self._sha256, **rows}
+
+    def warnings(self, alike: Alike | None) -> list[str]:
+        """Return what deserves a second look about people with several rows."""
+        found = [self.persons.warning(alike)] if self.persons is not None else []
+        return [*found, *self.gathering.sentences()] if self.gathering is not None else found
+
+    def _gathered(self, table: pa.Table, asked: Gather) -> pa.Table:
+        """Return one row a person; the numbers of people are let go with the rows that they were on."""
+        with self.clock.time("gather"):
+            found, self.gathering = gather(
+                table, asked, self.plan.schema, lambda source, drop: self.engine.read(source, drop, self.progress)[0]
+            )
+        return found
 
     def _read(self) -> pa.Table:
         source = self.plan.source
@@ -80,8 +100,10 @@ class Original:
             raise PlanError([Problem("source.path", 'it names no data: [source] path = "...".')])
         with self.clock.time("read"):
             names, schema = read_columns(source), self.plan.schema
-            check_columns(names, schema)  # before reading everything
-            dropped = frozenset(schema.named(Role.IDENTIFIER)) - set(number_columns(names, schema))
-            source = fitted(source, schema)
+            check_columns(self.plan.names_over(names), schema)  # before reading everything
+            asked = self.plan.gather
+            used = asked.used if asked is not None else frozenset(number_columns(names, schema))
+            dropped = frozenset(schema.named(Role.IDENTIFIER)) - used
+            source = asked.fitted(source, schema) if asked is not None else fitted(source, schema)
             table, self._sha256 = self.engine.read(source, dropped, self.progress)
         return table

@@ -14,7 +14,7 @@ from sfumato.anonymizers import ANONYMIZERS
 from sfumato.data.schema import Kind, Role
 from sfumato.models import PRIVACY_MODELS
 from sfumato.parameters import Parameter, Takes, parameters_of
-from sfumato.plan.keys import COLUMN, DEFINITIONS, REST, REST_COLUMN, TABLES, Table
+from sfumato.plan.keys import COLUMN, DEFINITIONS, EVENTS, REST, REST_COLUMN, TABLES, Table
 
 FILE = "sfumato.schema.json"  # what drafts refer to, and `sfumato init` writes beside them
 
@@ -39,6 +39,7 @@ def json_schema() -> dict[str, Any]:
         "properties": {REST: _table(REST_COLUMN)},
         "additionalProperties": {"$ref": "#/$defs/column"},
     }
+    parts["gather"]["properties"]["events"]["items"] = _table(EVENTS)
     parts["require"] = {
         **_words(TABLES["require"].title, TABLES["require"].help),
         "type": "array",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.data.dates import DATE_LEVELS
 from sfumato.data.files.source import DECIMALS, FORMATS, ORDERS
+from sfumato.data.gathering import How
 from sfumato.data.knowledge import ASK, UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
@@ -135,6 +136,72 @@ SOURCE = Table(
             "Missing",
             "Cells that are missing; the first one is what a release shows.",
             default=DEFAULT_MISSING,
+        ),
+        _key(
+            "person",
+            Takes.COLUMN,
+            "Person",
+            "Column that says whose row it is, so that people are counted, not rows. It is not published.",
+        ),
+    ),
+)
+
+_GATHERED = {
+    "type": "object",
+    "additionalProperties": {
+        "anyOf": [
+            {"enum": [how.value for how in How]},
+            {
+                "type": "object",
+                "properties": {how.value: {"type": "string", "minLength": 1} for how in How},
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": False,
+            },
+        ]
+    },
+}
+_ORDER = _key("order", Takes.COLUMN, "Order", "Column that says which row is first: a date or a number, else the file.")
+_ROWS_OF_A_PERSON = "What is made of a column: same, set, first, last, count, min, max, mean or sum."
+GATHER = Table(
+    title="Gather",
+    help="How several rows of a person become one. Columns that are not named must be the same in all of them.",
+    keys=(
+        _key(
+            "columns",
+            Takes.OTHER,
+            "Columns",
+            _ROWS_OF_A_PERSON,
+            example={"weight": "last", "codes": {"set": "code"}},
+            shape=_GATHERED,
+        ),
+        _ORDER,
+        _key(
+            "events",
+            Takes.OTHER,
+            "Events",
+            "Further tables, with any number of rows for each person.",
+            example=[{"path": "conditions.csv", "columns": {"codes": {"set": "code"}}}],
+            shape={"type": "array"},
+        ),
+    ),
+)
+EVENTS = Table(
+    title="Events",
+    help="A further table. Only the columns that are named are read.",
+    keys=(
+        replace(SOURCE.keys[0], required=True),
+        *(key for key in SOURCE.keys[1:] if key.name not in ("missing", "person")),
+        _key("person", Takes.COLUMN, "Person", "Column that says whose row it is, if not that of the source."),
+        _ORDER,
+        _key(
+            "columns",
+            Takes.OTHER,
+            "Columns",
+            _ROWS_OF_A_PERSON,
+            required=True,
+            example={"codes": {"set": "code"}},
+            shape={**_GATHERED, "minProperties": 1},
         ),
     ),
 )
@@ -294,6 +361,7 @@ MEASURE = Table(title="Measure", help="What is measured beyond the usual.", keys
 TABLES: Mapping[str, Table] = {
     "draft": DRAFT,
     "source": SOURCE,
+    "gather": GATHER,
     "columns": Table(title="Columns", help="What each column may reveal. A column that is not named is an error."),
     "knowledge": KNOWLEDGE,
     "require": Table(title="Requirements", help="What must hold; all of them are met together."),

@@ -20,6 +20,7 @@ from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.plan.checks import problems_of
 from sfumato.plan.columns import column_of
+from sfumato.plan.gathering import gather_of
 from sfumato.plan.keys import DRAFT, KNOWLEDGE, MEASURE, RELEASE, REST, SOURCE, TABLES
 from sfumato.plan.notes import Notes, kind_of, names
 from sfumato.plan.values import MeasureOptions, Plan, ReleaseOptions
@@ -45,6 +46,11 @@ def parse(
             columns[name] = column_of(name, given, base, notes)
     if not columns:
         notes.add("columns", f"it declares no columns. Give each column a role: {EXAMPLE_COLUMN}.")
+
+    def events_source(values: Mapping[str, Any], place: str) -> Source | None:
+        return _source({**values, "missing": source["missing"]}, base, notes, place)
+
+    gather = gather_of(document, source["person"], columns, events_source, notes)
     rest = columns.pop(REST, None)
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
     schema = Schema(columns=columns, patterns=patterns, rest=rest.role if rest else None, missing=source["missing"])
@@ -53,7 +59,8 @@ def parse(
     plan = Plan(
         schema=schema,
         policy=Policy(tuple(requirements)),
-        source=_source(source, base, notes),
+        source=_source(source, base, notes, "source"),
+        gather=gather,
         knowledge=knowledge,
         publish_prior=publish_prior,
         chosen=chosen,
@@ -68,21 +75,22 @@ def parse(
     )
     if patterns and plan.source is not None and plan.source.path.exists():
         with suppress(DataError):  # said where the source is read
-            plan = replace(plan, schema=schema.over(read_columns(plan.source)))
+            plan = replace(plan, schema=schema.over(plan.names_over(read_columns(plan.source))))
     notes.problems += problems_of(plan)
     if notes.problems:
         raise PlanError(dict.fromkeys(notes.problems), where)
     return plan
 
 
-def _source(values: Mapping[str, Any], base: Path, notes: Notes) -> Source | None:
+def _source(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -> Source | None:
     encoding = values["encoding"]
     try:
         codecs.lookup(encoding or "utf-8")
     except (LookupError, ValueError):
         known = 'such as "utf-8", "windows-1252" or "utf-16"'
-        notes.add("source.encoding", f"[source] names an unknown encoding, {encoding!r}. Name one, {known}.")
-    return Source(**{**values, "path": base / values["path"]}) if values["path"] else None
+        notes.add(f"{place}.encoding", f"[{place}] names an unknown encoding, {encoding!r}. Name one, {known}.")
+    written = {key: value for key, value in values.items() if key not in ("path", "person", "order", "columns")}
+    return Source(base / values["path"], **written) if values["path"] else None
 
 
 def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str]]:

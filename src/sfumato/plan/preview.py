@@ -14,6 +14,7 @@ from sfumato.anonymizers.base import options_of
 from sfumato.data.dataset import CodedColumn
 from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import Found, fitted, how_read, read_columns, read_table, sample
+from sfumato.data.gathering import gather
 from sfumato.data.kinds import missing_markers
 from sfumato.data.persons import number_columns, repeated_persons
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
@@ -59,6 +60,7 @@ class Preview:
             "reading": {found.key: {"value": found.value, "reason": found.reason} for found in self.reading},
             "rows": self.rows,
             "whole": self.whole,
+            "people": self.plan.gather is not None,  # what rows are
             "columns": [
                 {
                     "name": column.name,
@@ -123,12 +125,12 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     if plan.source is None:
         names = list(plan.schema.columns)
     else:
-        names = read_columns(plan.source)
+        names = plan.names_over(read_columns(plan.source))
         check_columns(names, plan.schema)
-        dropped = plan.schema.named(Role.IDENTIFIER)
+        every_row = every_row or plan.gather is not None  # rows of a person may be anywhere
         source = fitted(plan.source, plan.schema)
         reading = how_read(source)
-        table = read_table(source, drop=dropped, progress=progress) if every_row else sample(source, SAMPLE_ROWS)
+        table = _whole(plan, progress) if every_row else sample(source, SAMPLE_ROWS)
     for name in names:
         spec = plan.schema.spec(name)
         if spec is None:
@@ -151,7 +153,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
                 kind=kind,
                 kind_inferred=spec.kind is None and kind is not None,
                 hierarchy_levels=levels,
-                fate=_fate(plan, spec, kind),
+                fate=_told(plan, name) + _fate(plan, spec, kind),
             )
         )
     if problems:
@@ -172,10 +174,21 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     )
 
 
+def _whole(plan: Plan, progress: Progress) -> pa.Table:
+    """Return the whole table of a plan, gathered where it says so."""
+    assert plan.source is not None
+    dropped = set(plan.schema.named(Role.IDENTIFIER))
+    if plan.gather is None:
+        return read_table(fitted(plan.source, plan.schema), drop=dropped, progress=progress)
+    source = plan.gather.fitted(plan.source, plan.schema)
+    table = read_table(source, drop=dropped - plan.gather.used, progress=progress)
+    return gather(table, plan.gather, plan.schema, lambda source, drop: read_table(source, drop=drop))[0]
+
+
 def _several_rows(plan: Plan, names: Sequence[str], progress: Progress) -> Iterator[str]:
     """Yield what is wrong where people have several rows. Every row counts: those of a person need not be the first."""
     numbers = number_columns(names, plan.schema)
-    if plan.source is None or not numbers:
+    if plan.source is None or plan.gather is not None or not numbers:
         return
     with suppress(DataError):  # what is wrong behind the first rows, a run says
         table = read_table(plan.source, drop=set(names) - set(numbers), progress=progress)
@@ -199,6 +212,11 @@ def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
             f"If more than {ASKS_ABOVE:.0%} of all records match no label, the run ends and asks: spell terms as the "
             'table does, or write unlinked = "forbid", "linked" or "zero" under [knowledge].'
         )
+
+
+def _told(plan: Plan, name: str) -> str:
+    told = plan.gather.told(name) if plan.gather is not None else ""
+    return f"{told}; " if told else ""
 
 
 def _fate(plan: Plan, spec: ColumnSpec, kind: Kind | None) -> str:

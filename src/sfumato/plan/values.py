@@ -15,6 +15,7 @@ from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.files import Source, digest
 from sfumato.data.files.release import ReleaseFormat
+from sfumato.data.gathering import Gather
 from sfumato.data.knowledge_reading import KnowledgeSource
 from sfumato.data.schema import Schema
 from sfumato.errors import PlanError, Problem, did_you_mean
@@ -80,6 +81,7 @@ class Plan:
     schema: Schema
     policy: Policy
     source: Source | None = None
+    gather: Gather | None = None  # whose row each is, where the plan says it
     knowledge: KnowledgeSource | None = None
     publish_prior: bool = False  # whether release.json shows a prior that was estimated from the data
     chosen: Mapping[int, str] = field(default_factory=dict)  # requirement's position -> anonymizer that the plan names
@@ -157,7 +159,7 @@ class Plan:
 
     def digests(self) -> dict[str, str]:
         """Return the digest of each file that the plan reads besides the source, by its place in the plan."""
-        return {place: digest(path) for place, path in self.files.items() if path.is_file()}
+        return {place: digest(path) for place, path in self.files.items() if path.exists()}
 
     def __repr__(self) -> str:
         required = ", ".join(model.name for model in self.policy)
@@ -184,10 +186,14 @@ class Plan:
 
         if not self.schema.patterns:
             return self
-        plan = replace(self, schema=self.schema.over(names))
+        plan = replace(self, schema=self.schema.over(self.names_over(names)))
         if problems := list(problems_of(plan)):
             raise PlanError(problems)
         return plan
+
+    def names_over(self, names: Iterable[str]) -> list[str]:
+        """Return the columns that the plan is about, given those of its source: people's, where rows are gathered."""
+        return self.gather.names(list(names), self.schema) if self.gather is not None else list(names)
 
     def steps(self) -> tuple[Step, ...]:
         """Return what will be done, in order of the phases: what a later one builds on is decided before it."""

@@ -82,7 +82,8 @@ def _keys(facts: Facts) -> list[dict[str, str]]:
 
     rows_in, rows_out = number(source.get("rows")), number(release.get("rows"))
     dropped = rows_in - rows_out if rows_in is not None and rows_out is not None else 0
-    add("rows in", rows_in, count(rows_in))
+    gathered = number(source.get("gathered"))
+    add("rows in", rows_in, count(rows_in), f"people, of {plural(gathered, 'row')}" if gathered is not None else "")
     add("rows out", rows_out, count(rows_out), f"{count(dropped)} dropped" if dropped > 0 else "")
 
     sizes = mapping(measurement(facts, "class-sizes").get("facts"))

@@ -1,0 +1,333 @@
+"""One row a person: rows of events become sets, first and last values, counts and means of whom they are about.
+
+Rows are put together by codes, all at once: a column costs as much as to sort its rows once. Missing cells say nothing;
+whoever has no others gets a missing value, or the empty set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import Codes, as_arrow, as_numpy
+from sfumato.data.distinct import text_codes
+from sfumato.data.files import Source, fitted, read_columns
+from sfumato.data.hierarchy import some
+from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_list, is_text, value_type
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.data.sets import repeat_sets
+from sfumato.errors import DataError, did_you_mean
+
+Read = Callable[[Source, Collection[str]], pa.Table]  # a source without some of its columns
+
+
+class How(StrEnum):
+    """What becomes of the cells of a person."""
+
+    SAME = "same"  # they agree; else it is an error
+    SET = "set"
+    FIRST = "first"
+    LAST = "last"
+    COUNT = "count"
+    MIN = "min"
+    MAX = "max"
+    MEAN = "mean"
+    SUM = "sum"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered:
+    """A column of the people's table, and what it is made from."""
+
+    name: str
+    how: How
+    column: str | None  # of the table of events; None: count rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Events:
+    """A further table, with any number of rows for each person."""
+
+    source: Source
+    person: str
+    columns: tuple[Gathered, ...]
+    order: str | None = None  # column that says which row is first
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The columns that are read."""
+        found = (self.person, self.order, *(column.column for column in self.columns))
+        return frozenset(name for name in found if name is not None)
+
+    def fitted(self, schema: Schema) -> Source:
+        """Return how to read it for those who take its columns."""
+        return _fitted(self.source, self.used, self, schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gather:
+    """Who each row is about, and how rows of a person become one."""
+
+    person: str
+    together: bool = True  # whether rows are put together; False: each person has one row, or it is an error
+    columns: tuple[Gathered, ...] = ()  # of the source; its other columns must be the same in all rows of a person
+    order: str | None = None
+    events: tuple[Events, ...] = field(default=())
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The columns of the source that are read to make others, or to tell people and rows apart."""
+        found = (self.person, self.order, *(column.column for column in self.columns))
+        return frozenset(name for name in found if name is not None)
+
+    def fitted(self, source: Source, schema: Schema) -> Source:
+        """Return how to read the source, for its own columns and for those that are made."""
+        return _fitted(source, self.used, self, schema)
+
+    def names(self, found: Sequence[str], schema: Schema) -> list[str]:
+        """Return the columns of the table of people, given those of the source; raise where one is not there."""
+        _check_found(self.used, found, "The source")
+        made = [column.name for column in (*self.columns, *(each for events in self.events for each in events.columns))]
+        spent = self.used - set(made) - set(schema.columns)
+        own = {column.name for column in self.columns if column.column == column.name}
+        twice = {name for name in made if made.count(name) > 1 or (name in found and name not in own)}
+        if twice:
+            raise DataError(
+                f"[gather] makes columns that are there already: {some(twice)}.\nGive each a name of its own."
+            )
+        return [*(name for name in found if name not in spent), *(name for name in made if name not in found)]
+
+    def told(self, name: str) -> str:
+        """Return in words what becomes of a column before anything else."""
+        if name == self.person:
+            return "says whose row it is"
+        made = (*self.columns, *(each for events in self.events for each in events.columns))
+        how = {column.name: column.how for column in made}.get(name)
+        return f"{how} of a person's rows" if how is not None else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Gathering:
+    """What was gathered, in counts."""
+
+    rows: int  # of the source
+    strangers: Mapping[str, int]  # by file: rows about people who are not in the source
+
+    def sentences(self) -> list[str]:
+        """Return what deserves a second look."""
+        return [
+            f"{count:,} rows of {name} are about people who are not in the source: they were left out."
+            for name, count in self.strangers.items()
+        ]
+
+
+def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[pa.Table, Gathering]:
+    """Return one row for each person of a table, in the order in which they come, with what happened to them.
+
+    Nothing of the people's numbers is in what comes back.
+    """
+    names, n_rows = asked.names(table.column_names, schema), table.num_rows
+    numbers, labels = _numbers(table.column(asked.person), asked.person, "The source", schema)
+    n_people = len(labels)
+    if not asked.together and n_people < n_rows:
+        raise DataError(
+            f"Each row was to be another person, but {asked.person!r} numbers {n_people:,} people on {n_rows:,} rows.\n"
+            "Say under [gather] how the rows of a person become one."
+        )
+    own = {column.name: column for column in asked.columns}
+    wanted = []
+    for name in names:
+        spec = schema.spec(name)
+        if name in own:
+            wanted.append(own[name])
+        elif name in table.column_names and spec is not None and spec.role is not Role.IDENTIFIER:
+            wanted.append(Gathered(name=name, how=How.SAME, column=name))
+    made = _Grouping(table, numbers, n_people, asked.order, schema).all_of(wanted)
+    strangers: dict[str, int] = {}
+    for events in asked.events:
+        found, name = read_columns(events.source), events.source.path.name
+        _check_found(events.used, found, name)
+        happened = read(events.fitted(schema), set(found) - events.used)
+        theirs, known = _numbers(happened.column(events.person), events.person, name, schema)
+        person_of = as_numpy(pc.fill_null(pc.index_in(known, value_set=labels), n_people)).astype(np.int32)[theirs]
+        strangers[name] = int((person_of == n_people).sum())
+        made |= _Grouping(happened, person_of, n_people, events.order, schema).all_of(events.columns)
+    return pa.table(made), Gathering(n_rows, {name: count for name, count in strangers.items() if count})
+
+
+def varying(table: pa.Table, person: str, names: Sequence[str], schema: Schema) -> list[str]:
+    """Return the columns that are not the same in all rows of a person; lists may always differ."""
+    numbers, labels = _numbers(table.column(person), person, "The table", schema)
+    grouping = _Grouping(table, numbers, len(labels), None, schema)
+    found = []
+    for name in names:
+        try:
+            grouping.all_of([Gathered(name=name, how=How.SAME, column=name)])
+        except DataError:
+            found.append(name)
+    return found
+
+
+def _numbers(array: pa.ChunkedArray, column: str, where: str, schema: Schema) -> tuple[Codes, pa.Array]:
+    """Return each row's person, and their numbers as text."""
+    codes, labels, gaps = text_codes(array, schema.missing)
+    if gaps:
+        raise DataError(
+            f"{where} was to be gathered by person, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows "
+            f"have no value in {column!r}.\nGive each row its person, or leave these rows out of the file."
+        )
+    return codes, pa.array(labels, pa.string())
+
+
+def _fitted(source: Source, used: Collection[str], asked: Gather | Events, schema: Schema) -> Source:
+    """Return how to read a table: numbers of people to the letter, others as what is made of them asks for."""
+    counted = (How.MIN, How.MAX, How.MEAN, How.SUM)
+    understood = {
+        column.column
+        for column in asked.columns
+        if column.how in counted or (column.how is not How.COUNT and not schema.is_text(column.name))
+    }
+    found = fitted(source, schema)
+    return replace(found, as_text=((found.as_text | set(used)) - understood - {asked.order}) | {asked.person})
+
+
+def _check_found(used: Collection[str], found: Sequence[str], where: str) -> None:
+    for name in sorted(set(used) - set(found)):
+        raise DataError(f"{where} lacks a column that the plan gathers: {name!r}.{did_you_mean(name, found)}")
+
+
+class _Grouping:
+    """The rows of a table, by person: n rows, p people. Rows of nobody are of person p."""
+
+    def __init__(self, table: pa.Table, person_of: Codes, people: int, order: str | None, schema: Schema) -> None:
+        self.table, self.people, self.schema = table, people, schema
+        key: NDArray[Any] = person_of
+        if order is not None:
+            rank = _rank(*text_codes(table.column(order), schema.missing)[:2], table.column(order).type)
+            key = person_of * (rank.max(initial=0) + 1) + rank
+        rows = np.argsort(key, kind="stable")
+        self.rows = rows[: int((person_of < people).sum())].astype(np.int32)  # of somebody, person by person
+        self.person_of = person_of[self.rows]
+        self.start = np.searchsorted(self.person_of, np.arange(people + 1))
+
+    def all_of(self, wanted: Sequence[Gathered]) -> dict[str, pa.Array | pa.ChunkedArray]:
+        """Return the columns, or raise with all that is wrong with them."""
+        made, problems = {}, []
+        for column in wanted:
+            try:
+                made[column.name] = self._made(column)
+            except DataError as error:
+                problems.append(f"Column {column.name!r}: {error}")
+        if problems:
+            raise DataError("\n".join(problems))
+        return made
+
+    def _made(self, asked: Gathered) -> pa.Array | pa.ChunkedArray:
+        if asked.column is None:
+            return as_arrow(np.diff(self.start))
+        array = self.table.column(asked.column)
+        if asked.how is How.SET:
+            return self._sets(array, self.schema.spec(asked.name) or ColumnSpec(name=asked.name, role=Role.ITEMS))
+        if is_list(array.type):
+            raise DataError(f"lists can be gathered as a set only, not as {asked.how}.\nWrite set.")
+        codes, labels, _ = text_codes(array, self.schema.missing)
+        known = codes[self.rows] < len(labels)  # (n,), person by person
+        if asked.how is How.COUNT:
+            return as_arrow(self._sums(known.astype(np.int64)))
+        if asked.how in (How.MEAN, How.SUM):
+            return self._numbers(codes, labels, known, array.type, asked.how)
+        return self._picked(array, codes, labels, known, asked.how)
+
+    def _sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        running = np.concatenate([[0], np.cumsum(values)])
+        found: NDArray[np.int64] = running[self.start[1:]] - running[self.start[:-1]]
+        return found
+
+    def _picked(
+        self, array: pa.ChunkedArray, codes: Codes, labels: Sequence[str], known: NDArray[np.bool_], how: How
+    ) -> pa.ChunkedArray:
+        """Return for each person the cell of one of their rows, null where all are missing."""
+        rows, person_of = self.rows[known], self.person_of[known]
+        start = np.searchsorted(person_of, np.arange(self.people + 1))
+        absent = start[1:] == start[:-1]
+        if how in (How.MIN, How.MAX) and rows.size:
+            rank = _rank(codes, labels, array.type, ordered=True)
+            some_row = np.zeros(len(labels) + 1, dtype=np.int32)
+            some_row[rank] = np.arange(rank.size)
+            best = np.minimum if how is How.MIN else np.maximum
+            found = np.zeros(self.people, dtype=np.int64)
+            found[~absent] = best.reduceat(rank[rows], start[:-1][~absent])
+            return array.take(as_arrow(some_row[found], absent if absent.any() else None))
+        if how is How.SAME:
+            one = codes[rows[np.minimum(start[:-1], max(rows.size - 1, 0))]] if rows.size else codes[:0]
+            differ = np.unique(person_of[codes[rows] != one[person_of]]) if rows.size else rows
+            if differ.size:
+                raise DataError(
+                    f"{differ.size:,} people have different values in their rows.\n"
+                    "Say under [gather.columns] what becomes of them: set, first, last, min, max, mean, sum or count."
+                )
+        place = start[1:] - 1 if how is How.LAST else start[:-1]
+        place[absent] = 0
+        chosen = rows[place] if rows.size else np.zeros(self.people, dtype=np.int32)
+        return array.take(as_arrow(chosen, absent if absent.any() else None))
+
+    def _numbers(
+        self, codes: Codes, labels: Sequence[str], known: NDArray[np.bool_], kind: pa.DataType, how: How
+    ) -> pa.Array:
+        if infer_kind(labels, value_type(kind)) is not Kind.NUMBER and labels:
+            raise DataError(f"its values are not numbers, so they have no {how}.\nWrite set, first, last or count.")
+        rows, person_of = self.rows[known], self.person_of[known]
+        counts = np.bincount(person_of, minlength=self.people)
+        absent = counts == 0
+        if how is How.SUM and all(map(is_integer, labels)) and sum(abs(int(label)) for label in labels) < 2**31:
+            whole = np.array([int(label) for label in labels] or [0], dtype=np.int64)
+            each = np.zeros(self.rows.size, dtype=np.int64)
+            each[known] = whole[codes[rows]]
+            return as_arrow(self._sums(each), absent)
+        values = np.array([float(label) for label in labels] or [0.0])
+        total = np.bincount(person_of, weights=values[codes[rows]] if rows.size else None, minlength=self.people)
+        found = total / np.maximum(counts, 1) if how is How.MEAN else total
+        return as_arrow(found.astype(np.float64), absent)
+
+    def _sets(self, array: pa.ChunkedArray, spec: ColumnSpec) -> pa.Array:
+        """Return lists of all members in a person's cells; text is cut at the separator, as that of other sets is."""
+        if is_list(array.type):
+            flat = pa.chunked_array([chunk.flatten() for chunk in array.chunks], array.type.value_type)
+            sizes = [as_numpy(pc.fill_null(pc.list_value_length(chunk), 0)) for chunk in array.chunks]
+            start = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+            members, labels, _ = text_codes(flat, self.schema.missing)
+            items, begin = repeat_sets(members, start, self.rows)
+            kind = value_type(flat.type)
+        else:
+            codes, cells, _ = text_codes(array, self.schema.missing)
+            kind = value_type(array.type)
+            cut = pc.split_pattern(pa.array(cells, pa.string()), spec.separator) if is_text(kind) else None
+            flat_text = cut.flatten() if cut is not None else pa.array(cells, pa.string())
+            sizes_of = as_numpy(pc.list_value_length(cut)) if cut is not None else np.ones(len(cells), dtype=np.int64)
+            members, labels, _ = text_codes(pa.chunked_array([flat_text], pa.string()), self.schema.missing)
+            start = np.concatenate([[0], np.cumsum(sizes_of), [sizes_of.sum()]]).astype(np.int64)  # the last is missing
+            items, begin = repeat_sets(members, start, codes[self.rows])
+        absent = items == len(labels)
+        items[absent] = 0
+        values = pa.array(labels, pa.string()).cast(kind) if labels else pa.nulls(1, kind)
+        texts = pa.DictionaryArray.from_arrays(as_arrow(items, absent if absent.any() else None), values)
+        return pa.LargeListArray.from_arrays(as_arrow(begin[self.start]), texts)
+
+
+def _rank(codes: Codes, labels: Sequence[str], kind: pa.DataType, *, ordered: bool = False) -> NDArray[np.int64]:
+    """Return where each row stands in the order of its value: numbers by size, dates by time; missing ones first."""
+    found = infer_kind(labels, value_type(kind))
+    if ordered and found is Kind.CATEGORY and labels:
+        raise DataError("its values are neither numbers nor dates, so none is the least.\nWrite set, first or last.")
+    key = exact_number if found is Kind.NUMBER else str
+    order = sorted(range(len(labels)), key=lambda code: key(labels[code]))
+    rank = np.zeros(len(labels) + 1, dtype=np.int64)
+    rank[order] = np.arange(1, len(labels) + 1)
+    return rank[codes]

@@ -1,0 +1,113 @@
+"""Drafts for tables with several rows a person: one row is made of them, so that the rest of the plan is about people.
+
+What others know about a person is taken as it is last, sensitive values as the set of all of them, or as their mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from sfumato.data.gathering import Gather, Gathered, How, gather, varying
+from sfumato.data.kinds import is_list
+from sfumato.data.persons import Persons, names_people, repeated_persons
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.drafting.columns import Look
+from sfumato.drafting.roles import Danger, Guess, Question
+from sfumato.parameters import as_toml
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """A table with one row a person, and how it was made."""
+
+    asked: Gather
+    table: pa.Table
+    rows_each: float
+
+    def lines(self) -> list[str]:
+        """Return what the plan says of it behind the keys of its source."""
+        asked = self.asked
+        lines = [
+            f"person = {as_toml(asked.person)}  # guess: {self.rows_each:.1f} rows each",
+            "",
+        ]
+        lines += ["[gather]  # how the rows of a person become one; columns that are not named are the same in all"]
+        if asked.order is not None:
+            lines.append(f"order = {as_toml(asked.order)}  # says which row is the last")
+        if asked.columns:
+            lines.append("[gather.columns]  # set | first | last | count | min | max | mean | sum")
+        lines += [f'{as_toml(column.name)} = "{column.how}"' for column in asked.columns]
+        return [*lines, ""]
+
+
+def put_together(
+    table: pa.Table, guesses: Sequence[Guess], look_of: Mapping[str, Look], missing: Sequence[str]
+) -> tuple[list[Guess], Together | None]:
+    """Return the table with one row a person, where a column numbers people and has some of them on several rows.
+
+    Its guess is that of an identifier, with a question; where it has gaps, nothing more can be done.
+    """
+    numbers = [name for name in table.column_names if names_people(name) and look_of[name].labels]
+    persons = repeated_persons(table, numbers, missing)
+    if persons is None:
+        return list(guesses), None
+    rows_each = persons.rows / persons.people
+    asked = [_asked(guess, rows_each, look_of) if guess.name == persons.column else guess for guess in guesses]
+    return asked, _together(persons, table, asked, look_of, missing) if not look_of[persons.column].gaps else None
+
+
+def _asked(guess: Guess, rows_each: float, look_of: Mapping[str, Look]) -> Guess:
+    then = (
+        "Then people are counted, not rows, and [gather] says how their rows become one. If not, delete person under "
+        "[source], and [gather]."
+    )
+    if look_of[guess.name].gaps:
+        then = "Then give every row its number and write [source] person and [gather]: for now rows are counted."
+    return replace(
+        guess,
+        role=Role.IDENTIFIER,
+        reason=f"it numbers people, on {rows_each:.1f} rows each",
+        question=Question(
+            danger=Danger.SHOWN,
+            text=f"is it the number of a person, on {rows_each:.1f} rows each? {then}",
+        ),
+    )
+
+
+def _together(
+    persons: Persons, table: pa.Table, guesses: Sequence[Guess], look_of: Mapping[str, Look], missing: Sequence[str]
+) -> Together:
+    known = {guess.name: guess for guess in guesses if guess.name != persons.column}
+    specs = {
+        name: ColumnSpec(name=name, role=guess.role, separator=look_of[name].separator or "|")
+        for name, guess in known.items()
+    }
+    person = ColumnSpec(name=persons.column, role=Role.IDENTIFIER)
+    schema = Schema(columns={**specs, person.name: person}, missing=tuple(missing))
+    single = [name for name, guess in known.items() if guess.role is not Role.IDENTIFIER]
+    varied = set(varying(table, persons.column, single, schema))
+    columns = tuple(
+        Gathered(name=name, how=_how(known[name], table.column(name).type), column=name)
+        for name in single
+        if name in varied
+    )
+    dated = [name for name in single if name in varied and look_of[name].kind is Kind.DATE]
+    order = dated[0] if dated and any(column.how is How.LAST for column in columns) else None
+    asked = Gather(person=persons.column, columns=columns, order=order)
+    made, _ = gather(table, asked, schema, _no_events)
+    return Together(asked, made, persons.rows / persons.people)
+
+
+def _how(guess: Guess, found: pa.DataType) -> How:
+    if guess.kind is Kind.SET or is_list(found):
+        return How.SET
+    if guess.role is Role.SENSITIVE:
+        return How.MEAN if guess.kind is Kind.NUMBER else How.LAST if guess.kind is Kind.DATE else How.SET
+    return How.LAST
+
+
+def _no_events(source: object, drop: object) -> pa.Table:
+    raise AssertionError("a draft gathers one table")

@@ -1,0 +1,274 @@
+"""One row a person: fast gathering does what a plain loop does, and nothing of the people's numbers is left."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from commands import told
+from sfumato.data.files import Source, read_table
+from sfumato.data.gathering import Gather, Gathered, How, gather
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import DataError, PlanError
+
+KINDS = {"text": pa.string(), "number": pa.int64(), "day": pa.date32()}
+
+
+def cells_of(rows: int, kind: str, chance: np.random.Generator) -> list[Any]:
+    numbers = [None if number == 0 else int(number) for number in chance.integers(0, 6, rows)]
+    if kind == "text":
+        return [None if number is None else f"v{number}" for number in numbers]
+    return numbers
+
+
+def slowly(how: How, cells: Iterable[Any]) -> Any:
+    """What becomes of the cells of a person, by definition."""
+    known = [cell for cell in cells if cell is not None]
+    match how:
+        case How.SET:
+            return sorted(set(known), key=str)
+        case How.COUNT:
+            return len(known)
+        case How.FIRST | How.LAST:
+            return (known[0] if how is How.FIRST else known[-1]) if known else None
+        case How.MIN | How.MAX:
+            return (min(known) if how is How.MIN else max(known)) if known else None
+        case How.SUM | How.MEAN:
+            return None if not known else sum(known) if how is How.SUM else sum(known) / len(known)
+    raise AssertionError(how)
+
+
+def gathered(table: pa.Table, *columns: Gathered, order: str | None = None, schema: Schema | None = None) -> pa.Table:
+    schema = schema or Schema(rest=Role.OTHER)
+    asked = Gather(person="who", columns=columns, order=order)
+    return gather(table, asked, schema, lambda source, drop: read_table(source, drop=drop))[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", [how for how in How if how is not How.SAME])
+@pytest.mark.parametrize("order", [None, "when"])
+def test_a_column_is_gathered_as_a_plain_loop_would(how, kind, order):
+    chance = np.random.default_rng(list(How).index(how) + 10 * list(KINDS).index(kind))
+    rows = 60
+    who = [f"p{number}" for number in chance.integers(0, 12, rows)]
+    when = chance.permutation(rows).tolist()
+    cells = pa.array(cells_of(rows, kind, chance), pa.int32() if kind == "day" else None).cast(KINDS[kind])
+    table = pa.table({"who": who, "cell": cells, "when": when})
+    if (how in (How.SUM, How.MEAN) and kind != "number") or (how in (How.MIN, How.MAX) and kind == "text"):
+        with pytest.raises(DataError, match="Column 'cell': its values are n"):
+            gathered(table, Gathered(name="cell", how=how, column="cell"), order=order)
+        return
+
+    asked = (Gathered(name="cell", how=how, column="cell"), Gathered(name="when", how=How.COUNT, column="when"))
+    found = gathered(table, *asked, order=order)
+
+    rows_of: dict[str, list[Any]] = {name: [] for name in who}
+    in_time = sorted(zip(when if order else range(rows), who, cells.to_pylist(), strict=True), key=lambda row: row[0])
+    for _, name, cell in in_time:
+        rows_of[name].append(cell)
+    expected = [slowly(how, rows_of[name]) for name in dict.fromkeys(who)]
+    shown = found.column("cell").to_pylist()
+    if how is How.SET:
+        assert [sorted(set(members), key=str) for members in shown] == expected
+    elif how is How.MEAN:
+        assert all(a == b or math.isclose(a, b) for a, b in zip(shown, expected, strict=True))
+    else:
+        assert shown == expected
+    assert found.column_names == ["cell", "when"]
+
+
+def test_rows_are_counted_where_no_column_is_named():
+    table = pa.table({"who": ["b", "a", "b"]})
+
+    assert gathered(table, Gathered(name="rows", how=How.COUNT, column=None)).to_pydict() == {"rows": [2, 1]}
+
+
+def test_columns_that_are_not_named_must_be_the_same_in_all_rows_of_a_person():
+    table = pa.table({"who": ["a", "b", "a"], "sex": ["f", "m", None], "zip": ["1", "2", "3"]})
+
+    with pytest.raises(DataError, match="Column 'zip': 1 people have different values in their rows") as refused:
+        gathered(table)
+    assert "'sex'" not in str(refused.value)
+    assert gathered(table.drop(["zip"])).to_pydict() == {"sex": ["f", "m"]}
+
+
+def test_numbers_in_text_are_ordered_as_numbers():
+    table = pa.table({"who": ["a"] * 3, "n": ["9", "10", "2.5"]})
+
+    shown = [
+        gathered(table, Gathered(name="n", how=how, column="n")).column("n")[0].as_py() for how in (How.MAX, How.MIN)
+    ]
+    assert shown == ["10", "2.5"]
+
+
+def test_sets_are_united_cut_at_the_separator_of_the_column():
+    table = pa.table({"who": ["a", "b", "a"], "codes": ["x|y", "", "y|z"], "lists": [["k", None], None, ["l"]]})
+    schema = Schema({name: ColumnSpec(name=name, role=Role.ITEMS, kind=Kind.SET) for name in ("codes", "lists")})
+
+    asked = (Gathered(name=name, how=How.SET, column=name) for name in ("codes", "lists"))
+    found = gathered(table, *asked, schema=schema)
+
+    assert [set(members) for members in found.column("codes").to_pylist()] == [{"x", "y", "z"}, set()]
+    assert [set(members) - {None} for members in found.column("lists").to_pylist()] == [{"k", "l"}, set()]
+
+
+def test_one_cell_of_a_list_column_is_refused():
+    with pytest.raises(DataError, match="lists can be gathered as a set only"):
+        gathered(pa.table({"who": ["a"], "c": [["x"]]}), Gathered(name="c", how=How.LAST, column="c"))
+
+
+# A plan with two tables, from the command line to the release.
+
+PLAN = """
+[source]
+path = "person.csv"
+person = "person_id"
+
+[[gather.events]]
+path = "condition.csv"
+order = "day"
+columns = { codes = { set = "code" }, latest = { last = "code" }, visits = "count" }
+
+[columns.birth]
+role = "quasi-identifier"
+hierarchy = { widths = [10] }
+[columns.codes]
+role = "items"
+sensitive_items = ["F20"]
+[columns.latest]
+role = "sensitive"
+[columns.visits]
+role = "other"
+
+[[require]]
+model = "k-anonymity"
+k = 2
+[[require]]
+model = "rho-uncertainty"
+column = "codes"
+rho = 0.9
+"""
+PERSONS = "person_id,birth\n" + "".join(f"Q{n}Z,{1940 + 5 * (n // 4)}\n" for n in range(16))
+CONDITIONS = "event,person_id,code,day\n" + "".join(
+    f"{n},Q{n % 15}Z,{('I10', 'E11', 'F20')[n % 3 - (n % 2)]},2024-01-{28 - n % 28:02}\n" for n in range(40)
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in (("plan.toml", PLAN), ("person.csv", PERSONS), ("condition.csv", CONDITIONS)):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_two_tables_become_a_release_of_people_without_their_numbers(folder):
+    found = told("anonymize", folder / "plan.toml", "--out", folder / "run")
+
+    assert found["release"]["rows"] == found["source"]["rows"] == found["source"]["gathered"] == 16
+    assert found["persons"] is None
+    assert set(found["inputs"]) == {"source.path", "gather.events[1].path"}
+    kept = b"".join(path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file())
+    assert b"Q3Z" not in kept
+    described = json.loads((folder / "run" / "release" / "release.json").read_text())
+    assert list(described["columns"]) == ["birth", "codes", "latest", "visits"]
+    assert told("audit", folder / "run", "--plan", folder / "plan.toml")["satisfied"]
+
+
+def test_explain_gathers_first_and_says_so(folder):
+    found = told("explain", folder / "plan.toml")
+
+    fate = {column["name"]: column["fate"] for column in found["columns"]}
+    assert (found["rows"], found["people"]) == (16, True)
+    assert fate["person_id"] == "says whose row it is; dropped"
+    assert fate["codes"].startswith("set of a person's rows; ")
+
+
+def test_a_plan_that_gathers_goes_through_python_with_a_frame(folder):
+    plan = sf.Plan.load(folder / "plan.toml")
+    frame = read_table(Source(folder / "person.csv"))
+
+    run = sf.anonymize(frame, plan, seed=1)
+
+    assert sum(run.release.data.column("visits").to_pylist()) == 40
+    assert all(verdict.satisfied for verdict in sf.audit(run, plan, original=frame))
+    assert sf.Plan.from_dict(plan.document, folder).gather == plan.gather
+
+
+def test_rows_of_people_who_are_not_in_the_source_are_left_out_and_counted(folder):
+    with (folder / "condition.csv").open("a") as file:
+        file.write("99,nobody,I10,2024-02-01\n")
+
+    found = told("anonymize", folder / "plan.toml", "--out", folder / "run")
+
+    said = "1 rows of condition.csv are about people who are not in the source: they were left out."
+    assert said in found["warnings"]
+
+
+@pytest.mark.parametrize("name", ["person.csv", "condition.csv"])
+def test_rows_without_a_person_are_refused_with_their_count(folder, name):
+    text = (folder / name).read_text()
+    (folder / name).write_text(text.replace("Q3Z", "").replace("Q7Z", ""))
+    rows = text.count("Q3Z") + text.count("Q7Z")
+
+    for command in (("explain",), ("anonymize", "--out", folder / "run")):
+        with pytest.raises(DataError, match=f"but {rows} of {text.count('Q')} rows have no value in 'person_id'"):
+            told(command[0], folder / "plan.toml", *command[1:])
+    assert not (folder / "run").exists()
+
+
+def test_several_rows_a_person_without_gather_are_refused_before_any_work(folder):
+    (folder / "plan.toml").write_text(
+        '[source]\npath = "person.csv"\nperson = "person_id"\n[columns.birth]\nrole = "quasi-identifier"\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+    )
+    assert told("anonymize", folder / "plan.toml", "--out", folder / "run")["release"]["rows"] == 16
+    with (folder / "person.csv").open("a") as file:
+        file.write("Q3Z,1940\n")
+
+    with pytest.raises(DataError, match="numbers 16 people on 17 rows"):
+        told("anonymize", folder / "plan.toml", "--out", folder / "other")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "place"),
+    [
+        ('person = "person_id"\n', "", "source.person"),
+        ('set = "code"', 'sets = "code"', "gather.events[1].columns.codes"),
+        ('set = "code"', "set = 1", "gather.events[1].columns.codes"),
+        ('path = "condition.csv"\n', "", "gather.events[1]"),
+        ("[columns.birth]", '[columns.person_id]\nrole = "other"\n[columns.birth]', "columns.person_id.role"),
+        ("[[gather.events]]", "[gather]\ncolumns = 3\n[[gather.events]]", "gather.columns"),
+    ],
+)
+def test_what_is_wrong_with_gathering_is_told_with_its_place(folder, wrong, right, place):
+    (folder / "plan.toml").write_text(PLAN.replace(wrong, right, 1))
+
+    with pytest.raises(PlanError) as refused:
+        sf.Plan.load(folder / "plan.toml")
+    assert place in [problem.place for problem in refused.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'set = "code"',
+            'set = "cod"',
+            "condition.csv lacks a column that the plan gathers: 'cod'",
+        ),
+        ("visits =", "birth =", "makes columns that are there already: 'birth'"),
+        ('person = "person_id"', 'person = "persn_id"', "lacks a column that the plan gathers: 'persn_id'"),
+    ],
+)
+def test_columns_that_are_not_there_or_twice_are_refused(folder, old, new, words):
+    (folder / "plan.toml").write_text(PLAN.replace(old, new, 1))
+
+    with pytest.raises(DataError, match=words):
+        told("explain", folder / "plan.toml")
