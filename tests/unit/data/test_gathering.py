@@ -16,7 +16,7 @@ from commands import told
 from sfumato.data.files import Source, read_table
 from sfumato.data.gathering import Gather, Gathered, How, gather
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.errors import DataError, PlanError
+from sfumato.errors import DataError
 
 KINDS = {"text": pa.string(), "number": pa.int64(), "day": pa.date32()}
 
@@ -234,25 +234,6 @@ def test_several_rows_a_person_without_gather_are_refused_before_any_work(folder
 
     with pytest.raises(DataError, match="numbers 16 people on 17 rows"):
         told("anonymize", folder / "plan.toml", "--out", folder / "other")
-
-
-@pytest.mark.parametrize(
-    ("wrong", "right", "place"),
-    [
-        ('person = "person_id"\n', "", "source.person"),
-        ('set = "code"', 'sets = "code"', "gather.events[1].columns.codes"),
-        ('set = "code"', "set = 1", "gather.events[1].columns.codes"),
-        ('path = "condition.csv"\n', "", "gather.events[1]"),
-        ("[columns.birth]", '[columns.person_id]\nrole = "other"\n[columns.birth]', "columns.person_id.role"),
-        ("[[gather.events]]", "[gather]\ncolumns = 3\n[[gather.events]]", "gather.columns"),
-    ],
-)
-def test_what_is_wrong_with_gathering_is_told_with_its_place(folder, wrong, right, place):
-    (folder / "plan.toml").write_text(PLAN.replace(wrong, right, 1))
-
-    with pytest.raises(PlanError) as refused:
-        sf.Plan.load(folder / "plan.toml")
-    assert place in [problem.place for problem in refused.value.problems]
 
 
 @pytest.mark.parametrize(
