@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset
+from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, weights_of
 from sfumato.data.grid import Grid
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.data.labels import range_label, set_label
@@ -110,9 +110,9 @@ def node_losses(dataset: Dataset, groups: SplitTree) -> NDArray[np.float64]:
         np.add.at(rows, parent[nodes], rows[nodes])
     node_of = np.repeat(groups.node_of, np.diff(groups.start))  # of each combination of values
     lost = np.zeros(parent.size)
-    for column in columns:
+    for column, weight in zip(columns, weights_of(columns), strict=True):
         codes = column.codes[groups.some_row].astype(np.int64)
-        lost += rows * _losses(column, codes, node_of, levels, groups)
+        lost += weight * rows * _losses(column, codes, node_of, levels, groups)
     return lost / max(len(columns) * float(rows[0]) if rows.size else 1.0, 1.0)
 
 

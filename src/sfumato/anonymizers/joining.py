@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.boxes import Integers, publish
-from sfumato.data.dataset import CodedColumn, Codes, Dataset
+from sfumato.data.dataset import CodedColumn, Codes, Dataset, weights_of
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
 
@@ -54,7 +54,8 @@ class LabelledClasses:
         Labels climb, the cheapest column first. Classes that look alike then are joined two by two, neighbours first.
         """
         trees = [_tree(column) for column in self.columns]
-        losses = [column.node_loss() for column in self.columns]
+        weights = weights_of(self.columns)
+        losses = [weight * column.node_loss() for weight, column in zip(weights, self.columns, strict=True)]
         top = np.arange(self.label_of[0].size)
         node_at, parent = [label.astype(np.int64) for label in self.label_of], np.full(top.size, -1)
         height = [0] * len(trees)

@@ -77,6 +77,7 @@ class Codebook:
             type=found_type,
             kind_inferred=inferred,
             dates=dates,
+            weight=spec.weight,
         )
         return cls(column, tally, code_of)
 

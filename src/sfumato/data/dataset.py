@@ -63,6 +63,7 @@ class CodedColumn:
     type: pa.DataType = TEXT  # as found in the data, to publish unchanged values the same way
     kind_inferred: bool = False
     dates: bool = False  # an ordered column whose order is that of time
+    weight: float = 1.0  # of a quasi-identifier: what its detail counts beside that of others
 
     @property
     def shown_kind(self) -> Kind:
@@ -114,6 +115,17 @@ class CodedSets:
     def cell(self, row: int) -> tuple[str, ...]:
         """Return the labels in one row."""
         return tuple(self.labels[item] for item in self.items[self.start[row] : self.start[row + 1]])
+
+
+def weights_of(columns: Sequence[CodedColumn]) -> NDArray[np.float64]:
+    """Return what the loss of each column counts, 1 on average, or raise when no column's does; shape (columns,)."""
+    weights = np.array([column.weight for column in columns], dtype=np.float64)
+    if weights.size and not weights.any():
+        raise DataError(
+            f"A loss is to be minimized, but each of the {weights.size:,} quasi-identifiers has weight = 0.\n"
+            "Give at least one a weight above 0."
+        )
+    return weights * (weights.size / weights.sum()) if weights.size else weights
 
 
 def visible_labels(column: CodedColumn, markers: Sequence[str]) -> tuple[str, ...]:

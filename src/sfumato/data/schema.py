@@ -108,6 +108,7 @@ class ColumnSpec:
     present: tuple[str, ...] | None = None  # of a binary quasi-sensitive column: the values that say yes
     term: str | None = None  # what a binary column says; its name, if nothing else
     base_rates: Path | None = None  # table of how common values are; None: as in the data
+    weight: float = 1.0  # of a quasi-identifier: what its detail counts beside that of others
 
     @property
     def secret(self) -> bool:

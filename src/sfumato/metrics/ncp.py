@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +15,8 @@ class Ncp(MetricOfClasses):
     The mean over quasi-identifiers and records, 0..1. Numbers: the width left open over the width of the column.
     Others: (values covered - 1) / (values - 1), over the values that occur. A record that was dropped counts 1 in every
     column. After Xu et al. (2006).
-    Limit: all columns count the same, whether anybody needs them or not.
+    Limit: all columns count the same, whether anybody needs them or not; with weights in the plan, the fact `weighted`
+    is the mean by these.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -48,8 +50,17 @@ class Ncp(MetricOfClasses):
             "0 % is the original, 100 % is nothing left.",
             worst=1.0,
             warning=little_left(value, "the quasi-identifiers"),
-            facts={"columns": columns, "rows_dropped": comparison.n_dropped},
+            facts={"columns": columns, "rows_dropped": comparison.n_dropped} | _weighted(comparison, columns),
         )
+
+
+def _weighted(comparison: Comparison, columns: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the loss as the weights of a plan have it, where it gives some."""
+    weights = [pair.original.weight for pair in comparison.quasi_identifiers]
+    if len(set(weights)) < 2:
+        return {}
+    lost = sum(weight * float(column["loss"]) for weight, column in zip(weights, columns, strict=True))
+    return {"weighted": ratio(lost, sum(weights))}
 
 
 def detail_lost(comparison: Comparison, pair: Pair) -> dict[str, Any]:

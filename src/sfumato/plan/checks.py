@@ -24,6 +24,9 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
         yield Problem(
             "columns", 'no column has the role "quasi-identifier": there is nothing that people could be linked by.'
         )
+    weights = [schema.columns[name].weight for name in schema.named(Role.QUASI_IDENTIFIER)]
+    if weights and not any(weights) and Role.QUASI_IDENTIFIER not in open_roles:
+        yield Problem("columns", "every quasi-identifier has weight = 0: no loss would count. Leave one above 0.")
     for position, model in enumerate(plan.policy, start=1):
         found = (*_columns_of(model, plan), *model.problems(schema, plan.policy))
         yield from (problem.within(f"require[{position}]") for problem in found)

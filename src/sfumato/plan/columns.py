@@ -43,6 +43,7 @@ def column_of(name: str, given: Mapping[str, Any], base: Path, notes: Notes) -> 
         present=column.present(),
         term=column.values["term"],
         base_rates=column.base_rates(),
+        weight=column.weight(),
     )
 
 
@@ -82,6 +83,11 @@ class _Column:
         path = self.base / str(given)
         self.notes.files[f"{self.place}.base_rates"] = path
         return path
+
+    def weight(self) -> float:
+        if "weight" in self.given and self.role not in (None, Role.QUASI_IDENTIFIER):
+            self.add("weight", f"{self.where} has a weight, which only a column with the role 'quasi-identifier' has.")
+        return float(self.values["weight"] or 0)
 
     def domain(self) -> tuple[str, ...] | None:
         given = self.values["domain"]

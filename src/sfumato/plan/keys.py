@@ -298,6 +298,15 @@ COLUMN = Table(
             'How common values are, as everybody knows it: a table (value, weight), or "data".',
             default=FROM_DATA,
         ),
+        _key(
+            "weight",
+            Takes.NUMBER,
+            "Weight",
+            "Role quasi-identifier: what its detail counts beside that of others when the loss is minimized.",
+            default=1.0,
+            least=0,
+            example=2.0,
+        ),
     ),
 )
 REST_COLUMN = Table(title="All other columns", help="What the rest may reveal.", keys=COLUMN.keys[:1])

@@ -225,7 +225,8 @@ def _fate(plan: Plan, spec: ColumnSpec, kind: Kind | None) -> str:
         return "dropped"
     if role is Role.QUASI_IDENTIFIER:
         shown = (step.anonymizer.shows(kind, hierarchy=spec.hierarchy is not None) for step in plan.steps())
-        return next((fate for fate in shown if fate is not None), "published as it is: nothing is asked of it")
+        fate = next((fate for fate in shown if fate is not None), "published as it is: nothing is asked of it")
+        return fate if spec.weight == 1 else f"{fate}; its detail counts {spec.weight:g} times"
     if spec.name in plan.masked_columns:
         return "masked by labels of its hierarchy where it would tell too much"
     if role is Role.SENSITIVE_QUASI_IDENTIFIER:

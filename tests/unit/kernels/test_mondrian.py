@@ -26,6 +26,10 @@ HELPERS = [
 ]
 
 
+NONE = (-1, -1, -1)  # where a weight stands
+WEIGHTS = (1.0, 1.5, 0.5)
+
+
 @pytest.fixture(params=["compiled", "plain"], scope="module")
 def kernels(request):
     with pytest.MonkeyPatch.context() as patch:
@@ -44,7 +48,7 @@ def table_of(rows, *, divide_ties=False, by_node=True):
         secrets.setdefault(row[:3], []).append(row[3])
     shares = [[secrets[item].pop(0)] if divide_ties else secrets[item] for item in items]
     single = [(code, code, -1) for code in range(VALUES)]
-    tree = [(*node[:2], node[2] + 15 if node[2] >= 0 else -1) for node in zip(FIRST, LAST, PARENT, strict=True)]
+    tree = [(*node[:2], node[2] + 18 if node[2] >= 0 else -1) for node in zip(FIRST, LAST, PARENT, strict=True)]
     losses = [(last - first) / (VALUES - 1) for first, last in zip(FIRST, LAST, strict=True)]
     return Table(
         codes=np.array(items, dtype=np.int32),
@@ -52,10 +56,10 @@ def table_of(rows, *, divide_ties=False, by_node=True):
         share_start=np.concatenate([[0], np.cumsum([len(share) for share in shares])]).astype(np.int64),
         shares=np.array([(value, 1) for share in shares for value in share], dtype=np.int64),
         attribute=np.array(
-            [(0, VALUES, RANGE, 0), (10, VALUES, SET, by_node), (15, VALUES, TREE, by_node)], dtype=np.int64
+            [(1, VALUES, RANGE, 0), (12, VALUES, SET, by_node), (18, VALUES, TREE, by_node)], dtype=np.int64
         ),
-        node=np.array([*single, *single, *single, *tree], dtype=np.int64),
-        value=np.array([*POSITION, *END, *[0.0] * VALUES, *losses]),
+        node=np.array([NONE, *single, *single, NONE, *single, NONE, *tree], dtype=np.int64),
+        value=np.array([WEIGHTS[0], *POSITION, *END, WEIGHTS[1], *[0.0] * VALUES, WEIGHTS[2], *losses]),
         divide_ties=divide_ties,
     )
 
@@ -76,7 +80,7 @@ def slow_loss(table, items):
     mixed = 4 in numbers and len(numbers) > 1  # missing and others
     number_loss = 1.0 if mixed else END[max(numbers)] - POSITION[min(numbers)]
     covering = [(LAST[n] - FIRST[n]) / 4 for n in range(9) if FIRST[n] <= min(in_tree) and max(in_tree) <= LAST[n]]
-    return number_loss + (len(in_set) - 1) / 4 + min(covering)
+    return WEIGHTS[0] * number_loss + WEIGHTS[1] * (len(in_set) - 1) / 4 + WEIGHTS[2] * min(covering)
 
 
 def slow_weight(table, items):

@@ -18,8 +18,9 @@ from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_
 from sfumato.anonymizers.full_domain.cells import Judge, Ladder, ladder_of, table_of
 from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Found, Loss, Ncp, Search
 from sfumato.anonymizers.local_recoding.units import combine
-from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.dataset import CodedColumn, Dataset, weights_of
 from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.schema import Kind
 from sfumato.errors import DataError
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
@@ -63,6 +64,10 @@ class FullDomain(Anonymizer):
             least=1,
         ),
     )
+
+    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
+        """Return what is published of a quasi-identifier."""
+        return "generalized to labels of one level of its hierarchy, the same in all rows"
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for the quasi-identifiers, or raise Unsatisfiable."""
@@ -133,7 +138,7 @@ def _ladders(columns: tuple[CodedColumn, ...]) -> list[Ladder]:
             f"{', '.join(repr(name) for name in bare)}.\n"
             'Give each a hierarchy ({ flat = true } is the simplest), or choose anonymizer = "mondrian".'
         )
-    ladders = [ladder_of(column) for column in columns]
+    ladders = [ladder_of(column, weight) for column, weight in zip(columns, weights_of(columns), strict=True)]
     size = math.prod(len(ladder.node) for ladder in ladders)
     if size > LARGEST_LATTICE:
         levels = ", ".join(f"{column.name} {len(at.node)}" for column, at in zip(columns, ladders, strict=True))

@@ -32,8 +32,8 @@ class Ladder:
     loss: NDArray[np.float64]  # (levels, v)
 
 
-def ladder_of(column: CodedColumn) -> Ladder:
-    """Return the levels of a column's hierarchy that change anything."""
+def ladder_of(column: CodedColumn, weight: float) -> Ladder:
+    """Return the levels of a column's hierarchy that change anything, and what they lose times the column's weight."""
     tree = column.tree
     assert tree is not None
     node = np.arange(len(column.labels), dtype=np.int32)
@@ -47,7 +47,7 @@ def ladder_of(column: CodedColumn) -> Ladder:
         if np.any((tree.first[node] != tree.first[below]) | (tree.last[node] != tree.last[below])):
             nodes.append(node)
     at_level = np.array(nodes, dtype=np.int32)
-    return Ladder(at_level, tree.first[at_level].astype(np.int32), column.node_loss()[at_level])
+    return Ladder(at_level, tree.first[at_level].astype(np.int32), weight * column.node_loss()[at_level])
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from sfumato.anonymizers.base import LABELS, Anonymizer, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
 from sfumato.anonymizers.local_recoding.solving import EFFORTS, recode
 from sfumato.anonymizers.local_recoding.units import make_trees
-from sfumato.data.dataset import CodedColumn, Codes, Dataset
+from sfumato.data.dataset import CodedColumn, Codes, Dataset, weights_of
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
@@ -85,7 +85,7 @@ class LocalRecoding(Anonymizer):
                 [tree.level for tree in trees],
                 [tree.first for tree in trees],
                 [tree.last for tree in trees],
-                [column.node_loss() for column in columns],
+                [weight * column.node_loss() for weight, column in zip(weights_of(columns), columns, strict=True)],
             ),
             asked.conditions,
             asked.cell_of,

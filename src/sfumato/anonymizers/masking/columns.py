@@ -14,7 +14,7 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking.search import Column
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.codebook import hierarchy_for
-from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
+from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes, weights_of
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import DataError
 from sfumato.kernels.masks.regions import Axes, Cells
@@ -171,9 +171,13 @@ class Sensitive:
 def axes_of(quasi_identifiers: Sequence[CodedColumn]) -> Axes:
     """Return the hierarchies of the quasi-identifiers."""
     trees = [tree for column in quasi_identifiers if (tree := column.tree) is not None]
+    weights = weights_of([column for column in quasi_identifiers if column.tree is not None])
     return Axes(
         up=[tree.parent for tree in trees],
-        loss=[(tree.leaves - 1) / (float(tree.leaves[-1]) * len(trees)) for tree in trees],
+        loss=[
+            weight * (tree.leaves - 1) / (float(tree.leaves[-1]) * len(trees))
+            for weight, tree in zip(weights, trees, strict=True)
+        ],
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Crowding
 from sfumato.anonymizers.boxes import Integers, measure_of, ranges
 from sfumato.anonymizers.conditions import Asked
-from sfumato.data.dataset import CodedColumn, Codes, distinct_codes
+from sfumato.data.dataset import CodedColumn, Codes, distinct_codes, weights_of
 from sfumato.data.grid import Grid
 from sfumato.data.recoding import SplitTree
 from sfumato.kernels.classes.conditions import Conditions
@@ -102,7 +102,11 @@ def table_of(
     attribute = np.zeros((len(columns), 4), dtype=np.int64)
     nodes, values = [np.empty((0, 3), dtype=np.int64)], [np.empty(0)]
     first_node = 0
+    weights = weights_of(columns)
     for position, column in enumerate(columns):
+        nodes.append(np.full((1, 3), -1))
+        values.append(weights[position : position + 1])
+        first_node += 1
         measure, grid = measure_of(column, value_sets=value_sets, exact=exact), grids.get(column.name)
         n_values = len(column.labels) if grid is None else grid.size
         code = np.arange(n_values)

@@ -41,6 +41,8 @@ NEVER = 2**31 - 1  # above every code
 class Table(NamedTuple):
     """What is cut. The nodes of an attribute stand side by side: its codes first, then the inner nodes of its tree.
 
+    Before them is a place that is no node, whose value is the attribute's weight.
+
     A RANGE has each of its codes twice, where it begins and where it ends: a code may be a cell of several values.
     """
 
@@ -94,14 +96,15 @@ def make_desk(table: Table, cells: int, largest: int) -> Desk:
 @kernel
 def loss_of(attribute, node, value, low, high, distinct):
     """Return what an attribute (4,) loses when codes reach from `low` to `high` and `distinct` of them occur."""
+    weight = value[attribute[NODE] - 1]
     if attribute[MEASURE] == SET:
-        return (distinct - 1) / (attribute[VALUES] - 1)
+        return weight * ((distinct - 1) / (attribute[VALUES] - 1))
     at = attribute[NODE] + low
     if attribute[MEASURE] == RANGE:
-        return min(value[attribute[NODE] + attribute[VALUES] + high] - value[at], 1.0)
+        return weight * min(value[attribute[NODE] + attribute[VALUES] + high] - value[at], 1.0)
     while node[at, 1] < high:
         at = node[at, 2]
-    return value[at]
+    return weight * value[at]
 
 
 @kernel
