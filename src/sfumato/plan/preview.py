@@ -141,7 +141,8 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
                 coded = encode_column(table.column(name), spec, plan.schema.missing)
                 kind = coded.shown_kind if isinstance(coded, CodedColumn) else Kind.SET
                 if isinstance(coded, CodedColumn):
-                    unlisted[name] = missing_markers(coded.labels, pa.string())
+                    labels = [label for label in coded.labels if label not in plan.schema.missing]
+                    unlisted[name] = missing_markers(labels, pa.string())
                 if isinstance(coded, CodedColumn) and coded.hierarchy is not None:
                     levels = coded.hierarchy.height
             except InputError as error:

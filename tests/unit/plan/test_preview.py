@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
+from sfumato.data.files import Source
+from sfumato.data.schema import Kind
+from sfumato.drafting import draft
 from sfumato.errors import DataError, PlanError
 from sfumato.plan import Plan
 from sfumato.plan.preview import SAMPLE_ROWS, preview
@@ -85,3 +90,65 @@ def test_every_row_is_read_where_that_is_asked_for(tmp_path):
     (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\nsmith;work;*\n")
     everything = preview(plan, every_row=True)
     assert (everything.rows, everything.whole) == (SAMPLE_ROWS + 1, True)
+
+
+HOSPITAL = "Name;Größe;geboren;Ort;\r\n" + "".join(f"Ann{i};1,{50 + i};{1 + i}.12.1980;NA;\r\n" for i in range(20))
+
+
+def test_how_the_source_is_written_is_said_and_settable(tmp_path):
+    (tmp_path / "stays.csv").write_bytes(HOSPITAL.encode("windows-1252"))
+    columns = {name: {"role": "quasi-identifier"} for name in ("Größe", "geboren", "Ort")}
+    document = {
+        "source": {"path": "stays.csv"},
+        "columns": {"Name": {"role": "identifier"}, **columns},
+        "require": [{"model": "k-anonymity", "k": 2}],
+    }
+    seen = preview(Plan.from_dict(document, tmp_path))
+    reading = seen.as_dict()["reading"]
+    assert {key: each["value"] for key, each in reading.items()} == {
+        "format": "csv",
+        "encoding": "windows-1252",
+        "separator": ";",
+        "header": True,
+        "decimal": ",",
+        "dates": "day-month-year",
+    }
+    assert {column.name: column.kind for column in seen.columns if column.kind} == {
+        "Größe": Kind.NUMBER,
+        "geboren": Kind.DATE,
+        "Ort": Kind.CATEGORY,
+    }
+    assert "Column 'Ort' has cells that look like missing ones: 'NA'" in " ".join(seen.warnings)
+    document["source"] |= {"encoding": "latin-1", "decimal": ".", "missing": ["", "NA"]}
+    again = preview(Plan.from_dict(document, tmp_path))
+    assert again.as_dict()["reading"]["encoding"] == {"value": "latin-1", "reason": "the plan says so"}
+    assert next(column.kind for column in again.columns if column.name == "Größe") is Kind.CATEGORY
+    assert not any("look like missing" in warning for warning in again.warnings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"encoding": "klingon"}, "unknown encoding, 'klingon'"),
+        ({"decimal": ";"}, "decimal"),
+        ({"dates": "dmy"}, "day-month-year"),
+        ({"header": "no"}, "header"),
+        ({"format": "xls"}, "format"),
+    ],
+)
+def test_settings_of_the_source_that_are_none_are_refused(tmp_path, settings, said):
+    document = {
+        "source": {"path": "a.csv", **settings},
+        "columns": {"a": {"role": "quasi-identifier"}},
+        "require": [{"model": "k-anonymity", "k": 2}],
+    }
+    with pytest.raises(PlanError, match=said):
+        Plan.from_dict(document, tmp_path)
+
+
+def test_a_draft_says_how_its_source_is_written(tmp_path):
+    (tmp_path / "stays.csv").write_bytes(HOSPITAL.encode("windows-1252"))
+    text = draft(Source(tmp_path / "stays.csv", header=True), tmp_path).text
+    for line in ('encoding = "windows-1252"  #', "header = true\n", 'decimal = ","  #', 'dates = "day-month-year"  #'):
+        assert line in text
+    Plan.from_dict(tomllib.loads(text), tmp_path)

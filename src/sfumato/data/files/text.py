@@ -251,7 +251,8 @@ def encoding_of(source: Source) -> Found:
     path, given = source.path, source.encoding
     if given is not None:
         try:
-            return Found("encoding", codecs.lookup(given).name, "the plan says so")
+            codecs.lookup(given)
+            return Found("encoding", given, "the plan says so")
         except (LookupError, ValueError):
             raise DataError(
                 f"{path} was to be read in an unknown encoding, {given!r}.\n"
