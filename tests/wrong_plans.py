@@ -147,6 +147,17 @@ TOGETHER = [
         "anonymizers.term-suppression.joint",
     ),
     (plan(anonymizers={"masking": {"avoid_vacuous": True, "search": "paper"}}), "anonymizers.masking.avoid_vacuous"),
+    (
+        plan(
+            columns={**COLUMNS, "x": CELLS},
+            require=[
+                {**REQUIRE[0], "anonymizer": "full-domain"},
+                {"model": "sensitive-qid-diversity", "l": {"x": 2}},
+            ],
+            anonymizers={"full-domain": {"drop_rows": 0.1}},
+        ),
+        "anonymizers.full-domain.drop_rows",
+    ),
 ]
 
 WRONG = [*SHAPES, *TOGETHER]

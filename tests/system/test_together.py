@@ -212,3 +212,19 @@ def test_what_counts_values_is_refused_on_a_column_that_is_masked(model, folder)
 def test_one_column_cannot_be_in_two_families(folder):
     with pytest.raises(PlanError, match="'drugs', whose role is items"):
         plan_of(("items",), folder, require=[{"model": "l-diversity", "sensitive": "drugs", "l": 2}])
+
+
+def test_later_stages_protect_the_rows_that_full_domain_keeps(table, folder):
+    require = [{"model": "k-anonymity", "k": 4, "anonymizer": "full-domain"}, *FAMILIES["masks"][1]]
+    require += FAMILIES["terms"][1] + FAMILIES["items"][1]
+    plan = plan_of(
+        ("classes", "masks", "terms", "items"),
+        folder,
+        require=require,
+        anonymizers={"full-domain": {"drop_rows": 0.1}},
+    )
+
+    run = sf.anonymize(table, plan, seed=3)
+
+    assert [verdict.satisfied for verdict in run.verdicts] == [True] * len(require)
+    assert 0.9 * ROWS <= run.release.data.num_rows < ROWS

@@ -8,7 +8,7 @@ differential privacy, with each column's own parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -26,7 +26,7 @@ from sfumato.data.encoding import encode_column
 from sfumato.data.keystream import Keys, Keystream
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.errors import DataError, Unsatisfiable
+from sfumato.errors import DataError, Problem, Unsatisfiable
 from sfumato.kernels.cells.randomization import count_codes, draw_from_tables, draw_one_by_one
 from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
@@ -62,6 +62,16 @@ class Randomization(Anonymizer):
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it comes where it comes."""
         return "each cell is randomized by itself, whatever else is published"
+
+    def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
+        """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
+        for other in before:
+            if getattr(other, "drop_rows", 0):
+                yield Problem(
+                    f"anonymizers.{other.name}.drop_rows",
+                    f"[anonymizers.{other.name}] drop_rows lets rows go, but randomized columns are judged by how "
+                    "common values are in all of them. Set drop_rows = 0, or leave their requirement out.",
+                )
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which each named column shows sets; a column that may be published as it is stays so."""
