@@ -96,7 +96,7 @@ class Gather:
         _check_found(self.used, found, "The source")
         made = [column.name for column in (*self.columns, *(each for events in self.events for each in events.columns))]
         spent = self.used - set(made) - set(schema.columns)
-        own = {column.name for column in self.columns if column.column == column.name}
+        own = {column.name for column in self.columns if column.column in (column.name, None)}
         twice = {name for name in made if made.count(name) > 1 or (name in found and name not in own)}
         if twice:
             raise DataError(
@@ -139,7 +139,8 @@ def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[
     if not asked.together and n_people < n_rows:
         raise DataError(
             f"Each row was to be another person, but {asked.person!r} numbers {n_people:,} people on {n_rows:,} rows.\n"
-            "Say under [gather] how the rows of a person become one."
+            "Models count rows, and who has several would hide among their own: say under [gather] how the rows of a "
+            "person become one."
         )
     own = {column.name: column for column in asked.columns}
     wanted = []
@@ -177,7 +178,10 @@ def varying(table: pa.Table, person: str, names: Sequence[str], schema: Schema) 
 
 def _numbers(array: pa.ChunkedArray, column: str, where: str, schema: Schema) -> tuple[Codes, pa.Array]:
     """Return each row's person, and their numbers as text."""
-    codes, labels, gaps = text_codes(array, schema.missing)
+    try:
+        codes, labels, gaps = text_codes(array, schema.missing)
+    except DataError as error:
+        raise DataError(f"Column {column!r}: {error}") from None
     if gaps:
         raise DataError(
             f"{where} was to be gathered by person, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows "

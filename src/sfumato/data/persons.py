@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes, Dataset, distinct_codes
 from sfumato.data.distinct import text_codes
-from sfumato.data.names import mentions
+from sfumato.data.names import mentions, plain
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.parameters import as_toml
@@ -36,7 +36,8 @@ _OTHERS = (
     "family insurance insurer krankenkasse provider doctor physician arzt visit encounter stay case fall episode event "
     "admission occurrence sample device product item concept type record row order school class line"
 )
-FEWEST_APART = 0.02  # distinct numbers over rows; with fewer, what is not said to be a person is something else
+# Distinct numbers over rows: with fewer or more, what is not said to be a person is something else, or a slip.
+FEWEST_APART, MOST_APART = 0.02, 0.98
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,15 @@ class Alike:
         return cls(classes=people.size, k=k, below=int((people < k).sum()), alone=int((people == 1).sum()))
 
 
+def is_person(name: str) -> bool:
+    """Whether a column is named as a person is, and nothing else: it holds numbers, or names, of people.
+
+    >>> is_person("Patient"), is_person("patient_age")
+    (True, False)
+    """
+    return plain(name) in _PEOPLE.split()
+
+
 def names_people(name: str) -> bool:
     """Whether a column of this name holds numbers of people.
 
@@ -96,9 +106,10 @@ def number_columns(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
     found = []
     for name in names:
         spec = schema.spec(name)
-        if spec is None or not names_people(name) or spec.kind in (Kind.SET, Kind.DATE):
+        if spec is None or spec.kind in (Kind.SET, Kind.DATE):
             continue
-        if spec.role is Role.IDENTIFIER or mentions(name, _PEOPLE):
+        numbers = names_people(name)
+        if (numbers or is_person(name)) if spec.role is Role.IDENTIFIER else (numbers and mentions(name, _PEOPLE)):
             found.append(name)
     return tuple(found)
 
@@ -124,7 +135,7 @@ def repeated_persons(table: pa.Table, names: Iterable[str], missing: Sequence[st
         persons
         for persons in found
         if persons.people < persons.rows
-        and (mentions(persons.column, _PEOPLE) or persons.people > FEWEST_APART * persons.rows)
+        and (mentions(persons.column, _PEOPLE) or FEWEST_APART < persons.people / persons.rows < MOST_APART)
     ]
     return max(repeated, key=lambda persons: (mentions(persons.column, _PEOPLE), persons.people), default=None)
 

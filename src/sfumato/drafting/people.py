@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sfumato.data.gathering import Gather, Gathered, How, gather, varying
 from sfumato.data.kinds import is_list
-from sfumato.data.persons import Persons, names_people, repeated_persons
+from sfumato.data.persons import Persons, is_person, names_people, repeated_persons
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.drafting.columns import Look
 from sfumato.drafting.roles import Danger, Guess, Question
@@ -50,7 +50,11 @@ def put_together(
 
     Its guess is that of an identifier, with a question; where it has gaps, nothing more can be done.
     """
-    numbers = [name for name in table.column_names if names_people(name) and look_of[name].labels]
+    numbers = [
+        name
+        for name, look in look_of.items()
+        if look.labels and (names_people(name) or (is_person(name) and not look.names))
+    ]
     persons = repeated_persons(table, numbers, missing)
     if persons is None:
         return list(guesses), None

@@ -159,7 +159,7 @@ class Plan:
 
     def digests(self) -> dict[str, str]:
         """Return the digest of each file that the plan reads besides the source, by its place in the plan."""
-        return {place: digest(path) for place, path in self.files.items() if path.exists()}
+        return {place: digest(path) for place, path in self.files.items() if path.is_file() or path.is_dir()}
 
     def __repr__(self) -> str:
         required = ", ".join(model.name for model in self.policy)

@@ -137,7 +137,7 @@ def key_of(combination: Combination, seed: int | None) -> str:
 
 def about_sweep(plan: Plan, source: Mapping[str, Any]) -> dict[str, Any]:
     """Return what must be the same for results to be comparable: data, roles, hierarchies, knowledge."""
-    text = repr((plan.schema, plan.knowledge, plan.measure, plan.digests()))
+    text = repr((plan.schema, plan.gather, plan.knowledge, plan.measure, plan.digests()))
     return {
         "format": FORMAT,
         "source": source["sha256"],

@@ -90,6 +90,17 @@ def test_rows_are_counted_where_no_column_is_named():
     assert gathered(table, Gathered(name="rows", how=How.COUNT, column=None)).to_pydict() == {"rows": [2, 1]}
 
 
+def test_a_count_of_rows_may_take_the_name_of_a_column():
+    table = pa.table({"who": ["b", "a", "b"], "stay": ["1", "2", "3"]})
+
+    assert gathered(table, Gathered(name="stay", how=How.COUNT, column=None)).to_pydict() == {"stay": [2, 1]}
+
+
+def test_people_cannot_be_told_apart_by_lists():
+    with pytest.raises(DataError, match="Column 'who': Values of type"):
+        gathered(pa.table({"who": [["a"], ["b"]], "n": [1, 2]}))
+
+
 def test_columns_that_are_not_named_must_be_the_same_in_all_rows_of_a_person():
     table = pa.table({"who": ["a", "b", "a"], "sex": ["f", "m", None], "zip": ["1", "2", "3"]})
 

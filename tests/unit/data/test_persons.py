@@ -35,10 +35,16 @@ def schema_of(**roles: Role) -> Schema:
 
 def test_columns_that_may_number_people_are_known_by_role_and_name():
     schema = schema_of(
-        patient_id=Role.OTHER, case_id=Role.IDENTIFIER, PatNr=Role.IDENTIFIER, hash=Role.IDENTIFIER, id=Role.OTHER
+        patient_id=Role.OTHER,
+        case_id=Role.IDENTIFIER,
+        PatNr=Role.IDENTIFIER,
+        hash=Role.IDENTIFIER,
+        id=Role.OTHER,
+        Proband=Role.IDENTIFIER,
+        person=Role.OTHER,
     )
 
-    assert number_columns(["patient_id", "case_id", "PatNr", "hash", "id"], schema) == ("patient_id", "PatNr", "hash")
+    assert number_columns(schema.columns, schema) == ("patient_id", "PatNr", "hash", "Proband")
 
 
 def test_sets_and_dates_number_nobody():
@@ -64,6 +70,7 @@ def test_what_says_that_it_is_a_person_goes_before_what_does_not():
 
     assert repeated_persons(table, ["id", "patient_id"], ()).column == "patient_id"
     assert repeated_persons(pa.table({"id": [0] * 151}), ["id"], ()) is None  # of something else than a person
+    assert repeated_persons(pa.table({"id": [*range(150), 0]}), ["id"], ()) is None  # a slip
 
 
 def test_rows_without_a_number_are_people_of_their_own():
