@@ -97,14 +97,20 @@ class Placed:
 
 
 def text_codes(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, list[str], bool]:
-    """Return codes and the text of each distinct value; missing cells get the code after the last label.
+    """Return codes, the text of each distinct value, and whether some are missing: they get the code after the last.
 
     Null, not-a-number and the markers in `missing` are missing. Every label occurs.
     """
+    codes, labels, gaps = arrow_codes(array, missing)
+    return codes, labels.to_pylist(), gaps
+
+
+def arrow_codes(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, pa.Array, bool]:
+    """Return the same with the texts as Arrow has them, for where there is one for each row."""
     placed = Placed.of(array)
     tally = placed.tally
     kept = ~tally.is_marker(missing)
-    labels = tally.texts.filter(as_arrow(kept)).to_pylist()
+    labels = tally.texts.filter(as_arrow(kept))
     code_of = np.full(kept.size + 1, len(labels), dtype=np.int32)
     code_of[:-1][kept] = np.arange(len(labels), dtype=np.int32)
     return placed.coded(code_of), labels, bool(tally.absent or not kept.all())

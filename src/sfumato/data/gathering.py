@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes, as_arrow, as_numpy
-from sfumato.data.distinct import text_codes
+from sfumato.data.distinct import arrow_codes, text_codes
 from sfumato.data.files import Source, fitted, read_columns
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_list, is_text, value_type
@@ -179,7 +179,7 @@ def varying(table: pa.Table, person: str, names: Sequence[str], schema: Schema) 
 def _numbers(array: pa.ChunkedArray, column: str, where: str, schema: Schema) -> tuple[Codes, pa.Array]:
     """Return each row's person, and their numbers as text."""
     try:
-        codes, labels, gaps = text_codes(array, schema.missing)
+        codes, labels, gaps = arrow_codes(array, schema.missing)
     except DataError as error:
         raise DataError(f"Column {column!r}: {error}") from None
     if gaps:
@@ -187,7 +187,7 @@ def _numbers(array: pa.ChunkedArray, column: str, where: str, schema: Schema) ->
             f"{where} was to be gathered by person, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows "
             f"have no value in {column!r}.\nGive each row its person, or leave these rows out of the file."
         )
-    return codes, pa.array(labels, pa.string())
+    return codes, labels
 
 
 def _fitted(source: Source, used: Collection[str], asked: Gather | Events, schema: Schema) -> Source:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes, Dataset, distinct_codes
-from sfumato.data.distinct import text_codes
+from sfumato.data.distinct import arrow_codes
 from sfumato.data.names import mentions, plain
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
@@ -116,7 +116,7 @@ def number_columns(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
 
 def persons_of(array: pa.ChunkedArray, name: str, missing: Sequence[str]) -> Persons:
     """Return who each row is about; a row without a number is about a person of its own."""
-    codes, labels, gaps = text_codes(array, missing)
+    codes, labels, gaps = arrow_codes(array, missing)
     people = len(labels)
     if gaps:
         absent = np.flatnonzero(codes == people)

@@ -325,6 +325,8 @@ class Case:
             notes += changes_since(seen.record, self.original)
         elif self.plan.source is not None and not self.original.at_hand:
             notes.append("The source that the plan names is not there: nothing could be counted in it.")
+        if self.plan.gather is not None and seen.record is None:
+            notes.append("The plan counts people, and each row was taken for another one: a release does not tell.")
         return replace(known, notes=(*notes, *known.notes))
 
     def _measure(self, release: Release, target: str | None) -> tuple[Measurement, ...]:

@@ -210,6 +210,9 @@ def test_a_plan_that_gathers_goes_through_python_with_a_frame(folder):
     assert sum(run.release.data.column("visits").to_pylist()) == 40
     assert all(verdict.satisfied for verdict in sf.audit(run, plan, original=frame))
     assert sf.Plan.from_dict(plan.document, folder).gather == plan.gather
+    said = "each row was taken for another one"
+    assert all(said in verdict.notes[-1] for verdict in sf.audit(run.release, plan, original=frame))
+    assert not any(said in note for verdict in sf.audit(run, plan, original=frame) for note in verdict.notes)
 
 
 def test_rows_of_people_who_are_not_in_the_source_are_left_out_and_counted(folder):
