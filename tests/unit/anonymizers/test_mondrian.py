@@ -477,7 +477,7 @@ def test_progress_counts_every_row_once():
 
 def test_what_cannot_be_is_refused_without_showing_values():
     dataset = dataset_of([(30, "a", "cook", "low", "flu"), (31, "b", "nurse", "low", "flu")])
-    with pytest.raises(Unsatisfiable, match="at least 3 rows; the table has 2"):
+    with pytest.raises(Unsatisfiable, match="at least 3 rows are asked for; the table has 2"):
         anonymized(dataset, Mondrian(), KAnonymity(k=3))
     with pytest.raises(Unsatisfiable, match="disease") as refused:
         anonymized(dataset, Mondrian(), LDiversity(sensitive="disease", l=2))

@@ -14,7 +14,6 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.metrics import measure_all
 from sfumato.metrics.distortion import Distortion
-from sfumato.metrics.masked_detail import MaskedDetail
 
 # Eight values, as the work classes of the census: government covers three of them.
 WORK = Hierarchy.from_nested(
@@ -91,27 +90,3 @@ def test_it_is_measured_where_columns_may_be_masked_only():
     dataset = encode(ORIGINAL, SCHEMA)
     names = [found.name for found in measure_all(dataset, Release.from_table(ORIGINAL, SCHEMA))]
     assert "distortion" not in names
-
-
-def test_detail_lost_in_masked_columns_stands_beside_that_of_quasi_identifiers():
-    dataset = encode(ORIGINAL, SCHEMA)
-    rates = {"work": BaseRates.of(dataset.column("work"))}
-    table = pa.table({"place": ["a", "b", "c", "d"], "work": ["*", "*", "*", "Private"]})
-    release = replace(Release.from_table(table, SCHEMA), public=PublicInputs(base_rates=rates))
-
-    found = {measured.name: measured for measured in measure_all(dataset, release)}
-
-    assert (found["ncp"].title, found["ncp"].value) == ("Detail lost in quasi-identifiers", 0)
-    assert (found["masked-detail"].title, found["masked-detail"].value) == ("Detail lost in masked columns", 0.75)
-    assert found["masked-detail"].facts["columns"][0]["name"] == "work"
-
-
-def test_masked_columns_that_keep_next_to_nothing_are_warned_about():
-    dataset = encode(pa.concat_tables([ORIGINAL] * 5), SCHEMA)
-    rates = {"work": BaseRates.of(dataset.column("work"))}
-    table = pa.table({"place": ["a", "b", "c", "d"] * 5, "work": ["*"] * 19 + ["Private"]})
-    release = replace(Release.from_table(table, SCHEMA), public=PublicInputs(base_rates=rates))
-
-    assert MaskedDetail().measure(dataset, release).warning == (
-        "Next to nothing is left of the masked columns: 95 % is lost."
-    )

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.base import Anonymizer, Phase
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.recoding import Recoding
 from sfumato.errors import DataError, PlanError, SfumatoError, Unsatisfiable
@@ -80,6 +80,7 @@ class Careless(Anonymizer):
     """Publishes everything as it is."""
 
     name: ClassVar[str] = "careless"
+    phase: ClassVar[Phase] = Phase.CLASSES
     aims_at: ClassVar[tuple[type, ...]] = (KAnonymity,)
 
     def anonymize(self, dataset, policy, before, workplace):
