@@ -11,6 +11,7 @@ from house import FILES, ROOT, SOURCE
 UNIT = ROOT / "tests" / "unit"
 BASELINES = "unit/anonymizers/test_item_baselines.py"
 ESTIMATORS = "unit/estimators/test_estimators.py"
+LIKENESS = "unit/models/test_likeness_and_disclosure.py"
 QUASI_SENSITIVE = "unit/models/test_qs_models.py"
 RANDOMIZED = "unit/models/test_sensitive_qids.py"
 # What is tested together with something else stands here, with where. Kernels have a law of their own.
@@ -46,13 +47,17 @@ ELSEWHERE = {
     "generators/quasi_sensitive.py": "unit/anonymizers/test_term_suppression.py",
     "generators/requirements.py": "unit/pipeline/test_warming.py",
     "models/alpha_diversity.py": "unit/models/test_multi_diversity.py",
+    "models/beta_likeness.py": LIKENESS,
+    "models/delta_disclosure.py": LIKENESS,
     "models/judging/belief_measures.py": QUASI_SENSITIVE,
     "models/judging/belief_verdict.py": QUASI_SENSITIVE,
     "models/judging/beliefs.py": QUASI_SENSITIVE,
     "models/judging/closed_sets.py": "unit/models/test_rho_uncertainty.py",
+    "models/judging/logarithms.py": LIKENESS,
     "models/judging/links.py": QUASI_SENSITIVE,
     "models/judging/posteriors.py": "unit/models/test_multi_diversity.py",
     "models/judging/randomized.py": RANDOMIZED,
+    "models/judging/shares.py": LIKENESS,
     "models/judging/worst_sets.py": RANDOMIZED,
     "models/qs_closeness.py": QUASI_SENSITIVE,
     "models/qs_diversity.py": QUASI_SENSITIVE,

@@ -13,6 +13,7 @@ from commands import told
 from families import FAMILIES, plan_in
 from sfumato.data.release import Release
 from sfumato.engines import LocalEngine
+from sfumato.pipeline.making import EXAMPLES
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 KEPT = ("model", "satisfied", "reached", "required", "groups", "failing", "failing_rows")
@@ -82,7 +83,8 @@ def counted(monkeypatch):
         usual = getattr(owner, name)
 
         def counting(*arguments, **options):
-            counts[what] += 1
+            few = isinstance(arguments[0], Release) and arguments[0].n_rows <= EXAMPLES  # rows that the report shows
+            counts[what] += not few
             return usual(*arguments, **options)
 
         monkeypatch.setattr(owner, name, counting)
@@ -119,7 +121,8 @@ def test_a_verb_reads_and_encodes_the_source_at_most_once(made, family, counted,
 
     assert counted["sources read"] <= 1
     assert counted["tables encoded"] == counted["sources read"]
-    assert verb != "audit" or counted["sources read"] == 0  # the run says all that was public when it was made
+    # The run says all that was public when it was made; only claims of chance are tested by the source, where it is.
+    assert verb != "audit" or counted["sources read"] == (family in ("cells", "hospital"))
 
 
 def test_what_is_counted_here_is_what_encodes(counted, made):

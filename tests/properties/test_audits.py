@@ -278,4 +278,7 @@ def test_the_order_of_rows_and_the_names_of_labels_do_not_matter(table, seed):
     ):
         first, second = (model.audit(release_of(rows)).as_dict() for rows in (table, renamed))
         first["facts"] = second["facts"] = None  # among equally bad classes, another may be met first
-        assert first == pytest.approx(second)
+        numbers = {key for key, value in first.items() if isinstance(value, float)}
+        assert {key: first[key] for key in numbers} == pytest.approx({key: second[key] for key in numbers})
+        others = first.keys() - numbers
+        assert {key: first[key] for key in others} == {key: second[key] for key in others}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 
@@ -156,6 +155,7 @@ def test_what_the_plan_spells_differently_from_the_data_is_said_in_the_terminal(
 
 def limited(folder, megabytes, code="from sfumato.cli import main; main()"):
     """Run the command line with so much memory."""
+    import resource  # not on every system
 
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))

@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 def heed(as_json: bool) -> None:
     """Return where the work may be done; under a limit of memory that is a child of this process."""
     limit = _address_space()
-    if limit is None:
+    if limit is None or not hasattr(os, "fork"):
         return
     shown = f"The memory of this process is limited to {limit / 1e6:,.0f} MB (ulimit -v)"
     if limit < LIBRARIES:
@@ -76,8 +76,9 @@ def _wait_for(child: int) -> int:
     """Return the exit code of a child, below zero for a signal; what is sent to this process is for the child."""
 
     def pass_on(number: int, _: FrameType | None) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, number)
+        if os.name == "posix":
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, number)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
     signal.signal(signal.SIGTERM, pass_on)

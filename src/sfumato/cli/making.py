@@ -75,19 +75,7 @@ def init(
         temporary.write_text(schema_text(), encoding="utf-8")
     with telling():
         if as_json:
-            shown = [
-                {"name": g.name, "role": g.role.value, "kind": g.kind.value, "reason": g.reason, "warning": g.warning}
-                for g in drafted.guesses
-            ]
-            written = {"plan": str(out), "schema": str(schema_file)}
-            print_json(
-                {
-                    **written,
-                    "guesses": shown,
-                    "questions": list(drafted.questions),
-                    "warnings": list(drafted.warnings),
-                }
-            )
+            print_json({"plan": str(out), "schema": str(schema_file), **drafted.as_dict()})
             return
         rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
         show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), rows)

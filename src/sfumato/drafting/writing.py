@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,14 @@ class Draft:
     def plan(self) -> Plan:
         """The plan as it stands."""
         return Plan.from_dict(tomllib.loads(self.text), self.folder)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the guesses, questions and warnings as plain data."""
+        guesses = [
+            {"name": g.name, "role": g.role.value, "kind": g.kind.value, "reason": g.reason, "warning": g.warning}
+            for g in self.guesses
+        ]
+        return {"guesses": guesses, "questions": list(self.questions), "warnings": list(self.warnings)}
 
     def __repr__(self) -> str:
         return f"<Draft: {len(self.guesses)} columns, {len(self.questions)} questions>"

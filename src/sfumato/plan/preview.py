@@ -159,6 +159,8 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         )
     if problems:
         raise PlanError(problems)
+    spelling = _spelling(plan, table) if table is not None else ()
+    warned = (*plan.warnings(), *_several_rows(plan, names, progress), *spelling, *_missing_warnings(unlisted))
     return Preview(
         plan=plan,
         source=plan.source.path.name if plan.source else None,
@@ -166,12 +168,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         columns=tuple(columns),
         rows=table.num_rows if table is not None else None,
         whole=table is not None and (every_row or table.num_rows < SAMPLE_ROWS),
-        warnings=(
-            *plan.warnings(),
-            *_several_rows(plan, names, progress),
-            *(_spelling(plan, table) if table is not None else ()),
-            *_missing_warnings(unlisted),
-        ),
+        warnings=warned,
     )
 
 

@@ -65,7 +65,8 @@ def test_exposed_are_those_of_whom_a_label_is_likely(people, threshold):
 
 
 def test_a_guess_takes_the_likeliest_label_of_the_prior():
-    [_, exposure] = attack_all(released([(1, "a"), (1, "d")]))
+    found = attack_all(released([(1, "a"), (1, "d")]))
+    [exposure] = [each for each in found if each.attack == "knowledge-linking"]
 
     assert (exposure.control.exposed, exposure.control.worst) == (0, 0.5)
     assert (exposure.after.exposed, exposure.after.worst) == (2, 0.75)

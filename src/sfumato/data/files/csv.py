@@ -20,7 +20,7 @@ from sfumato.data.files import text
 from sfumato.data.files.columns import Texts
 from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names
 from sfumato.data.files.spelling import dates_of, decimal_of, first_cells, looks_like_a_record, respelled
-from sfumato.data.files.text import BOM, encoding_of, not_utf8, opened, whole_lines
+from sfumato.data.files.text import BOM, TextBytes, encoding_of, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -173,24 +173,7 @@ def read_csv(asked: Reading) -> pa.Table:
         stream.skip(layout.header_size)
         stream.trailer = records.trailer
         try:
-            reader = pa_csv.open_csv(
-                pa.PythonFile(stream, "r"),
-                read_options=pa_csv.ReadOptions(column_names=names, block_size=text.BLOCK, use_threads=False),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=layout.separator,
-                    newlines_in_values=True,
-                    # A line without anything is a record of a single column, and a slip between records of several.
-                    ignore_empty_lines=len(names) > 1,
-                    invalid_row_handler=records.judge,
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    column_types={name: pa.dictionary(pa.int32(), pa.string()) for name in kept},
-                    include_columns=kept,
-                    null_values=[],
-                    strings_can_be_null=False,
-                ),
-            )
-            with reader:
+            with _reader(stream, layout, names, kept, records) as reader:
                 for batch in reader:
                     for position, texts in enumerate(columns.values()):
                         texts.add(batch.column(position))
@@ -230,6 +213,28 @@ def read_csv(asked: Reading) -> pa.Table:
         return column if source.keeps(name) else respelled(column, decimal, dates, source.missing)
 
     return pa.table({name: finished(name, texts) for name, texts in columns.items()})
+
+
+def _reader(
+    stream: TextBytes, layout: Layout, names: list[str], kept: list[str], records: _Records
+) -> pa_csv.CSVStreamingReader:
+    return pa_csv.open_csv(
+        pa.PythonFile(stream, "r"),
+        read_options=pa_csv.ReadOptions(column_names=names, block_size=text.BLOCK, use_threads=False),
+        parse_options=pa_csv.ParseOptions(
+            delimiter=layout.separator,
+            newlines_in_values=True,
+            # A line without anything is a record of a single column, and a slip between records of several.
+            ignore_empty_lines=len(names) > 1,
+            invalid_row_handler=records.judge,
+        ),
+        convert_options=pa_csv.ConvertOptions(
+            column_types={name: pa.dictionary(pa.int32(), pa.string()) for name in kept},
+            include_columns=kept,
+            null_values=[],
+            strings_can_be_null=False,
+        ),
+    )
 
 
 @contextlib.contextmanager
