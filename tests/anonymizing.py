@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Workplace
@@ -27,7 +28,9 @@ from sfumato.models import (
     AlphaDiversity,
     BetaLikeness,
     DeltaDisclosure,
+    DeltaPresence,
     KAnonymity,
+    KMap,
     LDiversity,
     MultiDiversity,
     QSCloseness,
@@ -77,6 +80,13 @@ def dataset_of(judged: frozenset[str]) -> Dataset:
     return encode(hospital(ROWS).select(list(specs)), Schema(specs))
 
 
+@cache
+def people() -> Dataset:
+    """Return the quasi-identifiers of a population that contains the hospital twice."""
+    schema = dataset_of(frozenset()).schema
+    return encode(pa.concat_tables([hospital(ROWS).select(list(QUASI_IDENTIFIERS))] * 2), schema)
+
+
 @dataclass(frozen=True)
 class Job:
     """Requirements, the anonymizer that meets the first of them, and options."""
@@ -99,6 +109,8 @@ class Job:
             if Need.BASE_RATES in model.needs
             for name in model.judged_columns
         }
+        if any(Need.POPULATION in model.needs for model in self.models):
+            return PublicInputs(populations={"people.csv": people()})
         if not any(Need.KNOWLEDGE in model.needs for model in self.models):
             return PublicInputs(base_rates=rates)
         return PublicInputs(KNOWLEDGE, estimated_prior(self.dataset.columns["symptoms"], KNOWLEDGE), rates)
@@ -162,6 +174,8 @@ JOBS = (
     Job("full-domain", (K,)),
     Job("full-domain", (L, T, K), {"loss": "discernibility"}),
     Job("full-domain", (BETA, DELTA), {"loss": "class-size"}),
+    Job("full-domain", (KMap(k=4, population="people.csv"), L)),
+    Job("full-domain", (DeltaPresence(low="0.1", high="0.6", population="people.csv"),)),
     Job("mondrian", (K,)),
     Job("mondrian", (L, K), {"strict": False}),
     Job("mondrian", (T, K), {"value_sets": True}),

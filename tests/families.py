@@ -20,6 +20,15 @@ beta = 2
 model = "delta-disclosure"
 sensitive = "ward"
 delta = 2
+[[require]]
+model = "k-map"
+k = 3
+population = "source.csv"
+anonymizer = "full-domain"
+[[require]]
+model = "delta-presence"
+high = 1
+population = "source.csv"
 """
 ROWS = 150  # of the hospital
 
@@ -37,5 +46,6 @@ def plan_in(folder: Path, family: str) -> Path:
     plan = here / "plan.toml"
     if family == LIKENESS:
         told = plan.read_text(encoding="utf-8").split("[[require]]")[0]
+        told = told.replace('kind = "category"', 'kind = "category"\nhierarchy = { prefix = 5 }')
         plan.write_text(told + LATER, encoding="utf-8")
     return plan

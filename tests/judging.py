@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import pyarrow as pa
 
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.builders import Given
+from sfumato.data.encoding import encode
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
@@ -96,7 +98,18 @@ def release_of(rows, *, illnesses=None, fathers=None, jobs=None, p=1.0):
     }
     if jobs is not None:
         known["job"] = _counted(jobs)
-    return replace(Release.from_table(table, SCHEMA, described), public=PublicInputs(KNOWLEDGE, base_rates=known))
+    public = PublicInputs(KNOWLEDGE, base_rates=known, populations={"people.csv": people()})
+    return replace(Release.from_table(table, SCHEMA, described), public=public)
+
+
+@cache
+def people():
+    """Return the population: ten people below thirty, six of thirty to thirty-nine, two of forty to forty-nine."""
+    ages = ["20-29"] * 10 + ["30-39"] * 6 + ["40-49"] * 2
+    towns = ("age", "town")
+    return encode(
+        pa.table({"age": ages, "town": ["here"] * len(ages)}), Schema({name: SCHEMA.columns[name] for name in towns})
+    )
 
 
 def _counted(values):

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from sfumato.models import AlphaDiversity as AlphaDiversity
     from sfumato.models import BetaLikeness as BetaLikeness
     from sfumato.models import DeltaDisclosure as DeltaDisclosure
+    from sfumato.models import DeltaPresence as DeltaPresence
     from sfumato.models import KAnonymity as KAnonymity
+    from sfumato.models import KMap as KMap
     from sfumato.models import LDiversity as LDiversity
     from sfumato.models import MultiDiversity as MultiDiversity
     from sfumato.models import Policy as Policy
@@ -97,7 +99,9 @@ _OFFERED = {
         "AlphaDiversity",
         "BetaLikeness",
         "DeltaDisclosure",
+        "DeltaPresence",
         "KAnonymity",
+        "KMap",
         "LDiversity",
         "MultiDiversity",
         "Policy",

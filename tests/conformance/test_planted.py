@@ -13,7 +13,9 @@ from sfumato.models import (
     AlphaDiversity,
     BetaLikeness,
     DeltaDisclosure,
+    DeltaPresence,
     KAnonymity,
+    KMap,
     LDiversity,
     MultiDiversity,
     PrivacyModel,
@@ -91,6 +93,14 @@ PLANTED = [
     Planted(BetaLikeness(sensitive="illness", beta="0.5"), SICK, ALL_FLU, 1, 4),
     Planted(BetaLikeness(sensitive="illness", beta="0.5", kind="enhanced"), SICK, ALL_FLU, 2, 8),
     Planted(DeltaDisclosure(sensitive="illness", delta="0.3"), SICK, {2: {"illness": "flu"}}, 1, 4),
+    Planted(KMap(k=6, population="people.csv"), classes("ward", "flu", "flu", "flu"), {0: {"age": "40-49"}}, 1, 1),
+    Planted(
+        DeltaPresence(high="0.5", population="people.csv"),
+        classes("ward", "flu", "flu", "flu"),  # of ten people three, of six three
+        {0: {"age": "30-39"}},
+        1,
+        4,
+    ),
     Planted(QSDiversity(column="symptoms", c=1, l=2), FEVER, GIVEN_AWAY, 1, 2),
     Planted(QSCloseness(column="symptoms", t="0.6"), FEVER, GIVEN_AWAY, 1, 2),
     *(

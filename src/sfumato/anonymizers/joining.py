@@ -33,9 +33,7 @@ class LabelledClasses:
             made.class_of is None
             or not columns
             or not all(
-                isinstance(label := shown.get(column.name), Labelled)
-                and column.tree is not None
-                and label.labels == column.tree.labels
+                isinstance(label := shown.get(column.name), Labelled) and _names_nodes(label, column)
                 for column in columns
             )
         ):
@@ -121,6 +119,14 @@ def coarser(dataset: Dataset, made: Recoding) -> Iterator[Recoding]:
             tree = made.tree.merged(node_of)
             columns, class_of = publish(dataset, tree)
             yield made.with_columns(columns, class_of=class_of, tree=tree)
+
+
+def _names_nodes(label: Labelled, column: CodedColumn) -> bool:
+    """Return whether codes are nodes of a column's tree, by its labels or those of groups that hold one value only."""
+    if column.tree is None or column.hierarchy is None or len(label.labels) != len(column.tree.labels):
+        return False
+    same = column.hierarchy.same
+    return all(own == name or same.get(name) == own for own, name in zip(column.tree.labels, label.labels, strict=True))
 
 
 def _tree(column: CodedColumn) -> Tree:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates
+from sfumato.data.dataset import Dataset
 from sfumato.errors import DataError, PolicyError, did_you_mean
 
 ASK = "ask"
@@ -172,6 +173,7 @@ class PublicInputs:
     knowledge: Knowledge | None = None
     prior: NDArray[np.float64] | None = None  # (labels,) of the knowledge table: what an intruder believed before
     base_rates: Mapping[str, BaseRates] = field(default_factory=dict)  # by column: how common its values are
+    populations: Mapping[str, Dataset] = field(default_factory=dict)  # by file as the plan has it: quasi-identifiers
 
     def __post_init__(self) -> None:
         if self.prior is None:

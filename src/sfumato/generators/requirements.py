@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.generators.hospital import PAYERS, SENSITIVE_DRUGS, THERAPIES, knowledge_rows
+import pyarrow as pa
+from pyarrow.csv import write_csv
+
+from sfumato.generators.hospital import PAYERS, SENSITIVE_DRUGS, THERAPIES, hospital, knowledge_rows
 from sfumato.generators.patients import JOBS
 
 ROWS = 400  # of `hospital`: enough for every requirement below
@@ -32,6 +35,8 @@ REQUIREMENTS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "t-closeness": ({"sensitive": "ward", "t": 0.7}, _WARD),
     "beta-likeness": ({"sensitive": "ward", "beta": 2}, _WARD),
     "delta-disclosure": ({"sensitive": "ward", "delta": 1.5}, _WARD),
+    "k-map": ({"k": 4, "population": "population.csv"}, _CLASSES),
+    "delta-presence": ({"high": 0.5, "population": "population.csv"}, _CLASSES),
     "qs-diversity": ({"column": "symptoms", "c": 0.9, "l": 2}, _TERMS),
     "qs-closeness": ({"column": "symptoms", "t": 0.5}, _TERMS),
     "multi-diversity": ({"sensitive": ["therapy", "payer"], "alpha_qi": 0.6, "alpha_sa": 0.6}, _MASKS),
@@ -60,6 +65,8 @@ def plan_for(models: Mapping[str, str | None], folder: Path, *, hierarchies: boo
     if hierarchies:
         columns |= {name: columns[name] | {"hierarchy": own} for name, own in HIERARCHIES.items() if name in columns}
     document = {"columns": columns, "require": require}
+    if any("population" in each for each in require):
+        write_csv(pa.concat_tables([hospital(ROWS)] * 2), folder / "population.csv")
     if any(column["role"] == "quasi-sensitive" for column in columns.values()):
         document["knowledge"] = _knowledge(folder / "diagnoses.csv", knowledge_rows())
     return document

@@ -67,5 +67,5 @@ class AverageClassSize(MetricOfClasses):
 
 def k_of(release: Release) -> int | None:
     """Return the k that the release's description speaks of, None when it does not."""
-    found = [model.get("k") for model in release.description.get("models", ())]
+    found = [model.get("k") for model in release.description.get("models", ()) if "population" not in model]
     return max((int(k) for k in found if k is not None), default=None)

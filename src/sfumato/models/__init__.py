@@ -4,7 +4,9 @@ from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.base import Policy, PrivacyModel, Verdict
 from sfumato.models.beta_likeness import BetaLikeness
 from sfumato.models.delta_disclosure import DeltaDisclosure
+from sfumato.models.delta_presence import DeltaPresence
 from sfumato.models.k_anonymity import KAnonymity
+from sfumato.models.k_map import KMap
 from sfumato.models.l_diversity import LDiversity
 from sfumato.models.multi_diversity import MultiDiversity
 from sfumato.models.qs_closeness import QSCloseness
@@ -22,6 +24,8 @@ PRIVACY_MODELS = {
         TCloseness,
         BetaLikeness,
         DeltaDisclosure,
+        KMap,
+        DeltaPresence,
         QSDiversity,
         QSCloseness,
         RhoUncertainty,
@@ -37,7 +41,9 @@ __all__ = [
     "AlphaDiversity",
     "BetaLikeness",
     "DeltaDisclosure",
+    "DeltaPresence",
     "KAnonymity",
+    "KMap",
     "LDiversity",
     "MultiDiversity",
     "Policy",

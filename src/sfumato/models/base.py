@@ -119,6 +119,7 @@ class Need(StrEnum):
     KNOWLEDGE = "knowledge"  # which labels terms lead to
     PRIOR = "prior"  # how likely labels were before; comes with the knowledge table, or from the data
     BASE_RATES = "base rates"  # how common each value of the columns that it names is
+    POPULATION = "population"  # all people that rows could be about, with their quasi-identifiers
 
 
 @runtime_checkable
@@ -271,4 +272,5 @@ class Policy:
 
     def k(self) -> int:
         """Return the smallest class size that the requirements ask for, 1 when none does."""
-        return max((int(getattr(model, "k", 1)) for model in self.requirements), default=1)
+        asked = (model for model in self.requirements if Need.POPULATION not in model.needs)  # those count other rows
+        return max((int(getattr(model, "k", 1)) for model in asked), default=1)

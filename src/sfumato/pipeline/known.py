@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sfumato.data.base_rates import BaseRates, read_base_rates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.knowledge import Knowledge, PublicInputs
+from sfumato.data.population import read_population
 from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
 from sfumato.models.base import CLAIMED, Need, PrivacyModel
@@ -51,6 +52,11 @@ def rates_of(column: str) -> str:
     return f"base rates of {column!r}"
 
 
+def population_of(name: str) -> str:
+    """Return the name of a population among public inputs."""
+    return f"population {name!r}"
+
+
 @dataclass(frozen=True, eq=False)
 class Known:
     """Public inputs, and where each comes from."""
@@ -66,6 +72,7 @@ class Known:
             Need.KNOWLEDGE: [KNOWLEDGE],
             Need.PRIOR: [PRIOR],
             Need.BASE_RATES: [rates_of(column) for column in model.judged_columns],
+            Need.POPULATION: [population_of(str(getattr(model, "population", "")))],
         }
         wanted = (name for need in sorted(model.needs) for name in names[need])
         return {name: self.origins[name].value for name in wanted if name in self.origins}
@@ -103,7 +110,22 @@ class Gathering:
         covered = self._covered(knowledge) if self.making and knowledge is not None else None
         prior = self._prior(knowledge) if knowledge is not None and knowledge.weight is None else None
         rates = {name: found for name in self._columns() if (found := self._rates(name)) is not None}
-        return Known(PublicInputs(knowledge, prior, rates), dict(self.origins), tuple(self.notes), covered)
+        public = PublicInputs(knowledge, prior, rates, self._populations())
+        return Known(public, dict(self.origins), tuple(self.notes), covered)
+
+    def _populations(self) -> dict[str, Dataset]:
+        """Return the people that rows could be about, of each file that a requirement names."""
+        found: dict[str, Dataset] = {}
+        for place, path in self.plan.files.items():
+            position, _, key = place.removeprefix("require[").partition("].")
+            if key != "population":
+                continue
+            name = self.plan.policy.requirements[int(position) - 1].population  # type: ignore[attr-defined]
+            found[name] = read_population(path, self.plan.schema, self.progress)
+            self.origins[population_of(name)] = Origin.GIVEN
+            if self.record is not None and self.record.inputs.get(place) not in (None, self.plan.digests().get(place)):
+                self.notes.append(f"The population {name!r} has changed since the run was made: judged by today's.")
+        return found
 
     def _columns(self) -> Iterator[str]:
         """Yield the columns of which base rates are taken as known."""

@@ -17,7 +17,7 @@ from sfumato.data.knowledge_reading import KnowledgeSource
 from sfumato.data.schema import ColumnSpec, Schema
 from sfumato.errors import DataError, PlanError, did_you_mean
 from sfumato.models import PRIVACY_MODELS
-from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models.base import Need, Policy, PrivacyModel
 from sfumato.plan.checks import problems_of
 from sfumato.plan.columns import column_of
 from sfumato.plan.gathering import gather_of
@@ -55,6 +55,9 @@ def parse(
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
     schema = Schema(columns=columns, patterns=patterns, rest=rest.role if rest else None, missing=source["missing"])
     requirements, chosen = _requirements(document.get("require", []), notes)
+    for position, model in enumerate(requirements, start=1):
+        if Need.POPULATION in model.needs:
+            notes.files[f"require[{position}].population"] = base / model.population  # type: ignore[attr-defined]
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
     plan = Plan(
         schema=schema,

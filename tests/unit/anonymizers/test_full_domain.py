@@ -14,7 +14,7 @@ import pytest
 from sfumato.anonymizers import full_domain
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.full_domain import FullDomain, cells
-from sfumato.data.builders import Given
+from sfumato.data.builders import Given, Widths
 from sfumato.data.encoding import encode
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import Recoding
@@ -154,17 +154,22 @@ def test_no_choice_of_levels_loses_less(models, drop_rows):
     assert saved > 4  # there is something to choose
 
 
-def test_all_values_of_a_column_have_labels_of_one_level():
+@pytest.mark.parametrize("k", [2, 6, 20])
+def test_all_values_of_a_column_have_labels_of_one_level(k):
     table = some_rows(np.random.default_rng(2), 80)
-    _, _, release = made(table, (KAnonymity(k=6), L))
+    _, _, release = made(table, (KAnonymity(k=k), L))
     for column, paths in PATHS.items():
-        level = {
-            path.split().index(label)
-            for path in paths.values()
-            for label in release.table()[column].to_pylist()
-            if label in path.split()
-        }
-        assert len(level) == 1, column
+        values, labels = table[column].to_pylist(), release.table()[column].to_pylist()
+        levels = range(len(paths[values[0]].split()))
+        assert [level for level in levels if labels == [paths[value].split()[level] for value in values]], column
+
+
+def test_a_group_of_one_value_is_shown_as_the_group_where_others_are():
+    schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER, hierarchy=Widths((5, 10)))})
+    dataset = encode(pa.table({"age": [20, 21, 22, 26, 26, 26]}), schema)
+    decided = FullDomain().anonymize(dataset, Policy((K,)), Recoding(), Workplace())
+
+    assert publish(dataset, decided, []).table()["age"].to_pylist() == ["[20, 24]"] * 3 + ["[25, 29]"] * 3
 
 
 def test_a_search_that_is_cut_short_says_how_far_it_may_be_off():

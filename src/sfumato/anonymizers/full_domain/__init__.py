@@ -6,6 +6,7 @@ Samarati (2001); the search proves that no other choice of levels loses less (se
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
 from sfumato.anonymizers.full_domain.cells import Judge, Ladder, ladder_of, table_of
+from sfumato.anonymizers.full_domain.population import POPULATION_MODELS, crowd_of
 from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Found, Loss, Ncp, Search
 from sfumato.anonymizers.local_recoding.units import combine
 from sfumato.data.dataset import CodedColumn, Dataset, weights_of
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import Kind
+from sfumato.data.schema import Kind, Schema
 from sfumato.errors import DataError
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
@@ -38,7 +40,7 @@ class FullDomain(Anonymizer):
 
     name: ClassVar[str] = "full-domain"
     phase: ClassVar[Phase] = Phase.CLASSES
-    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *POPULATION_MODELS)
 
     loss: str = field(
         default="ncp",
@@ -65,6 +67,11 @@ class FullDomain(Anonymizer):
         ),
     )
 
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return a reason where nobody before it in the list can do the work."""
+        return "levels of hierarchies tell which people of a population a class could be about"
+
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
         return "generalized to labels of one level of its hierarchy, the same in all rows"
@@ -72,10 +79,12 @@ class FullDomain(Anonymizer):
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for the quasi-identifiers, or raise Unsatisfiable."""
         columns = dataset.quasi_identifiers
-        ladders = _ladders(columns)
+        of_people = policy.of(*POPULATION_MODELS)
+        ladders = _ladders(columns, every_level=bool(of_people))
         rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
-        asked = conditions_for(dataset, policy, rows)
+        asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_people)), rows)
         refuse_hopeless(asked)
+        crowd = crowd_of(of_people, columns, ladders, rows, workplace.public) if of_people else None
         table, histogram_of = table_of(
             [column.codes[rows] for column in columns], [len(column.labels) for column in columns], asked.cell_of
         )
@@ -85,9 +94,10 @@ class FullDomain(Anonymizer):
             histogram_of,
             asked.conditions,
             asked.among,
-            limit=math.floor(Fraction(str(self.drop_rows)) * rows.size),
+            limit=0 if crowd and crowd.low else math.floor(Fraction(str(self.drop_rows)) * rows.size),
+            crowd=crowd,
         )
-        stage = workplace.stage(self.name)
+        stage = workplace.stage(self.name, total=math.prod(judge.shape))
         try:
             found = Search(judge, self._loss(rows.size, len(columns)), self.checks, stage.advance).run()
         finally:
@@ -108,7 +118,8 @@ class FullDomain(Anonymizer):
         firsts = []
         for column, ladder, level in zip(columns, judge.ladders, best.node, strict=True):
             assert column.tree is not None
-            labelled[column.name] = Labelled(codes=ladder.node[level][column.codes], labels=column.tree.labels)
+            labels = ladder.labels(level, column.tree.labels)
+            labelled[column.name] = Labelled(codes=ladder.node[level][column.codes], labels=labels)
             firsts.append(ladder.first[level][column.codes[rows]])
         # Classes are numbered in ascending order of labels here as there.
         _, class_of_row = combine(firsts, [len(column.labels) for column in columns], rows.size)
@@ -129,7 +140,7 @@ class FullDomain(Anonymizer):
         return before.with_columns(labelled, class_of=class_of, keep_row=keep_row, facts=facts)
 
 
-def _ladders(columns: tuple[CodedColumn, ...]) -> list[Ladder]:
+def _ladders(columns: tuple[CodedColumn, ...], *, every_level: bool) -> list[Ladder]:
     """Return the levels of all columns, or raise when there are none, or too many together."""
     bare = [column.name for column in columns if column.tree is None]
     if bare:
@@ -138,7 +149,10 @@ def _ladders(columns: tuple[CodedColumn, ...]) -> list[Ladder]:
             f"{', '.join(repr(name) for name in bare)}.\n"
             'Give each a hierarchy ({ flat = true } is the simplest), or choose anonymizer = "mondrian".'
         )
-    ladders = [ladder_of(column, weight) for column, weight in zip(columns, weights_of(columns), strict=True)]
+    ladders = [
+        ladder_of(column, weight, every_level=every_level)
+        for column, weight in zip(columns, weights_of(columns), strict=True)
+    ]
     size = math.prod(len(ladder.node) for ladder in ladders)
     if size > LARGEST_LATTICE:
         levels = ", ".join(f"{column.name} {len(at.node)}" for column, at in zip(columns, ladders, strict=True))

@@ -5,17 +5,19 @@ Sizes: n rows, q quasi-identifiers, u cells, c classes, v values of a column. A 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.full_domain.population import Crowd
 from sfumato.anonymizers.local_recoding.units import combine
 from sfumato.data.dataset import CodedColumn
+from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.kernels.classes.conditions import LIMITED, Conditions
-from sfumato.kernels.classes.lattice import FAILS_BELOW, PASSES, judge_classes
+from sfumato.kernels.classes.lattice import FAILS, FAILS_BELOW, PASSES, judge_classes
 
 Node: TypeAlias = tuple[int, ...]
 
@@ -30,24 +32,48 @@ class Ladder:
     node: NDArray[np.int32]  # (levels, v)
     first: NDArray[np.int32]  # (levels, v): stands for the node among the codes
     loss: NDArray[np.float64]  # (levels, v)
+    text: Sequence[Sequence[str]]  # (levels, v): what is published
+
+    def labels(self, level: int, of_nodes: Sequence[str]) -> tuple[str, ...]:
+        """Return the labels of all nodes, given those of the tree, as they are published at a level."""
+        labels = list(of_nodes)
+        for node, text in zip(self.node[level].tolist(), self.text[level], strict=True):
+            labels[node] = text
+        return tuple(labels)
 
 
-def ladder_of(column: CodedColumn, weight: float) -> Ladder:
-    """Return the levels of a column's hierarchy that change anything, and what they lose times the column's weight."""
+def ladder_of(column: CodedColumn, weight: float, *, every_level: bool) -> Ladder:
+    """Return the levels of a column's hierarchy that change anything, and what they lose times the column's weight.
+
+    `every_level` keeps the others as well: they change which people of a population a label covers.
+    """
     tree = column.tree
     assert tree is not None
     node = np.arange(len(column.labels), dtype=np.int32)
-    nodes = [node]
+    nodes, texts = [node], [column.labels]
+    # A group of one value has gone into that value. Where its level is published, its label is.
+    groups: dict[str, list[str]] = {}
+    for label, only in reversed(list(column.hierarchy.same.items() if column.hierarchy is not None else ())):
+        groups.setdefault(only, []).append(label)  # the lowest first
     for height in range(1, int(tree.level.max()) + 1):
         above = tree.parent[node]
         while np.any(climbs := (above >= 0) & (tree.level[above] <= height)):
             node = np.where(climbs, above, node).astype(np.int32)
             above = tree.parent[node]
         below = nodes[-1]
-        if np.any((tree.first[node] != tree.first[below]) | (tree.last[node] != tree.last[below])):
+        if every_level or np.any((tree.first[node] != tree.first[below]) | (tree.last[node] != tree.last[below])):
             nodes.append(node)
+            texts.append(tuple(_text(tree, each, height, groups) for each in node.tolist()))
     at_level = np.array(nodes, dtype=np.int32)
-    return Ladder(at_level, tree.first[at_level].astype(np.int32), weight * column.node_loss()[at_level])
+    return Ladder(at_level, tree.first[at_level].astype(np.int32), weight * column.node_loss()[at_level], texts)
+
+
+def _text(tree: Tree, node: int, height: int, groups: Mapping[str, Sequence[str]]) -> str:
+    """Return the label of a node where values are published at a level."""
+    label = tree.labels[node]
+    gone = groups.get(label, ()) if label != ROOT else ()
+    above = min(height - int(tree.level[node]), len(gone))
+    return gone[above - 1] if above > 0 else label
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +94,7 @@ class Judged:
     kept: NDArray[np.bool_]  # (c,)
     fails_below: NDArray[np.bool_]  # (c,): so do all rows of it at finer nodes
     loss: NDArray[np.float64]  # (c,): what a row of the class loses, over all columns
+    allowed: bool = True  # False: whatever is dropped, it cannot be published, nor can finer nodes
 
     @property
     def dropped(self) -> int:
@@ -85,6 +112,7 @@ class Judge:
     conditions: Conditions
     again: Callable[[NDArray[np.int64], int], Conditions]  # what is asked when these rows are left
     limit: int  # rows that may be dropped
+    crowd: Crowd | None = None  # whom classes could be about, where that is asked for
     _tables: dict[Node, Table] = field(default_factory=dict)
 
     @property
@@ -99,6 +127,13 @@ class Judge:
         some_cell, class_of = combine(label, self._values, table.weight.size)
         size = np.bincount(class_of, weights=table.weight, minlength=some_cell.size).astype(np.int64)
         verdict = self._verdicts(self.conditions, table, class_of, size)
+        allowed = True
+        if self.crowd is not None:
+            people, elsewhere = self.crowd.people(node, [codes[some_cell] for codes in label])
+            too_few, wrong = self.crowd.fails(size, people)
+            verdict[wrong & (verdict == PASSES)] = FAILS
+            verdict[too_few] = FAILS_BELOW
+            allowed = not (self.crowd.low and elsewhere)
         loss = np.zeros(some_cell.size)
         for ladder, level, codes in zip(self.ladders, node, label, strict=True):
             loss += ladder.loss[level][codes[some_cell]]
@@ -106,7 +141,7 @@ class Judge:
         # Where nothing may be dropped, one class that fails is enough: parts that all pass make a whole that passes.
         lasting = verdict == FAILS_BELOW if self.limit else ~kept
         self._judge_again(table, class_of, size, kept)
-        return Judged(node, size, kept, lasting, loss)
+        return Judged(node, size, kept, lasting, loss, allowed)
 
     def _judge_again(
         self, table: Table, class_of: NDArray[np.int32], size: NDArray[np.int64], kept: NDArray[np.bool_]

@@ -186,8 +186,8 @@ class Search:
         finer = tuple(slice(level + 1) for level in node)
         coarser = tuple(slice(level, None) for level in node)
         self._open[node] = False
-        if int(judged.size[judged.fails_below].sum()) > limit:
+        if not judged.allowed or int(judged.size[judged.fails_below].sum()) > limit:
             self._open[finer] = False
         np.maximum(self._dropped[finer], self._loss.of_dropped(judged), out=self._dropped[finer])
         np.maximum(self._base[coarser], self._loss.of_coarser(judged), out=self._base[coarser])
-        return judged, self._loss.of(judged) if judged.dropped <= limit else np.inf
+        return judged, self._loss.of(judged) if judged.allowed and judged.dropped <= limit else np.inf

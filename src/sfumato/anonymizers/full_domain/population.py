@@ -1,0 +1,131 @@
+"""Whom the classes of a node could be about: people of a population, at the same levels as the table.
+
+Sizes: n rows, q quasi-identifiers, c classes, p different people, v values of a column in the table, w in the
+population.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.local_recoding.units import LARGEST_KEY, combine
+from sfumato.data.dataset import CodedColumn, distinct_rows
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.knowledge import PublicInputs
+from sfumato.errors import DataError, Unsatisfiable
+from sfumato.models import DeltaPresence, KMap
+
+if TYPE_CHECKING:
+    from sfumato.anonymizers.full_domain.cells import Ladder
+
+POPULATION_MODELS: tuple[type[Any], ...] = (KMap, DeltaPresence)
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """A population, and what is asked of the part of it that a class could be about."""
+
+    label_at: Sequence[
+        NDArray[np.int32]
+    ]  # q times (levels, w): first code of the label in the table, -1: none covers it
+    code: NDArray[np.int32]  # (p, q)
+    weight: NDArray[np.int64]  # (p,)
+    values: Sequence[int]  # of each column in the table
+    k: int
+    low: Fraction
+    high: Fraction
+
+    def people(self, node: Sequence[int], label: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], int]:
+        """Return how many people each class with these labels (q times (c,)) could be about, and how many none is."""
+        shown = [
+            at[level][self.code[:, column]] for column, (at, level) in enumerate(zip(self.label_at, node, strict=True))
+        ]
+        inside = np.ones(self.weight.size, dtype=np.bool_)
+        for codes in shown:
+            inside &= codes >= 0
+        n_classes = label[0].size if label else 1
+        together = [np.concatenate([own, codes[inside]]) for own, codes in zip(label, shown, strict=True)]
+        _, group_of = combine(together, self.values, n_classes + int(inside.sum()))
+        count = np.bincount(group_of[n_classes:], weights=self.weight[inside], minlength=int(group_of.max()) + 1)
+        people = count[group_of[:n_classes]].astype(np.int64)
+        return people, int(self.weight.sum()) - int(people.sum())
+
+    def fails(self, size: NDArray[np.int64], people: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which classes have too few people, and which are too much or too little of theirs; shape (c,) each."""
+        terms = (self.high.numerator, self.high.denominator, self.low.numerator, self.low.denominator)
+        if max(terms) * int(self.weight.sum()) >= LARGEST_KEY:  # whole numbers of any size
+            size, people = size.astype(object), people.astype(object)
+        above = size * self.high.denominator > people * self.high.numerator
+        below = size * self.low.denominator < people * self.low.numerator
+        return np.asarray(people < self.k, np.bool_), np.asarray(above | below, np.bool_)
+
+
+def crowd_of(
+    models: Sequence[KMap | DeltaPresence],
+    columns: Sequence[CodedColumn],
+    ladders: Sequence[Ladder],
+    rows: NDArray[np.int64],
+    public: PublicInputs,
+) -> Crowd:
+    """Return the population that requirements name, or raise when it lacks people of the table, or nothing can help."""
+    names = sorted({model.population for model in models})
+    if len(names) > 1:
+        raise DataError(f"Requirements name {len(names)} populations: {', '.join(names)}.\nName one in all of them.")
+    population = public.populations[names[0]]
+    known = [population.column(column.name) for column in columns]
+    cells = distinct_rows(known, population.n_rows)
+    presence = [model for model in models if isinstance(model, DeltaPresence)]
+    crowd = Crowd(
+        label_at=[_labels_at(*each) for each in zip(columns, ladders, known, strict=True)],
+        code=cells.codes,
+        weight=cells.weight,
+        values=[len(column.labels) for column in columns],
+        k=max((model.k for model in models if isinstance(model, KMap)), default=1),
+        low=max((model.exact_low for model in presence), default=Fraction(0)),
+        high=min((model.exact_high for model in presence), default=Fraction(1)),
+    )
+    _refuse_outsiders(crowd, columns, rows, names[0])
+    n, everybody = rows.size, population.n_rows
+    if n and (everybody < crowd.k or not crowd.low <= Fraction(n, everybody) <= crowd.high):
+        raise Unsatisfiable(
+            f"{', '.join(model.name for model in models)} does not even hold for all {n:,} rows as one class: the "
+            f"population {names[0]!r} has {everybody:,} people.\nAsk for less, or give a larger population."
+        )
+    return crowd
+
+
+def _refuse_outsiders(crowd: Crowd, columns: Sequence[CodedColumn], rows: NDArray[np.int64], name: str) -> None:
+    codes = [column.codes[rows] for column in columns]
+    some_row, class_of = combine(codes, crowd.values, rows.size)
+    size = np.bincount(class_of, minlength=some_row.size)
+    people, _ = crowd.people([0] * len(columns), [code[some_row] for code in codes])
+    more = int((size > people).sum()) if rows.size else 0
+    if more:
+        raise DataError(
+            f"The population {name!r} must contain the table, but {more:,} of {some_row.size:,} combinations of "
+            "quasi-identifiers occur more often in the table.\nGive one that contains it, in the same spelling."
+        )
+
+
+def _labels_at(column: CodedColumn, ladder: Ladder, known: CodedColumn) -> NDArray[np.int32]:
+    """Return for each level and value of the population the first code of the label that covers it, -1: none."""
+    population_tree = known.tree
+    assert population_tree is not None
+    spans = zip(population_tree.labels, population_tree.first.tolist(), population_tree.last.tolist(), strict=True)
+    below = {label: slice(first, last + 1) for label, first, last in reversed(list(spans))}
+    below |= {label: below[only] for label, only in (known.hierarchy.same if known.hierarchy else {}).items()}
+    below[ROOT] = slice(0, len(known.labels))
+    found = np.full((len(ladder.node), len(known.labels)), -1, dtype=np.int32)
+    for level, texts in enumerate(ladder.text):
+        for code, text in enumerate(texts):
+            if code == column.missing and text != ROOT:
+                found[level, known.missing if known.missing >= 0 else []] = ladder.first[level, code]
+            elif text in below:
+                found[level, below[text]] = ladder.first[level, code]
+    return found

@@ -1,0 +1,75 @@
+"""k-map: nobody stands alone among all the people there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.models.base import Need, PrivacyModel, Verdict
+from sfumato.models.judging.classes import class_verdict
+from sfumato.models.judging.population import covered_people
+from sfumato.parameters import Takes, about
+
+POPULATION = about(
+    Takes.TEXT,
+    "Population",
+    "Table of all people that the rows could be about, with the quasi-identifiers; it contains the source.",
+    example="population.csv",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMap(PrivacyModel):
+    """Every equivalence class could be about at least `k` people of a population.
+
+    A person counts if the published labels of the class cover their quasi-identifiers. The population contains the
+    people in the table, so that k-anonymity implies k-map.
+
+    Source: Sweeney (2002).
+    Limit: who knows that somebody is in the table looks among its rows alone, and these may be few.
+    """
+
+    name: ClassVar[str] = "k-map"
+    judged_role: ClassVar[Role] = Role.SENSITIVE
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.POPULATION})
+
+    k: int = field(
+        metadata=about(
+            Takes.WHOLE, "Fewest people", "How many people each class could be about at least.", least=1, example=5
+        )
+    )
+    population: str = field(metadata=POPULATION)
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        return f"Every row could be about at least {self.k:,} people of the population {self.population!r}."
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return (
+            "Who knows that a person is in the table looks among its rows alone, which may be fewer. "
+            "Ask for k-anonymity where that is known."
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """None besides the quasi-identifiers."""
+        return ()
+
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
+        """Judge a release by how many people each class covers."""
+        covered = covered_people(release, self.population, self)
+        return class_verdict(
+            self,
+            covered.classes,
+            passes=covered.people >= self.k,
+            reached=covered.people,
+            required=self.k,
+            measure="fewest people",
+            bound="at least",
+            population=covered.population,
+        )
