@@ -192,6 +192,20 @@ def test_rows_of_a_person_are_put_together_in_a_draft_that_runs(tmp_path):
     assert sf.run(found.plan, tmp_path / "run", measure=False, attack=False).facts["release"]["rows"] == 90
 
 
+def test_events_without_anything_that_others_know_are_drafted_so_that_they_run(tmp_path):
+    columns = {
+        "person_id": [row % 90 for row in range(400)],
+        "condition_code": [f"I{row * 7 % 11}" for row in range(400)],
+        "condition_start_date": [f"2024-{1 + row % 12:02d}-{1 + row % 28:02d}" for row in range(400)],
+    }
+
+    found, guesses = drafted(tmp_path, columns)
+
+    assert guesses["condition_code"].role is Role.ITEMS
+    assert guesses["condition_start_date"].role is Role.QUASI_IDENTIFIER
+    assert sf.run(found.plan, tmp_path / "run", measure=False, attack=False).facts["release"]["rows"] == 90
+
+
 def test_a_number_of_people_with_gaps_is_not_gathered_by(tmp_path):
     columns = {"patient_id": [row // 4 or "" for row in range(400)], "age": [20 + row // 4 % 50 for row in range(400)]}
 

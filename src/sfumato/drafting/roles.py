@@ -188,8 +188,9 @@ def _n_distinct(codes: NDArray[Any]) -> int:
 
 
 def with_something_to_publish(guesses: list[Guess], look_of: dict[str, Look]) -> list[Guess]:
-    """Make the likeliest column a quasi-identifier if none is and nothing else is protected: a plan needs one."""
-    if any(guess.role in (Role.QUASI_IDENTIFIER, Role.ITEMS) for guess in guesses):
+    """Make the likeliest column a quasi-identifier if none is: a plan needs one, unless it is about items alone."""
+    roles = {guess.role for guess in guesses}
+    if Role.QUASI_IDENTIFIER in roles or (Role.ITEMS in roles and Role.SENSITIVE not in roles):
         return guesses
     order = (Role.OTHER, Role.SENSITIVE)
     single = [guess for guess in guesses if guess.role in order]

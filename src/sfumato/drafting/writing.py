@@ -105,10 +105,12 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
     """Return a plan for a table; `source` are the lines that say where it lies, if it does."""
     looks, codes_of, missing = _looked(table, progress)
     look_of = {look.name: look for look in looks}
-    guesses = with_something_to_publish(tied([guessed(look) for look in looks], codes_of), look_of)
+    guesses = tied([guessed(look) for look in looks], codes_of)
     guesses, people = put_together(table, guesses, look_of, missing)
     shown = f"{table.num_rows:,} rows"
-    if people is not None:
+    if people is None:
+        guesses = with_something_to_publish(guesses, look_of)
+    else:
         table, shown = people.table, f"{shown} of {people.table.num_rows:,} people"
         looks, codes_of, _ = _looked(table, progress)
         looks = [replace(look, separator=look.separator or look_of[look.name].separator) for look in looks]
