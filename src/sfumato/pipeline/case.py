@@ -230,7 +230,7 @@ class Case:
     ) -> dict[str, Any]:
         """Return what a later audit needs and the report shows of what was made, as plain data."""
         plan, dataset, source = self.plan, self.original.dataset, self.original.facts()
-        inputs = dict(plan.digests())
+        inputs = plan.digests() | self.original.digests
         if "sha256" in source:
             inputs["source.path"] = source["sha256"]
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import check_columns
-from sfumato.data.files import digest, fitted, read_columns
+from sfumato.data.files import Source, digest, fitted, read_columns
 from sfumato.data.gathering import Gather, Gathering, gather
 from sfumato.data.persons import Alike, Persons, number_columns, repeated_persons
 from sfumato.data.schema import Role
@@ -33,6 +34,7 @@ class Original:
     in_memory: bool = field(init=False)  # whether the table was given, rather than named by the plan
     persons: Persons | None = field(default=None, init=False)  # where a table has several rows a person; once encoded
     gathering: Gathering | None = field(default=None, init=False)  # what was gathered, where rows were
+    digests: dict[str, str] = field(default_factory=dict, init=False)  # of tables of events, by place in the plan
     _sha256: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -88,10 +90,14 @@ class Original:
 
     def _gathered(self, table: pa.Table, asked: Gather) -> pa.Table:
         """Return one row a person; the numbers of people are let go with the rows that they were on."""
+        place_of = {path: place for place, path in self.plan.files.items()}
+
+        def read(source: Source, drop: Collection[str]) -> pa.Table:
+            events, self.digests[place_of[source.path]] = self.engine.read(source, drop, self.progress)
+            return events
+
         with self.clock.time("gather"):
-            found, self.gathering = gather(
-                table, asked, self.plan.schema, lambda source, drop: self.engine.read(source, drop, self.progress)[0]
-            )
+            found, self.gathering = gather(table, asked, self.plan.schema, read)
         return found
 
     def _read(self) -> pa.Table:

@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from commands import told
-from sfumato.data.files import Source, read_table
+from sfumato.data.files import Source, digest, read_table
 from sfumato.data.gathering import Gather, Gathered, How, gather
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
@@ -184,7 +184,8 @@ def test_two_tables_become_a_release_of_people_without_their_numbers(folder):
 
     assert found["release"]["rows"] == found["source"]["rows"] == found["source"]["gathered"] == 16
     assert found["persons"] is None
-    assert set(found["inputs"]) == {"source.path", "gather.events[1].path"}
+    digests = {"source.path": digest(folder / "person.csv"), "gather.events[1].path": digest(folder / "condition.csv")}
+    assert found["inputs"] == digests
     kept = b"".join(path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file())
     assert b"Q3Z" not in kept
     described = json.loads((folder / "run" / "release" / "release.json").read_text())
