@@ -19,7 +19,9 @@ from sfumato.models import (
     AlphaDiversity,
     BetaLikeness,
     DeltaDisclosure,
+    DeltaPresence,
     KAnonymity,
+    KMap,
     LDiversity,
     MultiDiversity,
     QSCloseness,
@@ -98,18 +100,27 @@ def release_of(rows, *, illnesses=None, fathers=None, jobs=None, p=1.0):
     }
     if jobs is not None:
         known["job"] = _counted(jobs)
-    public = PublicInputs(KNOWLEDGE, base_rates=known, populations={"people.csv": people()})
+    public = PublicInputs(KNOWLEDGE, base_rates=known, populations=people())
     return replace(Release.from_table(table, SCHEMA, described), public=public)
+
+
+# Ages and towns of all people; everybody is from the north but those of no age.
+PEOPLE = {
+    "people.csv": {"20-29": 10, "30-39": 6, "40-49": 2},
+    "crowd.csv": {"20-29": 40, "30-39": 30, None: 35},
+}
 
 
 @cache
 def people():
-    """Return the population: ten people below thirty, six of thirty to thirty-nine, two of forty to forty-nine."""
-    ages = ["20-29"] * 10 + ["30-39"] * 6 + ["40-49"] * 2
-    towns = ("age", "town")
-    return encode(
-        pa.table({"age": ages, "town": ["here"] * len(ages)}), Schema({name: SCHEMA.columns[name] for name in towns})
-    )
+    """Return the populations."""
+    schema = Schema({name: SCHEMA.columns[name] for name in ("age", "town")})
+    found = {}
+    for name, counts in PEOPLE.items():
+        ages = [age for age, count in counts.items() for _ in range(count)]
+        table = pa.table({"age": ages, "town": ["north" if age else "south" for age in ages]})
+        found[name] = encode(table, schema)
+    return found
 
 
 def _counted(values):
@@ -131,6 +142,8 @@ REQUIREMENTS = (
     BetaLikeness(sensitive="ward", beta="0.5"),
     BetaLikeness(sensitive="ward", beta="1.2", kind="enhanced"),
     DeltaDisclosure(sensitive="ward", delta="0.6"),
+    KMap(k=35, population="crowd.csv"),
+    DeltaPresence(low="0.01", high="0.2", population="crowd.csv"),
     QSDiversity(column="symptoms", c=1, l=2),
     QSDiversity(column=("symptoms", "illness"), c=2, l=2),
     QSCloseness(column="symptoms", t="0.4"),
