@@ -23,12 +23,12 @@ delta = 2
 [[require]]
 model = "k-map"
 k = 3
-population = "source.csv"
+population = "people.csv"
 anonymizer = "full-domain"
 [[require]]
 model = "delta-presence"
 high = 1
-population = "source.csv"
+population = "people.csv"
 """
 ROWS = 150  # of the hospital
 
@@ -47,5 +47,6 @@ def plan_in(folder: Path, family: str) -> Path:
     if family == LIKENESS:
         told = plan.read_text(encoding="utf-8").split("[[require]]")[0]
         told = told.replace('kind = "category"', 'kind = "category"\nhierarchy = { prefix = 5 }')
+        shutil.copy(here / "source.csv", here / "people.csv")
         plan.write_text(told + LATER, encoding="utf-8")
     return plan
