@@ -1,4 +1,4 @@
-"""sfumato in Python, every model in one plan: python examples/in_python.py [--rows N].
+"""sfumato in Python, every model: python examples/in_python.py [--rows N].
 
 What a program that uses sfumato names, with types: the tests check this script with `mypy --strict` and run it.
 """
@@ -43,12 +43,26 @@ REQUIREMENTS: list[sf.PrivacyModel] = [
     sf.SensitiveQidCloseness(t={"household": 0.5}),
 ]
 
+AMONG_OTHERS: list[sf.PrivacyModel] = [
+    sf.BetaLikeness(sensitive="payer", beta=3),
+    sf.DeltaDisclosure(sensitive="payer", delta=3),
+    sf.KMap(k=3, population="stays.csv"),
+    sf.DeltaPresence(low=0, high=0.9, population="stays.csv"),
+]
+
 
 def plan_of(requirements: Sequence[sf.PrivacyModel]) -> sf.Plan:
     """Return a plan for the hospital's stays."""
     knowledge = {"path": "diagnoses.csv", "label": "diagnosis", "terms": "symptoms", "separator": "|"}
     document = {"columns": COLUMNS, "knowledge": knowledge, "require": list(requirements)}
     return sf.Plan.from_dict(document, base=HOSPITAL)
+
+
+def plan_among_others() -> sf.Plan:
+    """Return a plan with one level of detail for everybody, judged among all people there are."""
+    shown = ("age", "sex", "zip", "payer")
+    columns = {name: about if name in shown else {"role": "identifier"} for name, about in COLUMNS.items()}
+    return sf.Plan.from_dict({"columns": columns, "require": AMONG_OTHERS}, base=HOSPITAL)
 
 
 def stays(rows: int) -> pa.Table:
@@ -71,9 +85,8 @@ def main(rows: int) -> None:
     people, plan = stays(rows), plan_of(REQUIREMENTS)
     run: sf.Run = sf.anonymize(people, plan, seed=1)  # a seed only to repeat what is shown here
     release: sf.Published = run.release
-    print(
-        f"{release.data.num_rows} rows;", ", ".join(f"{name} holds" for name, yes in held(run.verdicts).items() if yes)
-    )
+    verdicts = (*run.verdicts, *sf.anonymize(people, plan_among_others(), seed=1).verdicts)
+    print(f"{release.data.num_rows} rows;", ", ".join(f"{name} holds" for name, yes in held(verdicts).items() if yes))
 
     measurements: tuple[sf.Measurement, ...] = sf.measure(release, plan, original=people)
     lost = next(measurement for measurement in measurements if measurement.name == "ncp")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -73,6 +74,42 @@ def t_closeness(case, shown, required, description):
         earth_movers(column, shares([cells[row] for row in rows]), whole, required.get("distance", "equal")) <= t
         for rows in classes(case, shown)
     )
+
+
+def beta_likeness(case, shown, required, description):
+    """No class makes a value much likelier than the whole release does."""
+    beta = Fraction(str(required["beta"]))
+    for q, p in shares_in_classes(case, shown, required["sensitive"]):
+        gain = (q - p) / p
+        if gain > beta or (required.get("kind") == "enhanced" and above_logarithm(gain, 1 / p)):
+            return False
+    return True
+
+
+def delta_disclosure(case, shown, required, description):
+    """No class moves the logarithm of a share by delta or more; a value that a class lacks is moved without bound."""
+    delta = Fraction(str(required["delta"]))
+    return all(
+        q > 0 and above_logarithm(delta, max(q / p, p / q))
+        for q, p in shares_in_classes(case, shown, required["sensitive"])
+    )
+
+
+def shares_in_classes(case, shown, name):
+    """Yield the share of each value in each class, and in the whole release."""
+    cells = [value_of(case.column(name), cell) for cell in shown[name]]
+    whole = shares(cells)
+    for rows in classes(case, shown):
+        here = shares([cells[row] for row in rows])
+        yield from ((here.get(value, Fraction(0)), p) for value, p in whole.items())
+
+
+def above_logarithm(number, ratio):
+    """Whether a fraction is above the natural logarithm of another; they are equal at 0 and 1 only."""
+    with localcontext() as context:
+        context.prec = 60
+        logarithm = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+        return Decimal(number.numerator) / Decimal(number.denominator) > logarithm
 
 
 def shares(values):
@@ -352,6 +389,8 @@ JUDGES = {
     "k-anonymity": k_anonymity,
     "l-diversity": l_diversity,
     "t-closeness": t_closeness,
+    "beta-likeness": beta_likeness,
+    "delta-disclosure": delta_disclosure,
     "alpha-diversity": alpha_diversity,
     "multi-diversity": multi_diversity,
     "qs-diversity": qs_diversity,

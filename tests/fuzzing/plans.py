@@ -118,14 +118,20 @@ def fraction(rng, *values):
 
 
 def add_classes(rng, case):
-    """Ask for k-anonymity, l-diversity and t-closeness of one or two columns."""
+    """Ask for what judges classes, of one or two columns."""
     some = [single_values(rng, f"s{at}", case.n, "sensitive") for at in range(rng.choice([1, 1, 2]))]
     case.columns += some
     asked = []
     for _ in range(rng.choice([1, 1, 2, 3])):
-        column, kind = rng.choice(some), rng.choice(["k", "l", "t"])
+        column, kind = rng.choice(some), rng.choice(["k", "l", "t", "beta", "delta"])
         if kind == "k":
             asked.append({"model": "k-anonymity", "k": rng.choice([1, 2, 2, 3, 5])})
+        elif kind == "beta":
+            beta, which = fraction(rng, 0.25, "1/3", 1, 2, 5), rng.choice(["basic", "enhanced"])
+            asked.append({"model": "beta-likeness", "sensitive": column.name, "beta": beta, "kind": which})
+        elif kind == "delta":
+            delta = fraction(rng, 0.1, "1/3", 0.7, 1, 2)
+            asked.append({"model": "delta-disclosure", "sensitive": column.name, "delta": delta})
         elif kind == "l":
             asked.append({"model": "l-diversity", "sensitive": column.name, **variety(rng)})
         else:

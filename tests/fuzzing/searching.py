@@ -8,7 +8,10 @@ from fuzzing.covering import covers, leaves_of
 from fuzzing.definitions import as_list, judge
 
 MOST = 1_000  # releases that are looked at
-GROUPED = ("k-anonymity", "l-diversity", "t-closeness", "alpha-diversity", "multi-diversity")
+GROUPED = (
+    *("k-anonymity", "l-diversity", "t-closeness", "beta-likeness", "delta-disclosure"),
+    *("alpha-diversity", "multi-diversity"),
+)
 
 
 def existing(case):

@@ -14,6 +14,7 @@ from fuzzing.plans import FAMILIES
 from sfumato.anonymizers import local_recoding, mondrian
 from sfumato.errors import Unsatisfiable
 from sfumato.models import PRIVACY_MODELS, KAnonymity, LDiversity
+from sfumato.models.base import Need
 
 CASES = 8  # of each family, and as many of several together
 
@@ -38,7 +39,8 @@ def test_random_plans_keep_their_promises(tried):
 
 @pytest.mark.slow
 def test_every_model_is_judged_by_its_definition_and_has_violations_planted(tried):
-    assert set(JUDGES) == set(PRIVACY_MODELS)
+    with_population = {name for name, model in PRIVACY_MODELS.items() if Need.POPULATION in model.needs}
+    assert set(JUDGES) == set(PRIVACY_MODELS) - with_population  # these have slow definitions of their own beside them
     for model in JUDGES:
         assert tried[f"judged {model}"] > 0, model
         assert tried[f"violations found, {model}"] > 0, model
