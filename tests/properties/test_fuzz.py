@@ -16,7 +16,7 @@ from sfumato.errors import Unsatisfiable
 from sfumato.models import PRIVACY_MODELS, KAnonymity, LDiversity
 from sfumato.models.base import Need
 
-CASES = 8  # of each family, and as many of several together
+CASES = 10  # of each family, and as many of several together
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def tried():
     """What was tried, after nothing was found."""
     counted = Counter()
     for families in (*((family,) for family in FAMILIES), FAMILIES):
-        counts, wrong = fuzz.run("short3", cases=CASES, families=families)
+        counts, wrong = fuzz.run("short10", cases=CASES, families=families)
         assert wrong == {}
         counted += counts
     return counted
