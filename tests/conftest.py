@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -8,6 +9,10 @@ from hypothesis import settings
 # Seconds are for benchmarks: a busy machine must not fail a test.
 settings.register_profile("sfumato", deadline=None)
 settings.load_profile("sfumato")
+
+# A shell starts work in the background deaf to Ctrl-C, and children inherit that; tests of stops send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 POSIX = os.name == "posix"
 UNDER = {  # mark -> where such a test says something, and why not elsewhere
