@@ -150,7 +150,8 @@ def test_attack_shows_original_release_and_guessing(demo):
     found = sfumato(*options, demo[0] / "patients.csv")  # the town is no larger than the table
     (linking,) = [found for found in json.loads(found.stdout)["attacks"] if found["attack"] == "linking"]
     assert linking["after"]["facts"]["journalist"] <= linking["after"]["worst"]
-    absent = sfumato(*options, demo[0] / "jobs.csv")
+    (demo[0] / "elsewhere.csv").write_text("height,shoe\n180,44\n")
+    absent = sfumato(*options, demo[0] / "elsewhere.csv")
     assert absent.returncode == 2
     assert "lacks" in absent.stderr
 
@@ -213,7 +214,7 @@ def test_every_command_can_answer_in_json(example, demo, tmp_path):
     drafted = sfumato("init", example / "patients.csv", "--out", example / "draft.toml", "--json")
     assert {guess["name"] for guess in json.loads(drafted.stdout)["guesses"]} >= {"age", "disease"}
     page = sfumato("report", demo[0] / "run", "--out", tmp_path / "page.html", "--json")
-    assert json.loads(page.stdout) == {"report": str(tmp_path / "page.html")}
+    assert json.loads(page.stdout) == {"report": str(tmp_path / "page.html"), "pending": []}
     shown = sfumato("demo", "--out", tmp_path / "demo", "--rows", 300, "--json")
     assert json.loads(shown.stdout)["release"]["rows"] == 300
 

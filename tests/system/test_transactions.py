@@ -137,7 +137,8 @@ def test_a_line_of_a_hundred_thousand_items_is_just_a_long_record(shop):
     for goal in ("loss", "distribution"):
         options = f'\n[anonymizers.partial-suppression]\ngoal = "{goal}"\nslack = 1.0\n'
         (shop / "plan.toml").write_text(PLAN + options, encoding="utf-8")
-        done = sfumato("anonymize", "plan.toml", "--out", goal, cwd=shop)
+        # Millions of rules in one record: measuring them all would tell nothing of the record.
+        done = sfumato("anonymize", "plan.toml", "--out", goal, "--no-measure", "--no-attack", cwd=shop)
         assert done.returncode == 0, done.stderr
         longest = max(released(shop / goal), key=len)
         assert len(longest) == 100_000

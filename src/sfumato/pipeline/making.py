@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.anonymizers.base import Phase, Workplace, chosen_of, options_of
 from sfumato.data.dataset import Dataset
@@ -106,10 +107,18 @@ def _examples(dataset: Dataset, recoding: Recoding) -> dict[str, Any]:
     return {
         "columns": list(dataset.order),
         **{
-            side: [[_shown(cell) for cell in row.values()] for row in table.to_pylist()]
+            side: [list(map(_shown, row)) for row in zip(*map(_cells, table.columns), strict=True)]
             for side, table in tables.items()
         },
     }
+
+
+def _cells(column: pa.ChunkedArray) -> list[Any]:
+    """Return the cells of a column; as text where Python has no such moments, before year 1 or after 9999."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return list(column.cast(pa.string()).to_pylist())
 
 
 def _shown(cell: Any) -> str:
