@@ -12,6 +12,7 @@ UNIT = ROOT / "tests" / "unit"
 BASELINES = "unit/anonymizers/test_item_baselines.py"
 ESTIMATORS = "unit/estimators/test_estimators.py"
 LIKENESS = "unit/models/test_likeness_and_disclosure.py"
+POPULATIONS = "unit/models/test_population_models.py"
 QUASI_SENSITIVE = "unit/models/test_qs_models.py"
 RANDOMIZED = "unit/models/test_sensitive_qids.py"
 # What is tested together with something else stands here, with where. Kernels have a law of their own.
@@ -32,6 +33,7 @@ ELSEWHERE = {
     "cli/terminal.py": "system/test_terminal.py",
     "data/bins.py": "unit/data/test_bins_and_bit_sets.py",
     "data/bit_sets.py": "unit/data/test_bins_and_bit_sets.py",
+    "data/population.py": POPULATIONS,
     "data/recoding.py": "unit/data/test_release.py",
     "engines/base.py": "unit/engines/test_local.py",
     "errors.py": "conformance/test_public_names.py",
@@ -49,12 +51,15 @@ ELSEWHERE = {
     "models/alpha_diversity.py": "unit/models/test_multi_diversity.py",
     "models/beta_likeness.py": LIKENESS,
     "models/delta_disclosure.py": LIKENESS,
+    "models/delta_presence.py": POPULATIONS,
+    "models/k_map.py": POPULATIONS,
     "models/judging/belief_measures.py": QUASI_SENSITIVE,
     "models/judging/belief_verdict.py": QUASI_SENSITIVE,
     "models/judging/beliefs.py": QUASI_SENSITIVE,
     "models/judging/closed_sets.py": "unit/models/test_rho_uncertainty.py",
     "models/judging/logarithms.py": LIKENESS,
     "models/judging/links.py": QUASI_SENSITIVE,
+    "models/judging/population.py": POPULATIONS,
     "models/judging/posteriors.py": "unit/models/test_multi_diversity.py",
     "models/judging/randomized.py": RANDOMIZED,
     "models/judging/shares.py": LIKENESS,

@@ -266,7 +266,7 @@ class Widths:
 class Edges:
     """Numbers in ranges between given edges, the finest level first; the last range of a level has its upper end.
 
-    >>> Edges([[0, 10, 25, 99], [0, 25, 99]]).build(["3", "10", "99"], "The hierarchy").ancestors("10")
+    >>> Edges([[0, 10, 25, 99], [0, 25, 99]]).build(["3", "10", "12", "99"], "The hierarchy").ancestors("10")
     ('10', '[10, 24]', '[0, 24]', '*')
     """
 
