@@ -142,3 +142,14 @@ def test_the_report_lists_or_draws_whatever_was_measured(family):
 
     assert named == [found.title for found in measured(family) if found.about is About.LOSS]
     assert all(found.explanation.replace(" %", "%").split("'")[0] in page for found in measured(family))
+
+
+# What these promise is of another kind than what an attack counts: a crowd outside the table, whether a person is in
+# it at all, and how many values a cell could mean, however unlikely some are.
+ANSWER_NO_ATTACK = {"k-map", "delta-presence", "sensitive-qid-diversity"}
+
+
+def test_every_model_answers_an_attack_or_stands_here_with_its_reason():
+    answering = {name for attack in ATTACKS.values() for name in attack.answered_by}
+
+    assert set(PRIVACY_MODELS) - answering == ANSWER_NO_ATTACK

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
@@ -53,13 +53,13 @@ class ClassInference(Attack):
     """
 
     name: ClassVar[str] = "class-inference"
-    answered_by: ClassVar[tuple[str, ...]] = ("l-diversity", "t-closeness", "alpha-diversity", "multi-diversity")
+    answered_by: ClassVar[tuple[str, ...]] = (
+        *("l-diversity", "t-closeness", "beta-likeness", "delta-disclosure"),
+        *("alpha-diversity", "multi-diversity"),
+    )
 
     column: str
     threshold: float = THRESHOLD
-
-    def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
 
     @property
     def title(self) -> str:

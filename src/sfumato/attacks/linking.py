@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.metrics.risk import Risk
@@ -28,13 +28,10 @@ class Linking(Attack):
     """
 
     name: ClassVar[str] = "linking"
-    answered_by: ClassVar[tuple[str, ...]] = ("k-anonymity", "multi-diversity")
+    answered_by: ClassVar[tuple[str, ...]] = ("k-anonymity", "alpha-diversity", "multi-diversity")
 
     threshold: float = THRESHOLD
     population: Dataset | None = None
-
-    def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
 
     @property
     def title(self) -> str:
