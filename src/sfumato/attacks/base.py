@@ -99,6 +99,9 @@ class Attack(Protocol):
     answered_by: ClassVar[tuple[str, ...]] = ()  # names of the models whose promise bounds what this intruder learns
     on_demand: ClassVar[bool] = False  # supposes more than a reader of one release has: for `sfumato attack` only
 
+    def __post_init__(self) -> None:
+        checked_threshold(self.threshold)
+
     @property
     def title(self) -> str:
         """What is attacked, in a few words."""

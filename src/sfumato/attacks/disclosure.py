@@ -11,7 +11,7 @@ from typing import ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
 from sfumato.attacks.exclusion import NEAR, Labels, beliefs_without_one
 from sfumato.data.release import Release
 from sfumato.models.base import PrivacyModel
@@ -43,7 +43,7 @@ class Disclosure(Attack):
     threshold: float = THRESHOLD
 
     def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
+        super().__post_init__()
         one_of(self.knows, "disclosure: knows", KNOWS)
 
     @property

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -45,9 +45,6 @@ class KnowledgeLinking(Attack):
     answered_by: ClassVar[tuple[str, ...]] = ("qs-diversity", "qs-closeness")
 
     threshold: float = THRESHOLD
-
-    def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
 
     @property
     def title(self) -> str:

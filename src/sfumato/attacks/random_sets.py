@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -116,9 +116,6 @@ class SetInference(Attack):
     column: str
     threshold: float = THRESHOLD
 
-    def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
-
     @property
     def title(self) -> str:
         """What is attacked."""
@@ -173,9 +170,6 @@ class Intersection(Attack):
 
     columns: tuple[str, ...]
     threshold: float = THRESHOLD
-
-    def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
 
     @property
     def title(self) -> str:
@@ -271,9 +265,6 @@ class SecondRelease(Attack):
     column: str
     threshold: float = THRESHOLD
     other: Release | None = None
-
-    def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
 
     @property
     def title(self) -> str:

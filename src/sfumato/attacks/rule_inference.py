@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -50,7 +50,7 @@ class RuleInference(Attack):
     threshold: float = THRESHOLD
 
     def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
+        super().__post_init__()
         whole_number(self.known, "known items", 1, MOST_KNOWN)
         if self.known > MOST_KNOWN:
             raise PolicyError(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, checked_threshold
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
 from sfumato.data.equal_rows import number_equal_rows
@@ -45,9 +45,6 @@ class SinglingOut(Attack):
     columns: tuple[str, ...]
     harmless: bool = False  # whether they are terms and items, rather than of role `other`
     threshold: float = THRESHOLD
-
-    def __post_init__(self) -> None:
-        checked_threshold(self.threshold)
 
     @property
     def title(self) -> str:

@@ -110,7 +110,7 @@ def encode_column(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, 
 
 def holds_sets(found_type: pa.DataType, spec: ColumnSpec) -> bool:
     """Whether a column is one of sets: so declared, or found as lists."""
-    return spec.kind is Kind.SET or spec.role is Role.ITEMS or is_list(found_type)
+    return spec.holds_sets or is_list(found_type)
 
 
 def _refuse_lists_of_single_values(found_type: pa.DataType, spec: ColumnSpec) -> None:

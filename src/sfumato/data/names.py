@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Words that mean something else when a longer one begins with them.
-_SHORT = {"ort", "land", "data", "alta", "cap", "eta", "ano", "ip", "id", "rg", "nie", "nom", "rue", "rua", "std"}
-
 
 def plain(text: str) -> str:
     """Return a text in small letters without accents.
@@ -31,7 +28,7 @@ def mentions(name: str, words: str) -> bool:
     found = {plain(part) for part in parts} | {re.sub(r"[^a-z0-9]", "", plain(whole))}
     return any(
         word in found
-        or (len(word) >= 5 and word not in _SHORT and any(part.startswith(word) for part in found))
+        or (len(word) >= 5 and any(part.startswith(word) for part in found))
         or (len(word) >= 6 and any(word in part for part in found))
         for word in words.split()
     )

@@ -111,6 +111,11 @@ class ColumnSpec:
     weight: float = 1.0  # of a quasi-identifier: what its detail counts beside that of others
 
     @property
+    def holds_sets(self) -> bool:
+        """Whether it is declared as one of sets."""
+        return self.kind is Kind.SET or self.role is Role.ITEMS
+
+    @property
     def secret(self) -> bool:
         """Whether messages must not show the column's values: those of the others only where somebody wants them."""
         return self.role in SECRET_ROLES or not os.environ.get(SHOW_VALUES)
@@ -144,7 +149,7 @@ class Schema:
     @property
     def sets(self) -> frozenset[str]:
         """The columns that are declared as sets."""
-        return frozenset(spec.name for spec in self if spec.kind is Kind.SET or spec.role is Role.ITEMS)
+        return frozenset(spec.name for spec in self if spec.holds_sets)
 
     def is_text(self, name: str) -> bool:
         """Whether the cells of a column are taken to the letter, even if they look like numbers or dates.
@@ -166,16 +171,13 @@ class Schema:
 
     def spec(self, name: str) -> ColumnSpec | None:
         """Return what holds for a column of the data, or None when the plan says nothing about it."""
-        if name in self.columns:
-            return self.columns[name]
-        for pattern in self.patterns:
-            if fnmatchcase(name, pattern.name):
-                return replace(pattern, name=name)
-        return ColumnSpec(name=name, role=self.rest) if self.rest is not None else None
+        found = self.columns.get(name) or self._by_pattern(name)
+        return found or (ColumnSpec(name=name, role=self.rest) if self.rest is not None else None)
+
+    def _by_pattern(self, name: str) -> ColumnSpec | None:
+        return next((replace(each, name=name) for each in self.patterns if fnmatchcase(name, each.name)), None)
 
     def over(self, names: Iterable[str]) -> Schema:
         """Return the schema with the columns that its patterns stand for, given those of the data."""
-        found = {name: self.spec(name) for name in names if name not in self.columns}
-        fitting = {name: spec for name, spec in found.items() if any(fnmatchcase(name, p.name) for p in self.patterns)}
-        added = {name: spec for name, spec in fitting.items() if spec is not None}
+        added = {name: spec for name in names if name not in self.columns and (spec := self._by_pattern(name))}
         return replace(self, columns={**self.columns, **added}, patterns=())

@@ -264,7 +264,7 @@ COLUMN = Table(
             "sensitive_items",
             Takes.OTHER,
             "Sensitive items",
-            "Role items: those that are secrets; a list, a file with one a line, or a share drawn for experiments.",
+            "Role items, which are secrets: a list, a file with one a line, { share = 1 } for all, or fewer to try.",
             example=["wine"],
             shape={
                 "anyOf": [
