@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sfumato.api import attack as attack
     from sfumato.api import audit as audit
     from sfumato.api import complete as complete
+    from sfumato.api import describe as describe
     from sfumato.api import draft as draft
     from sfumato.api import expect as expect
     from sfumato.api import measure as measure
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from sfumato.models import Verdict as Verdict
     from sfumato.plan import Plan as Plan
     from sfumato.progress import Progress as Progress
+    from sfumato.receiving.dictionary import Dictionary as Dictionary
 
 __version__ = "0.2.0"
 
@@ -72,6 +74,7 @@ _OFFERED = {
         "attack",
         "audit",
         "complete",
+        "describe",
         "draft",
         "expect",
         "measure",
@@ -116,6 +119,7 @@ _OFFERED = {
     ),
     "sfumato.plan": ("Plan",),
     "sfumato.progress": ("Progress",),
+    "sfumato.receiving.dictionary": ("Dictionary",),
 }
 _HOME = {name: home for home, names in _OFFERED.items() for name in names}
 __all__ = [*_HOME, "__version__"]

@@ -29,6 +29,7 @@ from sfumato.parameters import one_of
 from sfumato.pipeline import Case, Kept, Outcome, Seen, asked
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
+from sfumato.receiving.dictionary import Dictionary
 from sfumato.sweeping import sweep as run_sweep
 
 if TYPE_CHECKING:
@@ -396,6 +397,17 @@ def expect(release: Any, columns: Sequence[str], *, where: Mapping[str, str] | N
     return estimators.query(_described(release), columns, where).expectation()
 
 
+# What a release tells whoever receives it.
+
+
+def describe(release: Any) -> Dictionary:
+    """Return what each column of a release means, how it was changed and what must not be concluded.
+
+    Give its folder, or `run.release`. Printed, it is the page that `release/README.md` holds.
+    """
+    return Dictionary.of_release(_described(release))
+
+
 def _described(release: Any) -> Release:
     """Return a release with the description that says how it was randomized."""
     if isinstance(release, str | Path):
@@ -403,7 +415,7 @@ def _described(release: Any) -> Release:
     published = release.release if isinstance(release, Run) else release
     if not isinstance(published, Published):
         raise DataError(
-            "A table was to be reconstructed from a frame, which does not say how it was randomized.\n"
+            "A release was asked for, but a frame was given, which does not say how it was made.\n"
             "Give the release folder, or the `release` of a run."
         )
     schema = schema_for(published.description, None)

@@ -47,7 +47,11 @@ def test_demo_prints_verdicts_and_where_the_report_is(demo):
     assert "k-anonymity" in done.stdout
     assert "report.html" in done.stdout
     assert (folder / "run" / "private" / "report.html").stat().st_size > 10_000
-    assert sorted(path.name for path in (folder / "run" / "release").iterdir()) == ["data.csv", "release.json"]
+    assert sorted(path.name for path in (folder / "run" / "release").iterdir()) == [
+        "README.md",
+        "data.csv",
+        "release.json",
+    ]
 
 
 def test_the_release_holds_what_was_promised_counted_by_hand(demo):
@@ -95,7 +99,7 @@ def test_the_same_seed_gives_the_same_bytes_for_any_number_of_threads(example):
         out = example / f"out{threads}"
         done = sfumato("anonymize", example / "plan.toml", "--out", out, "--seed", 3, "--threads", threads)
         assert done.returncode == 0, done.stderr
-        releases.append([(out / "release" / name).read_bytes() for name in ("data.csv", "release.json")])
+        releases.append([(out / "release" / name).read_bytes() for name in ("README.md", "data.csv", "release.json")])
 
     assert releases[0] == releases[1]
 

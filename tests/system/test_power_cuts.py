@@ -100,6 +100,7 @@ def test_a_run_killed_while_it_measures_leaves_an_audited_release_that_every_ver
 
     assert left(folder) == ["out"]
     assert sorted(path.name for path in (folder / "out").rglob("*") if path.is_file()) == [
+        "README.md",
         "data.csv",
         "release.json",
         "report.html",

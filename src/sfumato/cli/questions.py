@@ -1,4 +1,4 @@
-"""Commands that answer questions about a table: judge, measure, attack, reconstruct, sweep."""
+"""Commands that answer questions about a table: judge, measure, attack, reconstruct, describe, sweep."""
 
 from __future__ import annotations
 
@@ -181,6 +181,23 @@ def _show_answer(answer: CrossTable, out: Path | None, *, as_json: bool) -> None
         say("? The standard error exceeds the count: such a cell tells nothing by itself.")
     if len(rows) > SHOWN:
         say(f"and {len(rows) - SHOWN:,} more; --out FILE writes them all")
+
+
+@app.command()
+def describe(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Print a data dictionary: what each column means, how it was changed, what must not be concluded."""
+    from sfumato import api
+
+    with watching():
+        words = api.describe(release)
+    with telling():
+        if as_json:
+            print_json(words.as_dict())
+        else:
+            say(str(words))
 
 
 @app.command()

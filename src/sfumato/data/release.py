@@ -62,6 +62,7 @@ class Release:
     # (n,): how many published rows each row stands for, where equal ones are held once; None: one each.
     weights: NDArray[np.int64] | None = None
     strays: tuple[Stray, ...] = ()  # what came along and does not belong there
+    readme: str = ""  # what whoever receives it should know, in words; published along with it
     truth: Dataset | None = None  # the original, where whoever judges holds it: claims of chance can then be tested
 
     @property

@@ -21,6 +21,7 @@ from sfumato.pipeline.clock import Clock
 from sfumato.pipeline.known import Known
 from sfumato.plan import Plan
 from sfumato.progress import Progress
+from sfumato.receiving.dictionary import Dictionary
 
 EXAMPLES = 5  # rows that the holder sees before and after
 
@@ -77,7 +78,7 @@ def make(
         models = [describe(model) for model in plan.policy]
         release = engine.publish(dataset, recoding, models, workplace.keys() if plan.release.shuffle else None)
     description = _described(plan, release.description, known, seeded=seed is not None)
-    release = replace(release, public=known.public, description=description)
+    release = replace(release, public=known.public, description=description, readme=str(Dictionary.of(description)))
     alike = _alike(plan, dataset, recoding, persons) if persons is not None else None
     return Made(release, tuple(steps), _examples(dataset, recoding), alike)
 

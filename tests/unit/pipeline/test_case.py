@@ -58,7 +58,13 @@ def test_a_run_leaves_release_and_private_and_nothing_else(plan, tmp_path):
     outcome = Case(plan).make_folder(tmp_path / "out", page)
 
     found = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert found == ["private/report.html", "private/run.json", "release/data.csv", "release/release.json"]
+    assert found == [
+        "private/report.html",
+        "private/run.json",
+        "release/README.md",
+        "release/data.csv",
+        "release/release.json",
+    ]
     assert leftovers(tmp_path) == ["out"]
     if os.name == "posix":
         assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out" / "private").iterdir()} == {0o600}

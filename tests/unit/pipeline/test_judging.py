@@ -85,7 +85,7 @@ def test_the_original_is_judged_by_every_model_and_its_identifiers_are_named(pla
 
 def test_a_run_as_it_was_made_holds(plan, run):
     assert [verdict.model.name for verdict in sf.audit(run, plan)] == ["k-anonymity"]
-    assert json.loads((run / "release" / "release.json").read_text())["files"].keys() == {"data.csv"}
+    assert json.loads((run / "release" / "release.json").read_text())["files"].keys() == {"data.csv", "README.md"}
 
 
 def test_files_beside_the_data_are_named(plan, run, tmp_path):
@@ -111,6 +111,7 @@ def test_a_column_that_the_description_does_not_name_is_found_where_the_plan_all
     (tmp_path / "plan.toml").write_text(PLAN + '[columns."*"]\nrole = "other"\n')
     description = json.loads((run / "release" / "release.json").read_text())
     del description["files"]  # as in releases of earlier versions
+    (run / "release" / "README.md").unlink()
     (run / "release" / "release.json").write_text(json.dumps(description))
     assert strays(sf.audit(run, Plan.load(tmp_path / "plan.toml"))) == []
     pasted(run, "note")

@@ -122,7 +122,7 @@ def test_a_run_keeps_the_text_of_its_plan_digests_of_all_inputs_and_what_was_pub
 
     assert facts["plan"]["text"] == PLAN
     assert set(facts["inputs"]) == {"source.path", "columns.job.domain", "knowledge.path"}
-    assert set(facts["release"]["files"]) == {"data.csv", "release.json"}
+    assert set(facts["release"]["files"]) == {"README.md", "data.csv", "release.json"}
     assert set(facts["public"]["base_rates"]) == {"illness", "job"}
     assert facts["public"]["knowledge"]["rows"][0] == ["both", ["fever", "pain"]]
     assert len(facts["public"]["prior"]) == 4

@@ -2,6 +2,7 @@
 
     DIR/release/data.csv | .parquet | .xlsx | .dta | .sav    the table
     DIR/release/release.json                                 its public description
+    DIR/release/README.md                                    the same in words, for whoever receives it
 
 In a CSV file a cell is quoted where it has to be: separators, quotes, line breaks, blanks at either end, and the empty
 text where it is a value. What is missing shows as the marker, by default nothing at all.
@@ -36,6 +37,7 @@ from sfumato.progress import SILENT, Progress
 ReleaseFormat: TypeAlias = Literal["csv", "parquet", "excel", "stata", "spss"]
 
 DESCRIPTION = "release.json"
+README = "README.md"
 RELEASE = "release"
 _FILES: dict[str, str] = {
     "csv": "data.csv",
@@ -76,6 +78,9 @@ def write_release(
         for rows in _written(release, path, format, missing):
             stage.advance(rows)
         files = {path.name: digest(path)}
+        if release.readme:
+            (folder / README).write_text(release.readme + "\n", encoding="utf-8")
+            files[README] = digest(folder / README)
         description = {**_description(release, missing), "files": files}
         text = json.dumps(description, indent=1, ensure_ascii=False, default=_plain)
         (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
@@ -294,7 +299,16 @@ def read_release(
     source = Source(found[0], separator="," if found[0].suffix == ".csv" else None, missing=schema.missing).as_spelled
     release = _read_as_release(source, schema, description, progress)
     others = sorted({path.name for path in folder.iterdir()} - {found[0].name, DESCRIPTION})
-    return replace(release, strays=(*release.strays, *(Stray(StrayKind.FILE, name) for name in others)))
+    strays = (stray for name in others if (stray := _stray_file(folder / name, description)) is not None)
+    return replace(release, strays=(*release.strays, *strays))
+
+
+def _stray_file(path: Path, description: Mapping[str, Any]) -> Stray | None:
+    """Return why a file beside the table does not belong there, or None where release.json names it so."""
+    sha256 = description.get("files", {}).get(path.name)
+    if path.name != README or sha256 is None or not path.is_file():
+        return Stray(StrayKind.FILE, path.name)
+    return None if digest(path) == sha256 else Stray(StrayKind.CHANGED, path.name)
 
 
 def _read_as_release(source: Source, schema: Schema, description: Mapping[str, Any], progress: Progress) -> Release:

@@ -1,0 +1,269 @@
+"""What a release means, in words for whoever receives it: `release/README.md`, `sfumato describe`, `sf.describe`.
+
+All of it follows from release.json, so it says nothing about the original that is not said there. What is counted is
+counted in the published table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from sfumato.data.dataset import CodedSets
+from sfumato.data.release import Release
+from sfumato.data.schema import Kind, Role
+from sfumato.errors import SfumatoError
+from sfumato.models import PRIVACY_MODELS
+from sfumato.models.base import PrivacyModel
+
+_LABELS = (
+    "A value, or a label that covers several: a group of its hierarchy, `{a|b}` for one of these values, `*` for any."
+)
+_CELLS = {
+    Kind.NUMBER: "A number is the value itself. `[20, 29]` is a number from 20 to 29, both included; `[20, 30)` goes "
+    "up to 30, without it; `*` is any number.",
+    Kind.DATE: "A day is the value itself. `2024-03`, `2024-Q1`, `2024` and `[2024-01-01, 2024-03-31]` are periods: "
+    "one of their days, the first and the last included; `*` is any day.",
+    Kind.ORDERED: _LABELS,
+    Kind.CATEGORY: _LABELS,
+}
+_AS_IT_WAS = "Not at all: cells are as they were in the source."
+_NO_MEASUREMENT = "Bounds are no measurements: neither the middle nor the end of a range is anybody's value."
+_NO_VALUE = "A group is no value of its own: which of its values a person has stays open."
+_NOTHING_HIDDEN = "Cells are true. The promises are about what they give away of people, not about the cells."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One column: what its cells mean, how they were changed, and what must not be concluded from them."""
+
+    name: str
+    role: str
+    kind: str | None
+    cells: str
+    changed: str
+    beware: str
+    counts: Mapping[str, int] | None = None  # in the published table, where it is at hand
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry as plain data."""
+        shown = {"name": self.name, "role": self.role, "kind": self.kind, "cells": self.cells}
+        counted = {"counts": dict(self.counts)} if self.counts is not None else {}
+        return {**shown, "changed": self.changed, "beware": self.beware, **counted}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What was asked of the release, what that promises, and what it does not stop."""
+
+    model: str
+    parameters: Mapping[str, Any]
+    promise: str = ""
+    limit: str = ""
+
+    @property
+    def title(self) -> str:
+        """The model with its parameters."""
+        told = ", ".join(f"{name} = {_shown(value)}" for name, value in self.parameters.items())
+        return f"{self.model} ({told})" if told else self.model
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the promise as plain data."""
+        return {"model": self.model, **dict(self.parameters), "promise": self.promise, "limit": self.limit}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dictionary:
+    """A data dictionary. Shows itself as the page that a release carries along."""
+
+    rows: int
+    missing: str  # what a missing cell shows
+    entries: tuple[Entry, ...]
+    promises: tuple[Promise, ...]
+    test_only: bool = False
+
+    @classmethod
+    def of(cls, description: Mapping[str, Any]) -> Dictionary:
+        """Return what release.json says, in words.
+
+        >>> age = {"role": "quasi-identifier", "kind": "number"}
+        >>> words = Dictionary.of({"rows": 9, "columns": {"age": age}, "models": [{"model": "k-anonymity", "k": 3}]})
+        >>> words.promises[0].promise
+        'Whoever knows all quasi-identifiers of a person finds at least 3 rows that could be theirs.'
+        """
+        models = [dict(model) for model in description.get("models", ()) if isinstance(model, Mapping)]
+        known = [_rebuilt(model) for model in models]
+        masked = {name for model in known if model is not None and model.masks for name in model.judged_columns}
+        return cls(
+            rows=int(description.get("rows", 0)),
+            missing=str(description.get("missing", "")),
+            entries=tuple(_entry(name, about, name in masked) for name, about in description["columns"].items()),
+            promises=tuple(_promise(model, rebuilt) for model, rebuilt in zip(models, known, strict=True)),
+            test_only=bool(description.get("test_only")),
+        )
+
+    @classmethod
+    def of_release(cls, release: Release) -> Dictionary:
+        """Return the same with what can be counted in the published table."""
+        words = cls.of(release.description)
+        entries = tuple(replace(entry, counts=_counts(release, entry.name)) for entry in words.entries)
+        return replace(words, rows=release.n_rows, entries=entries)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the dictionary as plain data."""
+        return {
+            "rows": self.rows,
+            "missing": self.missing,
+            "columns": [entry.as_dict() for entry in self.entries],
+            "models": [promise.as_dict() for promise in self.promises],
+            "beware": list(self.beware),
+            "test_only": self.test_only,
+        }
+
+    @property
+    def beware(self) -> tuple[str, ...]:
+        """What must not be concluded from the table as a whole."""
+        return tuple(_beware({entry.role for entry in self.entries}))
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+    def _lines(self) -> Iterator[str]:
+        yield "# About this release\n"
+        yield (
+            f"{self.rows:,} rows, {len(self.entries):,} columns, made from a table about people with sfumato. Cells "
+            "were changed so that the promises below hold; they were checked on this very table. `release.json` says "
+            "the same for programs.\n"
+        )
+        if self.test_only:
+            yield "**For tests only:** it was made with a seed, so whoever guesses it repeats every draw.\n"
+        marker = f"shows `{_code(self.missing)}`" if self.missing else "is empty"
+        yield f"A cell that {marker} was missing in the source: that is a value of its own and stands for no other.\n"
+        yield "## What is promised\n"
+        for promise in self.promises:
+            yield f"- **{promise.title}.** {promise.promise}" + (
+                f" It does not stop this: {promise.limit}" if promise.limit else ""
+            )
+        yield "\n## What must not be concluded\n"
+        yield from (f"- {sentence}" for sentence in self.beware)
+        yield "\n## Columns"
+        for entry in self.entries:
+            yield f"\n### `{_code(entry.name)}`\n"
+            yield f"{entry.role}{f', {entry.kind}' if entry.kind else ''}\n"
+            yield f"- Cells: {entry.cells}"
+            yield f"- Changed: {entry.changed}"
+            yield f"- Beware: {entry.beware}"
+            if entry.counts is not None:
+                counted = (f"{count:,} {what}" for what, count in entry.counts.items())
+                yield f"- In this table: {', '.join(counted)}"
+
+
+def _code(text: str) -> str:
+    """Return a text that ends neither the line nor the marks around it."""
+    return " ".join(text.replace("`", "'").split())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_shown(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return _code(str(value))
+
+
+def _rebuilt(described: Mapping[str, Any]) -> PrivacyModel | None:
+    """Return the model that release.json names, or None where this version does not know it so."""
+    model = PRIVACY_MODELS.get(str(described.get("model")))
+    try:
+        parameters = {name: value for name, value in described.items() if name != "model"}
+        return model(**parameters) if model is not None else None
+    except (SfumatoError, TypeError, ValueError):
+        return None
+
+
+def _promise(described: Mapping[str, Any], model: PrivacyModel | None) -> Promise:
+    parameters = {name: value for name, value in described.items() if name != "model"}
+    known = {"promise": model.promise, "limit": model.limit} if model is not None else {}
+    return Promise(model=str(described.get("model")), parameters=parameters, **known)
+
+
+def _beware(roles: set[str]) -> Iterator[str]:
+    yield "Rows are not to be tied to people: looking for somebody in this table is what it was made to prevent."
+    yield "The order of rows is nothing to draw conclusions from."
+    if Role.QUASI_IDENTIFIER.value in roles:
+        yield (
+            "Labels of different width are no categories of their own: `[20, 29]` and `25` overlap. Estimate from them "
+            "(`sf.load`), or compare columns at the width that all rows have."
+        )
+    if {Role.QUASI_SENSITIVE.value, Role.ITEMS.value} & roles:
+        yield "That something is not in a set does not say that the person does not have it."
+    if Role.SENSITIVE_QUASI_IDENTIFIER.value in roles:
+        yield "Cells drawn by chance are wrong for many people, and right only in tables of many: never read one alone."
+
+
+def _entry(name: str, about: Mapping[str, Any], masked: bool) -> Entry:
+    role, kind = Role(about["role"]), Kind(about["kind"]) if "kind" in about else None
+    cells, changed, beware = _words(role, kind, about, masked=masked)
+    return Entry(name=name, role=role.value, kind=kind, cells=cells, changed=changed, beware=beware)
+
+
+def _words(role: Role, kind: Kind | None, about: Mapping[str, Any], *, masked: bool) -> tuple[str, str, str]:
+    """Return what cells mean, how they were changed, and what must not be concluded."""
+    members = f"Several values, with `{_code(str(about.get('separator', '|')))}` between them."
+    match role:
+        case Role.QUASI_IDENTIFIER:
+            return (
+                _CELLS.get(kind or Kind.CATEGORY, members),
+                "Made coarser, in some rows more than in others, until the promises held.",
+                _NO_MEASUREMENT if kind in (Kind.NUMBER, Kind.DATE) else _NO_VALUE,
+            )
+        case Role.SENSITIVE if masked:
+            return (
+                _CELLS[Kind.CATEGORY],
+                "Replaced by a label that covers the true value where that was needed.",
+                "The values that a label covers are not equally likely, and coarse labels are commoner where values "
+                "are rare: leaving such rows out gives wrong shares.",
+            )
+        case Role.QUASI_SENSITIVE:
+            return members, "Terms were removed that would have told too much.", "A term that is absent may be there."
+        case Role.ITEMS:
+            return members, "Items were withheld that would have told too much.", "An item that is absent may be there."
+        case Role.SENSITIVE_QUASI_IDENTIFIER:
+            return _randomized(about, members)
+        case _:
+            cells = members if kind is Kind.SET else "The value itself."
+            return cells, _AS_IT_WAS, _NOTHING_HIDDEN
+
+
+def _randomized(about: Mapping[str, Any], members: str) -> tuple[str, str, str]:
+    domain, eta, p = about.get("domain"), about.get("eta"), about.get("p")
+    drawn = "Every cell was drawn by chance"
+    try:
+        assert isinstance(domain, Sequence)
+        assert isinstance(eta, int)
+        chance = float(Fraction(str(p)) + (1 - Fraction(str(p))) * Fraction(eta, len(domain)))
+        drawn += (
+            f": it shows {eta:,} of {len(domain):,} values, and the true one is among them with chance {chance:.3g}"
+        )
+    except (AssertionError, ValueError, ZeroDivisionError):
+        pass  # a column that another tool wrote, or an old one
+    return (
+        members if eta != 1 else "A value of the domain, drawn by chance.",
+        f"{drawn}.",
+        "Counting cells gives wrong tables. `sfumato reconstruct` computes them back, with the error that is left.",
+    )
+
+
+def _counts(release: Release, name: str) -> dict[str, int] | None:
+    column = release.columns.get(name)
+    if column is None:
+        return None
+    if isinstance(column, CodedSets):
+        return {"different members": len(column.labels)}
+    missing = int((column.codes == column.missing).sum()) if column.missing >= 0 else 0
+    return {"different labels": len(column.labels) - (column.missing >= 0), "missing cells": missing}

@@ -1,0 +1,114 @@
+"""What a release says of itself, in words: from release.json alone, on disk and in Python, whatever its columns are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from commands import told
+from sfumato.data.schema import Kind, Role
+from sfumato.receiving.dictionary import Dictionary
+
+PLAN = {
+    "source": {"path": "people.csv", "missing": ["?"]},
+    "columns": {
+        "name": {"role": "identifier"},
+        "age": {"role": "quasi-identifier"},
+        "ill": {"role": "sensitive"},
+        "job": {"role": "sensitive-quasi-identifier", "domain": ["cook", "nurse", "smith"]},
+        "note": {"role": "other"},
+    },
+    "require": [
+        {"model": "k-anonymity", "k": 3},
+        {"model": "l-diversity", "sensitive": "ill", "l": 2},
+        {"model": "sensitive-qid-diversity", "l": {"job": 2}},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("described")
+    rows = [f"p{i},{20 + i % 9 if i else '?'},{'flu' if i % 2 else 'cold'},cook,n{i % 2}\n" for i in range(60)]
+    (folder / "people.csv").write_text("name,age,ill,job,note\n" + "".join(rows))
+    sf.run(sf.Plan.from_dict(PLAN, folder), folder / "run", measure=False, attack=False)
+    return folder / "run"
+
+
+def test_the_readme_is_what_release_json_says_in_words_and_nothing_more(folder):
+    described = json.loads((folder / "release" / "release.json").read_text())
+    readme = (folder / "release" / "README.md").read_text()
+
+    assert readme == f"{Dictionary.of(described)}\n"
+    for sentence in (
+        "60 rows, 4 columns",
+        "finds at least 3 rows",
+        "A cell that shows `?` was missing",
+        "`[20, 29]` is a number from 20 to 29",
+        "it shows 2 of 3 values, and the true one is among them with chance",
+    ):
+        assert sentence in readme
+    assert "name" not in [line.strip("#` ") for line in readme.splitlines()]  # dropped, and not spoken of
+
+
+def test_describe_prints_the_readme_with_what_is_counted_in_the_table(folder):
+    found = told("describe", folder)
+    ages = found["columns"][0]
+
+    assert [column["name"] for column in found["columns"]] == ["age", "ill", "job", "note"]
+    assert ages["counts"]["missing cells"] <= 1
+    assert found["columns"][1]["counts"] == {"different labels": 2, "missing cells": 0}
+    assert found["models"][0] == {
+        "model": "k-anonymity",
+        "k": 3,
+        "promise": sf.KAnonymity(k=3).promise,
+        "limit": sf.KAnonymity(k=3).limit,
+    }
+    printed = str(sf.describe(folder / "release"))
+    uncounted = "\n".join(line for line in printed.splitlines() if not line.startswith("- In this table"))
+    assert f"{uncounted}\n" == (folder / "release" / "README.md").read_text()
+
+
+def test_a_release_in_memory_is_described_like_the_one_on_disk(folder):
+    people = pa.table({"age": list(range(20, 40)), "ill": ["flu", "cold"] * 10})
+    plan = sf.Plan.from_dict(
+        {"columns": {name: PLAN["columns"][name] for name in ("age", "ill")}, "require": PLAN["require"][:1]}
+    )
+    run = sf.anonymize(people, plan, measure=False, attack=False)
+
+    assert [entry.name for entry in sf.describe(run.release).entries] == ["age", "ill"]
+    with pytest.raises(sf.DataError, match="does not say how it was made"):
+        sf.describe(people)
+
+
+def test_a_readme_that_somebody_changed_fails_the_audit(folder, tmp_path):
+    copy = shutil.copytree(folder / "release", tmp_path / "copy")
+    plan = sf.Plan.from_dict(PLAN, folder.parent)
+    assert all(verdict.satisfied for verdict in sf.audit(copy, plan))
+
+    (copy / "README.md").write_text("Trust me.\n")
+    assert "'README.md' is a file that is not the one" in str(sf.audit(copy, plan)[-1])
+    (copy / "README.md").rename(copy / "NOTES.md")
+    assert "'NOTES.md' is a file that release.json does not name" in str(sf.audit(copy, plan)[-1])
+
+
+@pytest.mark.parametrize("role", [role for role in Role if role is not Role.IDENTIFIER])
+@pytest.mark.parametrize("kind", [None, *Kind])
+def test_every_role_and_kind_has_words(role, kind):
+    about = {"role": role.value} | ({"kind": kind.value} if kind else {})
+    (entry,) = Dictionary.of({"rows": 1, "columns": {"a": about}}).entries
+
+    assert all((entry.cells, entry.changed, entry.beware))
+
+
+def test_models_that_this_version_does_not_know_are_named_and_names_cannot_break_the_page():
+    words = Dictionary.of(
+        {"rows": 1, "columns": {"a`\n# b": {"role": "other"}}, "models": [{"model": "x-anonymity", "x": [1, 2]}]}
+    )
+
+    assert words.promises[0].title == "x-anonymity (x = 1, 2)"
+    assert "\n### `a' # b`\n" in str(words)
