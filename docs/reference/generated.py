@@ -127,8 +127,12 @@ _TABLES: dict[str, Callable[[], Iterator[str]]] = {
 }
 
 
-def _page(group: Any, name: str) -> Iterator[str]:
-    command = group.commands[name]
+def _page(group: Any, name: str, above: str = "") -> Iterator[str]:
+    command, name = group.commands[name], f"{above}{name}"
+    if hasattr(command, "commands"):
+        for part in command.commands:
+            yield from _page(command, part, f"{name} ")
+        return
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     words = " ".join(argument.metavar or argument.name for argument in arguments)

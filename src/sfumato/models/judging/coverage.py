@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import ASK, Knowledge
 from sfumato.errors import DataError
 from sfumato.models.judging.beliefs import beliefs
-from sfumato.models.judging.links import Index
+from sfumato.models.judging.links import Index, Terms
+from sfumato.models.judging.weights import Integers
 
 # Up to here, records that no label explains cost less than a usual promise does (a closeness of 0.4 in groups of five
 # takes some 7 % of all terms, docs/concepts/quasi-sensitive.md); beyond, spelling decides what is published.
@@ -115,6 +116,58 @@ class Coverage:
         return f"{spelled} Nearest known terms: {shown}."
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """The other way round: what of a knowledge table the records of a column lead to."""
+
+    terms: int  # of the table
+    terms_seen: int  # of them: those that a record has
+    labels: int
+    labels_reached: int  # of them: those that some record with terms is linked to
+    records: int
+    pinned: int  # records that are linked to one label alone
+    telling_terms: int  # terms that records have, and one label alone
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what whoever chooses a table should know: counts."""
+        yield (
+            f"{self.terms_seen:,} of {self.terms:,} terms of the knowledge table occur in the data, and "
+            f"{self.labels_reached:,} of {self.labels:,} labels explain some record."
+        )
+        yield (
+            f"{_records(self.pinned, self.records)} lead to one label alone as they are; {self.telling_terms:,} of the "
+            "terms that occur belong to one label only."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data: counts."""
+        return asdict(self)
+
+
+def reach(sets: CodedSets, knowledge: Knowledge) -> Reach:
+    """Return what of a knowledge table a column of terms, or some read together, leads to."""
+    index = Index(knowledge)
+    terms = Terms(sets, index)
+    rows = np.flatnonzero(terms.cost > 0)
+    distinct, set_of = terms.distinct(rows)
+    links = index.link(distinct)
+    seen = {
+        knowledge.term_of[label] for label in np.array(sets.labels)[np.unique(sets.items)] if label in knowledge.term_of
+    }
+    row_of = np.repeat(np.arange(knowledge.label_of_row.size), np.diff(knowledge.start))
+    pairs = np.unique(np.stack([knowledge.items, knowledge.label_of_row[row_of]]), axis=1)
+    labels_of_term = np.bincount(pairs[0], minlength=len(knowledge.terms))
+    return Reach(
+        terms=len(knowledge.terms),
+        terms_seen=len(seen),
+        labels=knowledge.n_labels,
+        labels_reached=int(np.unique(links.label).size),
+        records=sets.start.size - 1,
+        pinned=int((links.size[set_of] == 1).sum()),
+        telling_terms=int((labels_of_term[sorted(seen)] == 1).sum()) if seen else 0,
+    )
+
+
 _FATES = {
     ASK: "their terms are withheld until some label explains the rest",
     "forbid": "their terms are withheld until some label explains the rest, as the plan says",
@@ -144,7 +197,7 @@ def coverage(sets: CodedSets, knowledge: Knowledge) -> Coverage:
     row_of = np.repeat(np.arange(n_rows), np.diff(sets.start))
     codes = np.flatnonzero(strange & (count > 0))
     often = sorted(codes.tolist(), key=lambda code: (-int(count[code]), sets.labels[code]))
-    nearest = _Spelling(knowledge.terms)
+    nearest = _Spelling(knowledge)
     explained = sum(int(found.linked.sum()) for found in beliefs(np.zeros(n_rows, np.int32), 1, sets, Index(knowledge)))
     return Coverage(
         column=sets.name,
@@ -164,9 +217,14 @@ def coverage(sets: CodedSets, knowledge: Knowledge) -> Coverage:
 class _Spelling:
     """Finds the known term that another one is spelled like."""
 
-    def __init__(self, terms: Sequence[str]) -> None:
-        self.folded = {_folded(term): term for term in reversed(terms)}
-        self.spelled_twice = len(terms) - len(self.folded)
+    def __init__(self, knowledge: Knowledge) -> None:
+        self.folded = {_folded(term): term for term in reversed(knowledge.terms)}
+        alike = [term for term in knowledge.terms if self.folded[_folded(term)] != term]
+        # Names that the same rows have tell the same: aliases, no slips.
+        self.spelled_twice = sum(
+            not np.array_equal(_rows_with(term, knowledge), _rows_with(self.folded[_folded(term)], knowledge))
+            for term in alike
+        )
         self.shorter = {short: term for folded, term in self.folded.items() for short in _one_less(folded)}
 
     def of(self, term: str, *, search: bool) -> tuple[str | None, bool]:
@@ -178,6 +236,12 @@ class _Spelling:
                 return found, True
         close = difflib.get_close_matches(folded, self.folded, n=1) if search else []
         return (self.folded[close[0]], False) if close else (None, False)
+
+
+def _rows_with(term: str, knowledge: Knowledge) -> Integers:
+    """Return the rows of a table that have a term."""
+    places = np.flatnonzero(knowledge.items == knowledge.term_of[term])
+    return np.asarray(np.searchsorted(knowledge.start, places, side="right"), dtype=np.int64)
 
 
 def _folded(term: str) -> str:
