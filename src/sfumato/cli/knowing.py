@@ -14,6 +14,33 @@ knowledge = typer.Typer(no_args_is_help=True, help="Build knowledge tables, and 
 app.add_typer(knowledge, name="knowledge")
 
 
+Out = Annotated[
+    Path, typer.Option(metavar="FILE", help="Where the table goes, .csv; FILE.json says where it came from.")
+]
+MinCount = Annotated[
+    int | None, typer.Option(help="Lines, or people, that have to say so. Default: 1; 5 with --insider.", min=1)
+]
+Person = Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose line it is: people are counted, not lines.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=VALUE", help="Only lines with this value, or != without it; may be repeated."),
+]
+Aliases = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Other spellings of terms: columns spelling and term.")
+]
+Ontology = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="OBO file, or a table of terms and their `parents`.")
+]
+Ancestors = Annotated[
+    bool, typer.Option("--ancestors", help="Who has a term has all that is above it in the ontology.")
+]
+Names = Annotated[bool, typer.Option("--names", help="Write terms by the ontology's names, not its codes.")]
+LabelPrefix = Annotated[int | None, typer.Option(metavar="N", help="The first N characters of a code are its label.")]
+TermsPrefix = Annotated[
+    str, typer.Option(metavar="N,M", help="The first N characters of a code are its term; several: all of them.")
+]
+
+
 @knowledge.command()
 def build(
     source: Annotated[
@@ -24,47 +51,25 @@ def build(
     ],
     label: Annotated[str, typer.Option(metavar="COLUMN", help="Its column of labels.", show_default=False)],
     terms: Annotated[str, typer.Option(metavar="COLUMN", help="Its column of terms.", show_default=False)],
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the table goes, .csv; FILE.json says where it came from.")
-    ],
+    out: Out,
     separator: Annotated[str | None, typer.Option(help="Between the terms of a cell; one term a cell without.")] = None,
-    min_count: Annotated[
-        int | None, typer.Option(help="Lines, or people, that have to say so. Default: 1; 5 with --insider.", min=1)
-    ] = None,
+    min_count: MinCount = None,
     min_share: Annotated[str, typer.Option(help="Share of the label's lines, or people, that have the term.")] = "0",
-    person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Whose line it is: people are counted, not lines.")
-    ] = None,
+    person: Person = None,
     insider: Annotated[bool, typer.Option("--insider", help="The source is the data: what an insider knows.")] = False,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Only lines with this value, or != without it; may be repeated."),
-    ] = None,
-    aliases: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Other spellings of terms: columns spelling and term.")
-    ] = None,
-    ontology: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="OBO file, or a table of terms and their `parents`.")
-    ] = None,
-    ancestors: Annotated[
-        bool, typer.Option("--ancestors", help="Who has a term has all that is above it in the ontology.")
-    ] = False,
-    names: Annotated[bool, typer.Option("--names", help="Write terms by the ontology's names, not its codes.")] = False,
-    label_prefix: Annotated[
-        int | None, typer.Option(metavar="N", help="The first N characters of a code are its label.")
-    ] = None,
-    terms_prefix: Annotated[
-        str, typer.Option(metavar="N,M", help="The first N characters of a code are its term; several: all of them.")
-    ] = "",
+    where: Where = None,
+    aliases: Aliases = None,
+    ontology: Ontology = None,
+    ancestors: Ancestors = False,
+    names: Names = False,
+    label_prefix: LabelPrefix = None,
+    terms_prefix: TermsPrefix = "",
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Make a knowledge table: labels, terms, counts, and nothing that fewer than --min-count lines or people say."""
-    from sfumato.errors import PolicyError
-    from sfumato.knowledge import Build
+    from sfumato.knowledge import Build, lengths
 
-    if not all(part.strip().isdigit() for part in terms_prefix.split(",") if terms_prefix):
-        raise PolicyError(f"--terms-prefix was given as {terms_prefix!r}.\nWrite numbers of characters, such as 3,5.")
     asked = Build(
         source=source,
         label=label,
@@ -80,7 +85,7 @@ def build(
         ancestors=ancestors,
         names=names,
         label_prefix=label_prefix,
-        terms_prefix=tuple(map(int, terms_prefix.split(","))) if terms_prefix else (),
+        terms_prefix=lengths(terms_prefix),
     )
     with watching() as progress:
         built = asked.make(progress)

@@ -2,5 +2,6 @@
 
 from sfumato.knowledge.building import Build as Build
 from sfumato.knowledge.building import Built as Built
+from sfumato.knowledge.building import lengths as lengths
 from sfumato.knowledge.checking import Checked as Checked
 from sfumato.knowledge.checking import check as check

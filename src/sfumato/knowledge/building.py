@@ -188,6 +188,18 @@ class Build:
         return all(row.counts is not None for row in rows)
 
 
+def lengths(text: str) -> tuple[int, ...]:
+    """Return numbers of characters that were written with commas between them.
+
+    >>> lengths("3,5"), lengths("")
+    ((3, 5), ())
+    """
+    parts = [part.strip() for part in text.split(",")] if text else []
+    if not all(part.isdigit() for part in parts):
+        raise PolicyError(f"--terms-prefix was given as {text!r}.\nWrite numbers of characters, such as 3,5.")
+    return tuple(map(int, parts))
+
+
 def provenance_of(table: Path) -> Path:
     """Return the file beside a table that says where it came from."""
     return table.with_suffix(".json")
