@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.api import describe as describe
     from sfumato.api import draft as draft
     from sfumato.api import expect as expect
+    from sfumato.api import load as load
     from sfumato.api import measure as measure
     from sfumato.api import reconstruct as reconstruct
     from sfumato.api import run as run
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from sfumato.plan import Plan as Plan
     from sfumato.progress import Progress as Progress
     from sfumato.receiving.dictionary import Dictionary as Dictionary
+    from sfumato.receiving.loading import Loaded as Loaded
 
 __version__ = "0.2.0"
 
@@ -77,6 +79,7 @@ _OFFERED = {
         "describe",
         "draft",
         "expect",
+        "load",
         "measure",
         "reconstruct",
         "run",
@@ -120,6 +123,7 @@ _OFFERED = {
     "sfumato.plan": ("Plan",),
     "sfumato.progress": ("Progress",),
     "sfumato.receiving.dictionary": ("Dictionary",),
+    "sfumato.receiving.loading": ("Loaded",),
 }
 _HOME = {name: home for home, names in _OFFERED.items() for name in names}
 __all__ = [*_HOME, "__version__"]

@@ -30,6 +30,7 @@ from sfumato.pipeline import Case, Kept, Outcome, Seen, asked
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.receiving.dictionary import Dictionary
+from sfumato.receiving.loading import Loaded
 from sfumato.sweeping import sweep as run_sweep
 
 if TYPE_CHECKING:
@@ -406,6 +407,25 @@ def describe(release: Any) -> Dictionary:
     Give its folder, or `run.release`. Printed, it is the page that `release/README.md` holds.
     """
     return Dictionary.of_release(_described(release))
+
+
+def load(release: Any) -> Loaded:
+    """Return a release as values: ranges with their ends, groups with level and members, sets, chances.
+
+    Give its folder, or `run.release`.
+
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> people = pa.table({"age": [31, 32, 58, 59], "job": ["nurse", "nurse", "cook", "cook"]})
+    >>> plan = sf.Plan.from_dict({
+    ...     "columns": {"age": {"role": "quasi-identifier"}, "job": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... })
+    >>> loaded = sf.load(sf.anonymize(people, plan, seed=1).release)
+    >>> sorted(zip(loaded["age"].lower.tolist(), loaded["age"].upper.tolist()))
+    [(30.0, 34.0), (30.0, 34.0), (55.0, 64.0), (55.0, 64.0)]
+    """
+    return Loaded.of(_described(release))
 
 
 def _described(release: Any) -> Release:

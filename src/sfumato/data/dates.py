@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sfumato.data.hierarchy import ROOT, Hierarchy, some
+from sfumato.data.labels import range_ends
 from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 
 _DATE = re.compile(
@@ -112,3 +113,50 @@ def period(day: datetime.date, level: str, *, weekly: bool = False) -> str:
             return f"{iso_year:04}-W**" if weekly else f"{day.year:04}"
         case _:
             return f"{iso_year // 10:03}*-W**" if weekly else f"{day.year // 10:03}0s"
+
+
+_PERIOD = re.compile(
+    r"(?P<decade>\d{3})0s|(?P<year>\d{4})(?:-(?:(?P<month>\d\d)|Q(?P<quarter>[1-4])|W(?P<week>\d\d|\*\*)))?"
+    r"|(?P<weeks>\d{3})\*-W\*\*",
+    re.ASCII,
+)
+
+
+def days_of(label: str) -> tuple[datetime.date, datetime.date] | None:
+    """Return the first and the last day of a published period or range of days, or None when it is none.
+
+    >>> [day.isoformat() for day in days_of("2024-Q2")], [day.isoformat() for day in days_of("2025-W01")]
+    (['2024-04-01', '2024-06-30'], ['2024-12-30', '2025-01-05'])
+    >>> days_of("2024-05-03") == days_of("[2024-05-03, 2024-05-03]"), days_of("*")
+    (True, None)
+    """
+    if (ends := range_ends(label)) is not None:
+        first, last = day_of(ends[0]), day_of(ends[1])
+        return (first, last if ends[2] else last - datetime.timedelta(days=1)) if first and last else None
+    if (day := day_of(label)) is not None:
+        return day, day
+    match = _PERIOD.fullmatch(label)
+    try:
+        return _period_days(match) if match is not None else None
+    except ValueError:  # a month 13, or beyond the calendar
+        return None
+
+
+def _period_days(match: re.Match[str]) -> tuple[datetime.date, datetime.date]:
+    if match["weeks"] or match["week"]:
+        year = int(f"{match['weeks']}0") if match["weeks"] else int(match["year"])
+        if match["week"] and match["week"] != "**":
+            first = datetime.date.fromisocalendar(year, int(match["week"]), 1)
+            return first, first + datetime.timedelta(days=6)
+        after = datetime.date.fromisocalendar(year + (10 if match["weeks"] else 1), 1, 1)
+        return datetime.date.fromisocalendar(year, 1, 1), after - datetime.timedelta(days=1)
+    if match["decade"]:
+        first, months = datetime.date(int(f"{match['decade']}0"), 1, 1), 120
+    elif match["month"]:
+        first, months = datetime.date(int(match["year"]), int(match["month"]), 1), 1
+    elif match["quarter"]:
+        first, months = datetime.date(int(match["year"]), 3 * int(match["quarter"]) - 2, 1), 3
+    else:
+        first, months = datetime.date(int(match["year"]), 1, 1), 12
+    years, month = divmod(first.month - 1 + months, 12)
+    return first, datetime.date(first.year + years, month + 1, 1) - datetime.timedelta(days=1)

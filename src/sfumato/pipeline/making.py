@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sfumato.anonymizers.base import Phase, Workplace, chosen_of, options_of
 from sfumato.data.dataset import Dataset
+from sfumato.data.legend import legends
 from sfumato.data.persons import Alike, Persons, people_per_class
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
@@ -77,7 +78,7 @@ def make(
     with clock.time("publish"):
         models = [describe(model) for model in plan.policy]
         release = engine.publish(dataset, recoding, models, workplace.keys() if plan.release.shuffle else None)
-    description = _described(plan, release.description, known, seeded=seed is not None)
+    description = _described(plan, release, dataset, known, seeded=seed is not None)
     release = replace(release, public=known.public, description=description, readme=str(Dictionary.of(description)))
     alike = _alike(plan, dataset, recoding, persons) if persons is not None else None
     return Made(release, tuple(steps), _examples(dataset, recoding), alike)
@@ -129,16 +130,17 @@ def _shown(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 
-def _described(plan: Plan, description: Mapping[str, Any], known: Known, *, seeded: bool) -> dict[str, Any]:
+def _described(plan: Plan, release: Release, dataset: Dataset, known: Known, *, seeded: bool) -> dict[str, Any]:
     """Return the public description, with what the plan lets everybody know."""
-    public, described = known.public, dict(description)
+    public, described = known.public, dict(release.description)
     if seeded:
         described["test_only"] = True  # whoever guesses the seed repeats every draw
     if plan.publish_prior and public.knowledge is not None and public.belief is not None:
         described["prior"] = dict(zip(public.knowledge.labels, public.belief.tolist(), strict=True))
+    described["columns"] = columns = {name: dict(column) for name, column in described["columns"].items()}
     if plan.release.publish_base_rates:
-        columns = {name: dict(column) for name, column in described["columns"].items()}
         for name in plan.masked_columns:
             columns[name]["base_rates"] = public.base_rates[name].as_dict()
-        described["columns"] = columns
+    for name, legend in legends(dataset, release, members=plan.release.publish_members).items():
+        columns[name]["legend"] = legend
     return described

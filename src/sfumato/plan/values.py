@@ -48,6 +48,14 @@ class ReleaseOptions:
             "Whether release.json shows how common the values of masked columns were.",
         ),
     )
+    publish_members: bool = field(
+        default=True,
+        metadata=about(
+            Takes.FLAG,
+            "Publish members",
+            "Whether release.json lists the values below each published label of a hierarchy in a file or in the plan.",
+        ),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,14 +93,12 @@ class Dictionary:
         >>> words.promises[0].promise
         'Whoever knows all quasi-identifiers of a person finds at least 3 rows that could be theirs.'
         """
-        models = [dict(model) for model in description.get("models", ()) if isinstance(model, Mapping)]
-        known = [_rebuilt(model) for model in models]
-        masked = {name for model in known if model is not None and model.masks for name in model.judged_columns}
+        masked = masked_columns(description)
         return cls(
             rows=int(description.get("rows", 0)),
             missing=str(description.get("missing", "")),
             entries=tuple(_entry(name, about, name in masked) for name, about in description["columns"].items()),
-            promises=tuple(_promise(model, rebuilt) for model, rebuilt in zip(models, known, strict=True)),
+            promises=tuple(_promise(described, model) for described, model in _models(description)),
             test_only=bool(description.get("test_only")),
         )
 
@@ -184,6 +182,17 @@ def _rebuilt(described: Mapping[str, Any]) -> PrivacyModel | None:
         return model(**parameters) if model is not None else None
     except (SfumatoError, TypeError, ValueError):
         return None
+
+
+def _models(description: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], PrivacyModel | None]]:
+    described = [dict(model) for model in description.get("models", ()) if isinstance(model, Mapping)]
+    return [(model, _rebuilt(model)) for model in described]
+
+
+def masked_columns(description: Mapping[str, Any]) -> frozenset[str]:
+    """Return the sensitive columns that may show labels of their hierarchy."""
+    masking = (model for _, model in _models(description) if model is not None and model.masks)
+    return frozenset(name for model in masking for name in model.judged_columns)
 
 
 def _promise(described: Mapping[str, Any], model: PrivacyModel | None) -> Promise:

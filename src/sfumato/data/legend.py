@@ -1,0 +1,58 @@
+"""The legend of a column: what each published label of its hierarchy stands for, for whoever has nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sfumato.data.builders import Given, HierarchyFile, NestedHierarchy
+from sfumato.data.dataset import Dataset
+from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.release import Release, ReleasedColumn
+
+_DECLARED = (HierarchyFile, NestedHierarchy, Given)  # the others list values of the data
+
+
+def legend_of(hierarchy: Hierarchy, labels: Iterable[str], *, members: bool) -> dict[str, dict[str, Any]]:
+    """Return the level of each of these labels that stands above values, and with `members` the values below it.
+
+    >>> jobs = Hierarchy.from_nested({"health": ["nurse", "doctor"], "food": ["cook", "baker"]})
+    >>> legend_of(jobs, ["cook", "health", "*"], members=True)
+    {'health': {'level': 1, 'members': ['nurse', 'doctor']}}
+    """
+    nodes = {hierarchy.node_of[label]: label for label in labels if label in hierarchy.node_of}
+    above = {node: label for node, label in nodes.items() if node >= hierarchy.n_leaves and label != ROOT}
+    first, last = _leaves_below(hierarchy)
+    return {
+        label: {"level": hierarchy.level[node]}
+        | ({"members": list(hierarchy.leaves[first[node] : last[node] + 1])} if members else {})
+        for node, label in sorted(above.items())
+    }
+
+
+def _leaves_below(hierarchy: Hierarchy) -> tuple[list[int], list[int]]:
+    """Return the first and the last leaf below each node: what lies below one stands side by side."""
+    size, leaves = len(hierarchy.labels), hierarchy.n_leaves
+    first = [*range(leaves), *[leaves] * (size - leaves)]
+    last = [*range(leaves), *[-1] * (size - leaves)]
+    for node, above in enumerate(hierarchy.parent):
+        if above >= 0:
+            first[above], last[above] = min(first[above], first[node]), max(last[above], last[node])
+    return first, last
+
+
+def legends(dataset: Dataset, release: Release, *, members: bool) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the legend of each published column that has one.
+
+    Members are listed of hierarchies that the holder declares, in a file or in the plan, and never of those that are
+    made from the values of the data.
+    """
+    found = {}
+    for name, shown in release.columns.items():
+        column, spec = dataset.columns[name], dataset.schema.spec(name)
+        hierarchy = getattr(column, "hierarchy", None)
+        if hierarchy is not None and isinstance(shown, ReleasedColumn) and spec is not None:
+            declared = isinstance(spec.hierarchy, _DECLARED)
+            if legend := legend_of(hierarchy, shown.labels, members=members and declared):
+                found[name] = legend
+    return found
