@@ -182,7 +182,7 @@ class Groups:
 
     @cached_property
     def domain(self) -> tuple[str, ...] | None:
-        """All values that the release speaks of, in base rates, below labels or as they are; None if labels hide some."""
+        """All values that the release speaks of: in base rates, below labels, as they are; None if labels hide some."""
         if self.rates is not None:
             return tuple(self.rates.weight)
         found: dict[str, None] = {}
