@@ -28,6 +28,7 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose
 from sfumato.data.bit_sets import BitSets
+from sfumato.data.dataset import counted
 from sfumato.data.keystream import seeded_keys, system_keys
 from sfumato.data.schema import Role
 from sfumato.estimators import BUDGET, Auto, Axis, Inverse, Paper, ValueAdding
@@ -35,7 +36,6 @@ from sfumato.estimators.kronecker import combinations_shown
 from sfumato.estimators.paper import bayes_step
 from sfumato.estimators.records import Cells, Records
 from sfumato.generators import CensusColumn, census
-from sfumato.kernels.cells.randomization import count_codes
 from sfumato.metrics.cross_tables import distances
 
 LS, TS = (2, 5, 10), (0.1, 0.3, 0.5)
@@ -74,14 +74,7 @@ def parameters(column: CensusColumn, setting: tuple[str, float]) -> Parameters:
     kind, value = setting
     if kind == "l":
         return choose(column.d, min(int(value), column.d - 1), [])
-    return choose(column.d, 1, [Closeness(Fraction(str(value)), counted(column))])
-
-
-def counted(column: CensusColumn) -> Any:
-    """Return how often each value occurs."""
-    counts = np.zeros(column.d, dtype=np.int64)
-    count_codes(column.codes, counts)
-    return counts
+    return choose(column.d, 1, [Closeness(Fraction(str(value)), counted(column.codes, column.d))])
 
 
 def randomized(columns: Sequence[CensusColumn], setting: tuple[str, float], seed: int = 1) -> dict[str, Cells]:
@@ -320,7 +313,7 @@ def figure_anonymization(figures: Figures, columns: Sequence[CensusColumn]) -> N
         begin = time.process_time()
         if setting[0] == "t":
             for column in columns:
-                counted(column)
+                counted(column.codes, column.d)
         counts = time.process_time() - begin
         begin = time.process_time()
         chosen = [parameters(column, setting) for column in columns]

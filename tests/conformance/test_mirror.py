@@ -37,6 +37,7 @@ ELSEWHERE = {
     "data/population.py": POPULATIONS,
     "data/recoding.py": "unit/data/test_release.py",
     "engines/base.py": "unit/engines/test_local.py",
+    "engines/dividing.py": "conformance/test_equal_rows.py",
     "errors.py": "conformance/test_public_names.py",
     "estimators/auto.py": ESTIMATORS,
     "estimators/base.py": ESTIMATORS,

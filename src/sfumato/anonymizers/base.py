@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -150,6 +150,15 @@ class Phase(IntEnum):
         return self <= Phase.TERMS
 
 
+class Divides(Enum):
+    """How the work of an anonymizer divides among parts of a table, where one machine does not hold all of it."""
+
+    ROWS = "rows"  # row by row, once it is decided what to do with each: from counts of the whole, and some rows
+    ANYHOW = "anyhow"  # in any parts: what holds in each of them holds in all together
+    REGIONS = "regions"  # by quasi-identifiers: rows that are far apart have nothing to do with one another
+    NOT = "not"  # it needs to see everything at once
+
+
 class Anonymizer(Protocol):
     """How a release is made. Members are frozen dataclasses that inherit from this; fields are the plan's options."""
 
@@ -158,6 +167,7 @@ class Anonymizer(Protocol):
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()  # of an earlier phase, which then needs no step
     leaves_tree: ClassVar[bool] = False  # whether its cuts are kept, so that a later step can undo them
+    divides: ClassVar[Divides]
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -170,6 +180,10 @@ class Anonymizer(Protocol):
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield what is wrong with it in a plan in which these come before it."""
         yield from ()
+
+    def counts_with(self, policy: Policy) -> bool:
+        """Whether it takes a dataset in which equal rows are held once, with weights."""
+        return False
 
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what it publishes of a quasi-identifier, in words; None: whatever it finds."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, weights_of
+from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, counted, weights_of
 from sfumato.data.grid import Grid
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.data.labels import range_label, set_label
@@ -40,10 +40,10 @@ def measure_of(column: CodedColumn, *, value_sets: bool, exact: bool) -> int:
     return SET if value_sets else TREE
 
 
-def grids_of(columns: Sequence[CodedColumn], least: int) -> dict[str, Grid]:
+def grids_of(columns: Sequence[CodedColumn], least: int, weights: Integers | None = None) -> dict[str, Grid]:
     """Return the grid of each column of figures that has no hierarchy, with so many people in a cell."""
     return {
-        column.name: Grid.of(column, np.bincount(column.codes, minlength=len(column.labels)), least)
+        column.name: Grid.of(column, counted(column.codes, len(column.labels), weights), least)
         for column in columns
         if column.tree is None and Grid.suits(column)
     }

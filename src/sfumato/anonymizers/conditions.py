@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.dataset import CodedColumn, Dataset, counted
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.kinds import as_number, exact_number
 from sfumato.data.schema import Kind, Role
@@ -47,6 +47,7 @@ class Asked:
     cell_of: NDArray[np.int32]  # (s, n): each row's place in a histogram, for each sensitive column
     models: tuple[SensitiveModel, ...]  # (q,): where each condition comes from
     among: Callable[[NDArray[np.int64], int], Conditions]  # what is asked of so many rows with this histogram
+    weights: NDArray[np.int64] | None = None  # (n,): how many rows of the table each row stands for
 
 
 def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | None = None) -> Asked:
@@ -63,7 +64,7 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
     columns = [_sensitive(dataset, name, models) for name in names]
     codes = [column.codes if rows is None else column.codes[rows] for column in columns]
     sizes = [len(column.labels) for column in columns]
-    n_rows = dataset.n_rows if rows is None else rows.size
+    n_rows, weights = dataset.n_rows if rows is None else rows.size, dataset.weights_in(rows)
 
     def among(reference: NDArray[np.int64], n_left: int) -> Conditions:
         counts = np.split(reference, np.cumsum(sizes)[:-1]) if sizes else []
@@ -71,9 +72,10 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
         wanted = [_condition(dataset, model, place, counts[place]) for model, place in zip(models, at, strict=True)]
         return make_conditions(policy.k(), n_left, counts, wanted)
 
-    counts = [np.bincount(code, minlength=size) for code, size in zip(codes, sizes, strict=True)]
+    counts = [counted(code, size, weights) for code, size in zip(codes, sizes, strict=True)]
     reference = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
-    return Asked(among(reference, n_rows), cells_of(codes, sizes, n_rows), models, among)
+    total = n_rows if weights is None else int(weights.sum())
+    return Asked(among(reference, total), cells_of(codes, sizes, n_rows), models, among, weights)
 
 
 def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Deadline, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Deadline, Divides, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
 from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, nobody, safe_start
 from sfumato.data.dataset import Dataset
@@ -47,6 +47,7 @@ class PartialSuppression(Anonymizer):
 
     name: ClassVar[str] = "partial-suppression"
     phase: ClassVar[Phase] = Phase.ITEMS
+    divides: ClassVar[Divides] = Divides.ANYHOW
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
     search: str = field(

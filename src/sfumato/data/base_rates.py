@@ -9,8 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sfumato.data.dataset import CodedColumn, visible_labels
 from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_table
@@ -59,7 +57,7 @@ class BaseRates:
     @classmethod
     def of(cls, column: CodedColumn) -> BaseRates:
         """Return how common the values of a column are in it."""
-        counts = np.bincount(column.codes, minlength=len(column.labels)).tolist()
+        counts = column.occurrences.tolist()
         known = {label: count for code, (label, count) in enumerate(zip(column.labels, counts, strict=True))
                  if code != column.missing}  # fmt: skip
         return cls(weight=known, missing=counts[column.missing] if column.missing >= 0 else 0, counted=True)
@@ -67,7 +65,7 @@ class BaseRates:
     @classmethod
     def as_shown(cls, column: CodedColumn, markers: Sequence[str]) -> BaseRates:
         """Return the same with a missing value named by its marker, as the cells of a randomized column show it."""
-        counts = np.bincount(column.codes, minlength=len(column.labels)).tolist()
+        counts = column.occurrences.tolist()
         return cls(weight=dict(zip(visible_labels(column, markers), counts, strict=True)), counted=True)
 
 

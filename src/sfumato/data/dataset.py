@@ -7,7 +7,7 @@ hierarchy (else by text), ordered columns as declared; a missing value is a valu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ from sfumato.errors import DataError
 
 Codes: TypeAlias = NDArray[np.int32]
 TEXT = pa.string()
+STEP = 1 << 20  # rows, or members of sets, worked on at once
 
 
 def as_arrow(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -64,6 +65,12 @@ class CodedColumn:
     kind_inferred: bool = False
     dates: bool = False  # an ordered column whose order is that of time
     weight: float = 1.0  # of a quasi-identifier: what its detail counts beside that of others
+    counts: NDArray[np.int64] | None = None  # (v,): rows of the whole table by code, where its rows are not all here
+
+    @property
+    def occurrences(self) -> NDArray[np.int64]:
+        """How many rows of the whole table hold each code, (v,)."""
+        return self.counts if self.counts is not None else counted(self.codes, len(self.labels))
 
     @property
     def shown_kind(self) -> Kind:
@@ -145,6 +152,39 @@ class Dataset:
     carried: pa.Table | None
     n_rows: int
     order: tuple[str, ...]  # all columns to publish, in the order of the source
+    # (n,): how many rows of the table each row stands for, where equal ones are held once; None: one each.
+    weights: NDArray[np.int64] | None = None
+
+    @property
+    def total(self) -> int:
+        """How many rows the table has, equal ones counted as often as they occur."""
+        return self.n_rows if self.weights is None else int(self.weights.sum())
+
+    @property
+    def held(self) -> Dataset:
+        """The same with only those columns whose rows are here, which are not all where a table is divided."""
+
+        def is_held(column: CodedColumn | CodedSets) -> bool:
+            size = column.codes.size if isinstance(column, CodedColumn) else column.start.size - 1
+            return size == self.n_rows
+
+        columns = {name: column for name, column in self.columns.items() if is_held(column)}
+        carried = set(self.carried.column_names if self.carried is not None else ())
+        return replace(self, columns=columns, order=tuple(name for name in self.order if name in {*columns, *carried}))
+
+    def standing_for(self, row_of: NDArray[np.int64], weights: NDArray[np.int64] | None) -> Dataset:
+        """Return single values of some rows, each as often as it is named, and how many rows each stands for."""
+        held = self.held
+        columns: dict[str, CodedColumn | CodedSets] = {
+            name: replace(column, codes=column.codes[row_of], counts=column.occurrences)
+            for name, column in held.columns.items()
+            if isinstance(column, CodedColumn)
+        }
+        return replace(self, columns={**self.columns, **columns}, n_rows=row_of.size, weights=weights, carried=None)
+
+    def weights_in(self, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Return the weights of some rows, or of all."""
+        return self.weights if self.weights is None or rows is None else self.weights[rows]
 
     def with_role(self, *roles: Role) -> tuple[CodedColumn | CodedSets, ...]:
         """Return the columns with one of these roles, in order."""
@@ -186,8 +226,28 @@ def distinct_rows(columns: Sequence[CodedColumn], n_rows: int) -> Cells:
     return distinct_codes([(column.codes, len(column.labels)) for column in columns], n_rows)
 
 
-def distinct_codes(columns: Sequence[tuple[Codes, int]], n_rows: int) -> Cells:
-    """Do the same for codes with how many values each column has."""
+def counted(codes: NDArray[Any], size: int, weights: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Return how many rows have each of the codes 0 to size - 1, (size,), given how many each row stands for.
+
+    >>> counted(np.array([0, 2, 2]), 3).tolist(), counted(np.array([0, 2, 2]), 3, np.array([5, 1, 3])).tolist()
+    ([1, 0, 2], [5, 0, 4])
+    """
+    counts = np.zeros(size, dtype=np.int64)
+    for start in range(0, codes.size, STEP):
+        part = codes[start : start + STEP]
+        if weights is not None:
+            np.add.at(counts, part, weights[start : start + STEP])
+        elif size > part.size:
+            np.add.at(counts, part, 1)
+        else:
+            counts += np.bincount(part, minlength=size)
+    return counts
+
+
+def distinct_codes(
+    columns: Sequence[tuple[Codes, int]], n_rows: int, weights: NDArray[np.int64] | None = None
+) -> Cells:
+    """Do the same for codes with how many values each column has, and how many rows each row stands for."""
     dense = max(4 * n_rows, 1 << 20)
     key, span = np.zeros(n_rows, dtype=np.int64), min(n_rows, 1)
     for codes, n_values in columns:
@@ -196,7 +256,7 @@ def distinct_codes(columns: Sequence[tuple[Codes, int]], n_rows: int) -> Cells:
         key = key * n_values + codes
         span *= n_values
     cell_of, n_cells = _renumber(key, span, dense)
-    weight = np.bincount(cell_of, minlength=n_cells)
+    weight = counted(cell_of, n_cells, weights)
     some_row = np.zeros(n_cells, dtype=np.int64)
     some_row[cell_of] = np.arange(n_rows)
     found = np.empty((n_cells, len(columns)), dtype=np.int32)

@@ -16,11 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Codes, as_arrow, as_numpy
+from sfumato.data.dataset import STEP, Codes, as_arrow, as_numpy, counted
 from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.errors import DataError
-
-STEP = 1 << 20  # rows, or members of sets, worked on at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,7 @@ class Placed:
     def of(cls, array: pa.ChunkedArray, weights: NDArray[np.int64] | None = None, *, sets: bool = False) -> Placed:
         """Return a column of single values, or the members of `sets`; each counts as often as `weights`, (n,), says."""
         rows, entries = entries_of(array)
-        counts = _counted(rows, len(entries) + 1, weights)
+        counts = counted(rows, len(entries) + 1, weights)
         real = (counts[:-1] > 0) & as_numpy(pc.is_valid(entries))
         found = entries.filter(as_arrow(real)).dictionary_encode()
         texts = found.dictionary
@@ -179,20 +177,6 @@ def _as_dictionary(array: pa.ChunkedArray) -> tuple[list[tuple[pa.Array, NDArray
             f"Values of type {kind} cannot be coded.\nConvert them to text, numbers, dates or lists of these."
         ) from None
     return list(zip([chunk.indices for chunk in array.chunks], code_of, strict=True)), texts
-
-
-def _counted(codes: Codes, size: int, weights: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Return how often each of the codes 0 to size - 1 occurs."""
-    counts = np.zeros(size, dtype=np.int64)
-    for start in range(0, codes.size, STEP):
-        part = codes[start : start + STEP]
-        if weights is not None:
-            np.add.at(counts, part, weights[start : start + STEP])
-        elif size > part.size:
-            np.add.at(counts, part, 1)
-        else:
-            counts += np.bincount(part, minlength=size)
-    return counts
 
 
 def occurring(codes: Codes, size: int) -> NDArray[np.bool_]:

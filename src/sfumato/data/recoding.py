@@ -63,6 +63,47 @@ class SplitTree:
 
 
 @dataclass(frozen=True, eq=False)
+class Pieces:
+    """Rows that stand for several, divided: piece i is count[i] of the rows that row_of[i] stands for. p pieces."""
+
+    row_of: NDArray[np.int64]  # (p,), ascending
+    count: NDArray[np.int64]  # (p,)
+
+    def beside(self, rows: NDArray[np.int64] | None, weights: NDArray[np.int64]) -> tuple[Pieces, NDArray[np.int64]]:
+        """Return pieces of all rows, given that these are of some (None: of all), and where these are among them."""
+        if rows is None:
+            return self, np.arange(self.row_of.size)
+        others = np.setdiff1d(np.arange(weights.size), rows)
+        row_of = np.concatenate([rows[self.row_of], others])
+        order = np.argsort(row_of, kind="stable")
+        place = np.empty(order.size, dtype=np.int64)
+        place[order] = np.arange(order.size)
+        count = np.concatenate([self.count, weights[others]])
+        return Pieces(row_of[order], count[order]), place[: self.row_of.size]
+
+
+def divide_rows(
+    unit_of: NDArray[np.integer], weights: NDArray[np.int64], option_rows: NDArray[np.int64]
+) -> tuple[Pieces, NDArray[np.int64]]:
+    """Give rows that stand for several what their unit has to give, one option after the other, in order of rows.
+
+    unit_of (n,); option_rows (o,): how many rows each option is for, unit after unit; those of a unit are for all its
+    rows together. Return the pieces, and the option of each.
+
+    >>> pieces, option_of = divide_rows(np.array([1, 0, 1]), np.array([2, 5, 4]), np.array([5, 3, 3]))
+    >>> pieces.row_of.tolist(), pieces.count.tolist(), option_of.tolist()
+    ([0, 1, 2, 2], [2, 5, 1, 3], [1, 0, 1, 2])
+    """
+    by_unit = np.argsort(unit_of, kind="stable")
+    row_ends, option_ends = np.cumsum(weights[by_unit]), np.cumsum(option_rows)
+    ends = np.union1d(row_ends, option_ends[option_ends > 0])
+    row_of = by_unit[np.searchsorted(row_ends, ends)]
+    order = np.argsort(row_of, kind="stable")
+    pieces = Pieces(row_of[order], np.diff(ends, prepend=0)[order])
+    return pieces, np.searchsorted(option_ends, ends)[order]
+
+
+@dataclass(frozen=True, eq=False)
 class Recoding:
     """New columns for those that change; everything else is published as it is.
 
@@ -75,7 +116,26 @@ class Recoding:
     tree: SplitTree | None = None  # how classes came about, when they were split
     facts: Mapping[str, Any] = field(default_factory=dict)  # what the anonymizer has to say, for the holder's report
     public: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by column: what release.json shall add
+    # Where rows stand for several: what this is about instead, as n, if some of them were divided.
+    pieces: Pieces | None = None
 
     def with_columns(self, columns: Mapping[str, Labelled | CodedSets], **changes: Any) -> Recoding:
         """Return this recoding with further columns replaced."""
         return replace(self, columns={**self.columns, **columns}, **changes)
+
+    def divided(self, pieces: Pieces) -> Recoding:
+        """Return the same about pieces of what it is about; cuts cannot be undone any more."""
+        row_of = pieces.row_of
+        columns: dict[str, Labelled | CodedSets] = {}
+        for name, column in self.columns.items():
+            assert isinstance(column, Labelled), "sets are of single rows"
+            columns[name] = replace(column, codes=column.codes[row_of])
+        whole = self.pieces.row_of[row_of] if self.pieces is not None else row_of
+        return replace(
+            self,
+            columns=columns,
+            keep_row=None if self.keep_row is None else self.keep_row[row_of],
+            class_of=None if self.class_of is None else self.class_of[row_of],
+            tree=None,
+            pieces=Pieces(whole, pieces.count),
+        )

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.bit_sets import BitSets, bit_sets_of
-from sfumato.data.dataset import CodedSets, Codes, as_arrow, as_numpy
-from sfumato.data.distinct import STEP, Placed, Tally, entries_of, look_up
+from sfumato.data.dataset import STEP, CodedSets, Codes, as_arrow, as_numpy
+from sfumato.data.distinct import Placed, Tally, entries_of, look_up
 from sfumato.data.kinds import is_list
 from sfumato.data.schema import ColumnSpec, Role
 from sfumato.errors import DataError

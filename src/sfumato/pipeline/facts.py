@@ -178,7 +178,7 @@ def columns_of(plan: Plan, dataset: Dataset) -> list[dict[str, Any]]:
         if isinstance(column, CodedColumn):
             entry["kind"] = column.shown_kind.value
             entry["kind_inferred"] = column.kind_inferred
-            entry["missing"] = int((column.codes == column.missing).sum()) if column.missing >= 0 else 0
+            entry["missing"] = int(column.occurrences[column.missing]) if column.missing >= 0 else 0
             entry["levels"] = column.hierarchy.height if column.hierarchy is not None else None
         described.append(entry)
     return described

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
 from sfumato.anonymizers.full_domain.cells import Judge, Ladder, ladder_of, table_of
 from sfumato.anonymizers.full_domain.population import POPULATION_MODELS, crowd_of
@@ -40,6 +40,7 @@ class FullDomain(Anonymizer):
 
     name: ClassVar[str] = "full-domain"
     phase: ClassVar[Phase] = Phase.CLASSES
+    divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *POPULATION_MODELS)
 
     loss: str = field(
@@ -72,6 +73,10 @@ class FullDomain(Anonymizer):
         """Return a reason where nobody before it in the list can do the work."""
         return "levels of hierarchies tell which people of a population a class could be about"
 
+    def counts_with(self, policy: Policy) -> bool:
+        """Whether equal rows may be held once."""
+        return True
+
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
         return "generalized to labels of one level of its hierarchy, the same in all rows"
@@ -84,9 +89,12 @@ class FullDomain(Anonymizer):
         rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
         asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_people)), rows)
         refuse_hopeless(asked)
-        crowd = crowd_of(of_people, columns, ladders, rows, workplace.public) if of_people else None
+        crowd = crowd_of(of_people, columns, ladders, rows, workplace.public, asked.weights) if of_people else None
         table, histogram_of = table_of(
-            [column.codes[rows] for column in columns], [len(column.labels) for column in columns], asked.cell_of
+            [column.codes[rows] for column in columns],
+            [len(column.labels) for column in columns],
+            asked.cell_of,
+            asked.weights,
         )
         judge = Judge(
             ladders,
@@ -94,12 +102,12 @@ class FullDomain(Anonymizer):
             histogram_of,
             asked.conditions,
             asked.among,
-            limit=0 if crowd and crowd.low else math.floor(Fraction(str(self.drop_rows)) * rows.size),
+            limit=0 if crowd and crowd.low else math.floor(Fraction(str(self.drop_rows)) * asked.conditions.rows),
             crowd=crowd,
         )
         stage = workplace.stage(self.name, total=math.prod(judge.shape))
         try:
-            found = Search(judge, self._loss(rows.size, len(columns)), self.checks, stage.advance).run()
+            found = Search(judge, self._loss(asked.conditions.rows, len(columns)), self.checks, stage.advance).run()
         finally:
             stage.done()
         return self._decision(dataset, judge, found, rows, before)

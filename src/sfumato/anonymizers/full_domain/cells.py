@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.full_domain.population import Crowd
 from sfumato.anonymizers.local_recoding.units import combine
-from sfumato.data.dataset import CodedColumn
+from sfumato.data.dataset import CodedColumn, counted
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.kernels.classes.conditions import LIMITED, Conditions
 from sfumato.kernels.classes.lattice import FAILS, FAILS_BELOW, PASSES, judge_classes
@@ -205,16 +205,20 @@ class Judge:
 
 
 def table_of(
-    codes: Sequence[NDArray[np.int32]], values: Sequence[int], cell_of: NDArray[np.int32]
+    codes: Sequence[NDArray[np.int32]],
+    values: Sequence[int],
+    cell_of: NDArray[np.int32],
+    weights: NDArray[np.int64] | None = None,
 ) -> tuple[Table, NDArray[np.int32]]:
     """Return the table of some rows as they are, and the places in a histogram of each kind.
 
-    `cell_of` (s, n) are the rows' places in a histogram, one for each sensitive column.
+    `cell_of` (s, n) are the rows' places in a histogram, one for each sensitive column; `weights` (n,) says how many
+    rows each row stands for.
     """
     rows = cell_of.shape[1]
     limits = [int(places.max(initial=0)) + 1 for places in cell_of]
     some_row, kind_of = combine(list(cell_of), limits, rows)
     histogram_of = np.ascontiguousarray(cell_of[:, some_row].T)
     some_cell, number_of = combine([*codes, kind_of], [*values, max(some_row.size, 1)], rows)
-    weight = np.bincount(number_of, minlength=some_cell.size).astype(np.int64)
+    weight = counted(number_of, some_cell.size, weights)
     return Table(tuple(code[some_cell] for code in codes), kind_of[some_cell], weight), histogram_of

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.local_recoding.units import LARGEST_KEY, combine
-from sfumato.data.dataset import CodedColumn, distinct_rows
+from sfumato.data.dataset import CodedColumn, counted, distinct_rows
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.knowledge import PublicInputs
 from sfumato.errors import DataError, Unsatisfiable
@@ -72,8 +72,12 @@ def crowd_of(
     ladders: Sequence[Ladder],
     rows: NDArray[np.int64],
     public: PublicInputs,
+    weights: NDArray[np.int64] | None = None,
 ) -> Crowd:
-    """Return the population that requirements name, or raise when it lacks people of the table, or nothing can help."""
+    """Return the population that requirements name, or raise when it lacks people of the table, or nothing can help.
+
+    weights: how many people each of the rows stands for, None: one each.
+    """
     names = sorted({model.population for model in models})
     if len(names) > 1:
         raise DataError(f"Requirements name {len(names)} populations: {', '.join(names)}.\nName one in all of them.")
@@ -90,8 +94,7 @@ def crowd_of(
         low=max((model.exact_low for model in presence), default=Fraction(0)),
         high=min((model.exact_high for model in presence), default=Fraction(1)),
     )
-    _refuse_outsiders(crowd, columns, rows, names[0])
-    n, everybody = rows.size, population.n_rows
+    n, everybody = _refuse_outsiders(crowd, columns, rows, weights, names[0]), population.n_rows
     if n and (everybody < crowd.k or not crowd.low <= Fraction(n, everybody) <= crowd.high):
         raise Unsatisfiable(
             f"{', '.join(model.name for model in models)} does not even hold for all {n:,} rows as one class: the "
@@ -100,10 +103,17 @@ def crowd_of(
     return crowd
 
 
-def _refuse_outsiders(crowd: Crowd, columns: Sequence[CodedColumn], rows: NDArray[np.int64], name: str) -> None:
+def _refuse_outsiders(
+    crowd: Crowd,
+    columns: Sequence[CodedColumn],
+    rows: NDArray[np.int64],
+    weights: NDArray[np.int64] | None,
+    name: str,
+) -> int:
+    """Return how many people the table has, or raise when some of them are not in the population."""
     codes = [column.codes[rows] for column in columns]
     some_row, class_of = combine(codes, crowd.values, rows.size)
-    size = np.bincount(class_of, minlength=some_row.size)
+    size = counted(class_of, some_row.size, weights)
     people, _ = crowd.people([0] * len(columns), [code[some_row] for code in codes])
     more = int((size > people).sum()) if rows.size else 0
     if more:
@@ -111,6 +121,7 @@ def _refuse_outsiders(crowd: Crowd, columns: Sequence[CodedColumn], rows: NDArra
             f"The population {name!r} must contain the table, but {more:,} of {some_row.size:,} combinations of "
             "quasi-identifiers occur more often in the table.\nGive one that contains it, in the same spelling."
         )
+    return int(size.sum())
 
 
 def _labels_at(column: CodedColumn, ladder: Ladder, known: CodedColumn) -> NDArray[np.int32]:

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import LABELS, Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
 from sfumato.anonymizers.local_recoding.solving import EFFORTS, recode
 from sfumato.anonymizers.local_recoding.units import make_trees
@@ -36,6 +36,7 @@ class LocalRecoding(Anonymizer):
 
     name: ClassVar[str] = "local-recoding"
     phase: ClassVar[Phase] = Phase.CLASSES
+    divides: ClassVar[Divides] = Divides.REGIONS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
 
     mode: str = field(
@@ -57,6 +58,10 @@ class LocalRecoding(Anonymizer):
         if Phase.TERMS in phases or schema.without_hierarchy or schema.rest is Role.QUASI_IDENTIFIER:
             return None
         return "every quasi-identifier has a hierarchy, so its labels are published"
+
+    def counts_with(self, policy: Policy) -> bool:
+        """Whether equal rows may be held once."""
+        return True
 
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
@@ -90,12 +95,19 @@ class LocalRecoding(Anonymizer):
             asked.conditions,
             asked.cell_of,
             effort,
+            weights=asked.weights,
             together=self.keep_equal_together,
             checkpoint=stage.advance,
         )
         stage.done()
         class_of = recoded.class_of
-        if rows is not None:
+        if recoded.pieces is not None:
+            assert dataset.weights is not None
+            pieces, place = recoded.pieces.beside(rows, dataset.weights)
+            before = before.divided(pieces)
+            class_of = np.full(pieces.count.size, -1, dtype=np.int32)
+            class_of[place] = recoded.class_of
+        elif rows is not None:
             class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
             class_of[rows] = recoded.class_of
         labelled = {

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.local_recoding.units import combine, make_units, thinned
+from sfumato.data.recoding import Pieces, divide_rows
 from sfumato.kernels.classes.conditions import Conditions
 from sfumato.kernels.classes.moves import gather, load, move, price_joining
 from sfumato.kernels.classes.regions import close_regions, make_desk, make_keys
@@ -47,8 +48,9 @@ LARGEST_LATTICE = 2**20
 class Recoded(NamedTuple):
     """The classes of a table."""
 
-    class_of: NDArray[np.int32]  # (n,)
+    class_of: NDArray[np.int32]  # (n,), or of each piece where there are some
     label: NDArray[np.int32]  # (c, q) nodes of each quasi-identifier's own tree; no two classes have the same
+    pieces: Pieces | None = None  # what rows that stand for several were divided into
 
 
 def recode(
@@ -58,12 +60,14 @@ def recode(
     cell_of: NDArray[np.int32],
     effort: Effort,
     *,
+    weights: NDArray[np.int64] | None = None,
     together: bool = False,
     checkpoint: Callable[[], None] = lambda: None,
 ) -> Recoded:
     """Return classes that all pass, given that the whole table does and has a row.
 
-    `together` gives rows with equal quasi-identifiers one label, always; `checkpoint` is called between rounds.
+    `together` gives rows with equal quasi-identifiers one label, always; `checkpoint` is called between rounds. With
+    `weights`, (n,), each row stands for as many, and may be divided.
     """
     if not codes:
         return Recoded(np.zeros(cell_of.shape[1], dtype=np.int32), np.zeros((1, 0), dtype=np.int32))
@@ -72,10 +76,10 @@ def recode(
     trees = trees._replace(column=trees.column[order])
     values = trees.column[:, VALUES].tolist()
     together = together or conditions.size_only
-    units, copies, unit_of = make_units([codes[j] for j in order], values, cell_of, together=together)
+    units, copies, unit_of = make_units([codes[j] for j in order], values, cell_of, weights, together=together)
     store = _solve(conditions, units, trees, copies, effort, checkpoint)
-    class_of, label = _rows(store, units, trees, unit_of)
-    return Recoded(class_of, np.ascontiguousarray(label[:, np.argsort(order)]))
+    recoded = _rows(store, units, trees, unit_of, weights)
+    return recoded._replace(label=np.ascontiguousarray(recoded.label[:, np.argsort(order)]))
 
 
 def _solve(
@@ -127,16 +131,21 @@ def _gather(conditions: Conditions, units: Units, trees: Trees, store: Store, co
     gather(conditions, trees, units, store, c, np.argsort(price, kind="stable"))
 
 
-def _rows(store: Store, units: Units, trees: Trees, unit_of: NDArray[np.int32]) -> Recoded:
-    """Return the class of each row; classes with the same label are one."""
+def _rows(
+    store: Store, units: Units, trees: Trees, unit_of: NDArray[np.int32], weights: NDArray[np.int64] | None
+) -> Recoded:
+    """Return the class of each row, or of each piece of one; classes with the same label are one."""
     living = np.flatnonzero(store.group[:, ROWS])
     label = (store.label[living] - trees.column[:, LEAF]).astype(np.int32)
     some_class, number_of = combine(list(label.T), (label.max(axis=0) + 1).tolist(), living.size)
     new_class = np.full(store.loss.size, -1, dtype=np.int32)
     new_class[living] = number_of
-    class_of = np.empty(unit_of.size, dtype=np.int32)
+    class_of = np.empty(unit_of.size if weights is None else 0, dtype=np.int32)
     u = units.size.size
     start, cursor = np.zeros(u + 1, dtype=np.int64), np.zeros(u, dtype=np.int64)
     part = np.empty((int(store.counter[SHARES]), 2), dtype=np.int64)
-    hand_out(store, units, unit_of, new_class, start, cursor, part, class_of)
-    return Recoded(class_of, label[some_class])
+    hand_out(store, units, unit_of[: class_of.size], new_class, start, cursor, part, class_of)
+    if weights is None:
+        return Recoded(class_of, label[some_class])
+    pieces, option_of = divide_rows(unit_of, weights, part[: start[-1], 1])
+    return Recoded(part[option_of, 0].astype(np.int32), label[some_class], pieces)

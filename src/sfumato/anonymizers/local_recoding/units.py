@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.dataset import counted
 from sfumato.kernels.classes.units import AT, AXIS, LEVELS, VALUES, Trees, Units, number_keys
 
 LARGEST_KEY = 2**62
@@ -130,17 +131,23 @@ def combine(
 
 
 def make_units(
-    codes: Sequence[NDArray[np.int32]], values: Sequence[int], cell_of: NDArray[np.int32], *, together: bool
+    codes: Sequence[NDArray[np.int32]],
+    values: Sequence[int],
+    cell_of: NDArray[np.int32],
+    weights: NDArray[np.int64] | None = None,
+    *,
+    together: bool,
 ) -> tuple[Units, NDArray[np.int64], NDArray[np.int32]]:
     """Return the units of a table, the copies of each, and the unit of each row.
 
-    `cell_of` (s, n) are the rows' cells in a histogram, one for each sensitive column.
+    `cell_of` (s, n) are the rows' cells in a histogram, one for each sensitive column; `weights` (n,) says how many
+    rows of the table each row stands for.
     """
     rows = cell_of.shape[1]
     columns = list(codes) if together else [*codes, *cell_of]
     limits = list(values) if together else [*values, *(int(cells.max(initial=0)) + 1 for cells in cell_of)]
     some_row, unit_of = combine(columns, limits, rows)
-    weight = np.bincount(unit_of, minlength=some_row.size)
+    weight = counted(unit_of, some_row.size, weights)
     code = np.empty((some_row.size, len(codes)), dtype=np.int32)
     for j, column in enumerate(codes):
         code[:, j] = column[some_row]
@@ -154,7 +161,7 @@ def make_units(
     cells = int(cell_of.max(initial=-1)) + 1
     pairs = [unit_of.astype(np.int64) * cells + column for column in cell_of]
     distinct, number_of = distinct_keys(np.concatenate([np.zeros(0, dtype=np.int64), *pairs]))
-    count = np.bincount(number_of, minlength=distinct.size)
+    count = counted(number_of, distinct.size, None if weights is None else np.tile(weights, len(pairs)))
     start = np.searchsorted(distinct, np.arange(some_row.size + 1, dtype=np.int64) * cells).astype(np.int64)
     cell = np.stack([distinct % max(cells, 1), count], axis=1)
     return Units(code, weight, start, cell, np.full(some_row.size, -1, dtype=np.int32)), one, unit_of

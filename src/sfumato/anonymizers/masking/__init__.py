@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import LABELS, Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.joining import coarser
 from sfumato.anonymizers.masking import search as searching
 from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, cells_of, in_words
@@ -46,6 +46,7 @@ class Masking(Anonymizer):
 
     name: ClassVar[str] = "masking"
     phase: ClassVar[Phase] = Phase.MASKS
+    divides: ClassVar[Divides] = Divides.REGIONS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (MultiDiversity, AlphaDiversity)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = (KAnonymity,)
 
@@ -97,6 +98,10 @@ class Masking(Anonymizer):
         """Return why it comes where it comes."""
         return "sensitive values are masked within classes of equal quasi-identifiers"
 
+    def counts_with(self, policy: Policy) -> bool:
+        """Whether equal rows may be held once."""
+        return True
+
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
         return LABELS
@@ -108,7 +113,7 @@ class Masking(Anonymizer):
         """
         models = self._models(policy)
         columns = [Sensitive.of(dataset, name, models, workplace) for name in _columns(models)]
-        n_rows = dataset.n_rows if before.keep_row is None else int(before.keep_row.sum())
+        n_rows = dataset.total if before.keep_row is None else _kept(dataset, before.keep_row)
         k = policy.k()
         if n_rows < k:
             raise Unsatisfiable(
@@ -156,18 +161,24 @@ class Masking(Anonymizer):
             masked = _everything_masked(table, axes, columns)
         if masked is None:
             return None
-        shown = searching.labels_of_rows(cell_of, table, masked)
+        shown, pieces = searching.labels_of_rows(cell_of, table, masked, dataset.weights_in(rows))
+        n_rows, place = dataset.n_rows, rows
+        if pieces is not None:
+            assert dataset.weights is not None
+            cell_of = cell_of[pieces.row_of]
+            pieces, place = pieces.beside(rows, dataset.weights)
+            before, n_rows = before.divided(pieces), pieces.count.size
         labelled = {
-            column.coded.name: Labelled(codes=_spread(shown[i], rows, dataset.n_rows), labels=column.names)
+            column.coded.name: Labelled(codes=_spread(shown[i], place, n_rows), labels=column.names)
             for i, column in enumerate(columns)
         }
         class_of = before.class_of
         if class_of_cell is None:
-            class_of = _spread(masked.class_of[cell_of], rows, dataset.n_rows)
+            class_of = _spread(masked.class_of[cell_of], place, n_rows)
             for axis, column in enumerate(quasi_identifiers):
                 assert column.tree is not None
                 codes = masked.nodes[:, axis][masked.class_of][cell_of]
-                labelled[column.name] = Labelled(codes=_spread(codes, rows, dataset.n_rows), labels=column.tree.labels)
+                labelled[column.name] = Labelled(codes=_spread(codes, place, n_rows), labels=column.tree.labels)
         domains = [column.coded.name for column in columns], [column.first for column in columns]
         facts = {"search": self.search, **facts_of(masked, table, *domains, secrets)}
         tree = before.tree if class_of_cell is not None else None  # joined classes keep every bound: mixtures
@@ -253,6 +264,10 @@ def _refuse_small_classes(class_of_cell: Codes, rows: NDArray[np.int64], k: int)
             f"Classes of at least {k:,} rows are asked for, but other requirements formed one of {smallest:,}.\n"
             f"Add k-anonymity with k = {k} to the plan, or give the requirement a smaller k."
         )
+
+
+def _kept(dataset: Dataset, keep_row: NDArray[np.bool_]) -> int:
+    return int(keep_row.sum() if dataset.weights is None else dataset.weights[keep_row].sum())
 
 
 def _spread(codes: NDArray[Any], rows: NDArray[np.int64] | None, n_rows: int) -> Codes:

@@ -57,6 +57,7 @@ class Sensitive:
     first: Codes  # (v,)
     last: Codes  # (v,)
     weight: NDArray[np.int64]  # (s,): base rates
+    leaf_of: Codes  # (codes,)
     leaf_of_row: Codes  # (n,)
     has_missing: bool
     counted: bool  # whether base rates are the rows of this table, counted
@@ -68,10 +69,12 @@ class Sensitive:
 
     def largest_share(self, *, missing: bool) -> Fraction:
         """Return the share of the most frequent value in the table; a missing one counts if asked."""
-        counts = np.bincount(self.leaf_of_row, minlength=self.n_leaves)
+        counts = np.zeros(self.n_leaves, dtype=np.int64)
+        np.add.at(counts, self.leaf_of, self.coded.occurrences)
+        total = int(counts.sum())
         if self.has_missing and not missing:
             counts[-1] = 0
-        return Fraction(int(counts.max()), max(int(self.leaf_of_row.size), 1))
+        return Fraction(int(counts.max()), max(total, 1))
 
     @classmethod
     def of(cls, dataset: Dataset, name: str, models: Sequence[MaskingModel], workplace: Workplace) -> Sensitive:
@@ -111,9 +114,10 @@ class Sensitive:
             first=first,
             last=last,
             weight=np.array(weight, dtype=np.int64),
+            leaf_of=leaf_of,
             leaf_of_row=leaf_of[coded.codes],
             has_missing=missing,
-            counted=rates.counted and rates.total == coded.codes.size,
+            counted=rates.counted and rates.total == dataset.total,
         )
         impossible = np.flatnonzero(column.weight[leaf_of] == 0).size
         if impossible and any(model.reading == "prior" for model in models):
@@ -195,7 +199,7 @@ def cells_of(
     keys += [(column.leaf_of_row, column.n_leaves) for column in columns]
     if rows is not None:
         keys = [(codes[rows], size) for codes, size in keys]
-    found = distinct_codes(keys, dataset.n_rows if rows is None else rows.size)
+    found = distinct_codes(keys, dataset.n_rows if rows is None else rows.size, dataset.weights_in(rows))
     m = len(columns)
     sensitive = np.ascontiguousarray(found.codes[:, -m:])
     tuples = distinct_codes([(sensitive[:, i], column.n_leaves) for i, column in enumerate(columns)], len(sensitive))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking import program as linear_program
 from sfumato.anonymizers.masking.regions import best_classes, greedy_classes
+from sfumato.data.recoding import Pieces, divide_rows
 from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, deal_out, improve, replay, spoil_vacuous
 from sfumato.kernels.masks.raising import settle
 from sfumato.kernels.masks.regions import Axes, Cells
@@ -251,14 +252,22 @@ def _finished(
     return (kept[:, ORIGIN].copy(), state.entry[kept[:, ENTRY], LABEL].copy(), kept[:, HELD].copy()), work
 
 
-def labels_of_rows(cell_of: NDArray[np.int32], cells: Cells, masked: Masked) -> NDArray[np.int32]:
-    """Return the label of each row in each sensitive column, (m, n)."""
+def labels_of_rows(
+    cell_of: NDArray[np.int32], cells: Cells, masked: Masked, weights: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int32], Pieces | None]:
+    """Return the label of each row in each sensitive column, (m, n).
+
+    With `weights`, (n,), each row stands for as many; then these are the labels of pieces of rows, which come along.
+    """
     width = len(cells.leaf_of)
     key = masked.flow_class * width + masked.flow_tuple
     order = np.argsort(key, kind="stable")
     pair_key = key[order]
     first = np.flatnonzero(np.concatenate([[True], pair_key[1:] != pair_key[:-1]]))
     pair_of_cell = np.searchsorted(pair_key[first], masked.class_of.astype(np.int64) * width + cells.tuple_of)
+    if weights is not None:
+        pieces, option_of = divide_rows(pair_of_cell[cell_of], weights, masked.flow_rows[order])
+        return np.ascontiguousarray(masked.flow_labels[order][option_of].T, dtype=np.int32), pieces
     shown = np.empty((cells.leaf_of.shape[1], cell_of.size), dtype=np.int32)
     deal_out(cell_of, pair_of_cell, first.copy(), masked.flow_labels[order], masked.flow_rows[order].copy(), shown)
-    return shown
+    return shown, None

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.anonymizers.base import LABELS, Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
 from sfumato.anonymizers.mondrian.growth import Check, Growth, Say, items_of, table_of
@@ -46,6 +46,7 @@ class Mondrian(Anonymizer):
 
     name: ClassVar[str] = "mondrian"
     phase: ClassVar[Phase] = Phase.CLASSES
+    divides: ClassVar[Divides] = Divides.REGIONS
     leaves_tree: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed
 
@@ -110,6 +111,10 @@ class Mondrian(Anonymizer):
         which = f"no hierarchy for {', '.join(bare)}" if bare else "some quasi-identifiers are not named"
         return f"{which}, so ranges and sets of values are published there"
 
+    def counts_with(self, policy: Policy) -> bool:
+        """Whether equal rows may be held once: unless single rows are cut, or their terms are looked at."""
+        return self.strict and not policy.of(*TERM_MODELS)
+
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
         exact = "from the smallest to the largest value of each class: people's own figures"
@@ -160,8 +165,8 @@ def split(
     n_rows = dataset.n_rows if rows is None else rows.size
     exact = options.bounds == "exact"
     least = asked.conditions.k if asked.conditions.size_only and check is None else max(asked.conditions.k, FEW)
-    grids = {} if exact else grids_of(columns, least)
-    stage = workplace.stage("mondrian", total=n_rows)
+    grids = {} if exact else grids_of(columns, least, asked.weights)
+    stage = workplace.stage("mondrian", total=asked.conditions.rows)
     try:
         say = Say(check, workplace.crowding, rows)
         tree = _split(columns, grids, n_rows, asked, options, max(workplace.threads, 1), say, stage)

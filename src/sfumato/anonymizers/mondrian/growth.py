@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Crowding
 from sfumato.anonymizers.boxes import Integers, measure_of, ranges
 from sfumato.anonymizers.conditions import Asked
-from sfumato.data.dataset import CodedColumn, Codes, distinct_codes, weights_of
+from sfumato.data.dataset import CodedColumn, Codes, counted, distinct_codes, weights_of
 from sfumato.data.grid import Grid
 from sfumato.data.recoding import SplitTree
 from sfumato.kernels.classes.conditions import Conditions
@@ -69,12 +69,13 @@ def items_of(
         else (grid.cell_of[column.codes], grid.size)
         for column in columns
     ]
-    cells = distinct_codes(shown, n_rows)
+    cells = distinct_codes(shown, n_rows, asked.weights)
     n_columns, width = asked.cell_of.shape[0], asked.conditions.cells
     if together:
         pairs = [cells.cell_of.astype(np.int64) * width + column for column in asked.cell_of]
-        pair, count = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *pairs]), return_counts=True)
-        shares = np.stack([pair % max(width, 1), count], axis=1)
+        pair, number_of = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *pairs]), return_inverse=True)
+        weights = None if asked.weights is None else np.tile(asked.weights, len(pairs))
+        shares = np.stack([pair % max(width, 1), counted(number_of, pair.size, weights)], axis=1)
         share_start = np.searchsorted(pair, np.arange(cells.weight.size + 1) * width)
         return Items(cells.codes, cells.weight, cells.cell_of, share_start, shares)
     # Equal rows stand in the order of their sensitive values, so that which of them are divided depends on row numbers

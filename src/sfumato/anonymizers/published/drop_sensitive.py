@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.items import tasks_of, with_items, withheld_facts
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
@@ -19,6 +19,7 @@ class DropSensitive(Anonymizer):
 
     name: ClassVar[str] = "drop-sensitive"
     phase: ClassVar[Phase] = Phase.ITEMS
+    divides: ClassVar[Divides] = Divides.ANYHOW
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, tasks_of, with_items, withheld_facts
 from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow
 from sfumato.data.dataset import Dataset
@@ -32,6 +32,7 @@ class GlobalSuppression(Anonymizer):
 
     name: ClassVar[str] = "global-suppression"
     phase: ClassVar[Phase] = Phase.ITEMS
+    divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:

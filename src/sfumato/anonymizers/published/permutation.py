@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.items import Task, tasks_of
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
@@ -42,6 +42,7 @@ class Permutation(Anonymizer):
 
     name: ClassVar[str] = "permutation"
     phase: ClassVar[Phase] = Phase.ITEMS
+    divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
     p: int = field(

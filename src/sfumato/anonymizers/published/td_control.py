@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.items import Kept, Task, tasks_of
 from sfumato.anonymizers.published.global_suppression import suppress_types
 from sfumato.data.dataset import CodedSets, Dataset
@@ -36,6 +36,7 @@ class TdControl(Anonymizer):
 
     name: ClassVar[str] = "td-control"
     phase: ClassVar[Phase] = Phase.ITEMS
+    divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
     splits: int = field(

@@ -8,8 +8,8 @@ differential privacy, with each column's own parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
@@ -17,17 +17,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, side_by_side
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
 from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
 from sfumato.anonymizers.randomization.parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, visible_labels
+from sfumato.data.dataset import CodedColumn, Codes, Dataset, visible_labels
 from sfumato.data.encoding import encode_column
 from sfumato.data.keystream import Keys, Keystream
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, Problem, Unsatisfiable
-from sfumato.kernels.cells.randomization import count_codes, draw_from_tables, draw_one_by_one
+from sfumato.kernels.cells.randomization import draw_from_tables, draw_one_by_one
 from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
@@ -46,6 +46,7 @@ class Randomization(Anonymizer):
 
     name: ClassVar[str] = "randomization"
     phase: ClassVar[Phase] = Phase.CELLS
+    divides: ClassVar[Divides] = Divides.ROWS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity, SensitiveQidCloseness)
 
     dependence: str = field(
@@ -75,20 +76,22 @@ class Randomization(Anonymizer):
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which each named column shows sets; a column that may be published as it is stays so."""
+        decided = self.decide(dataset, policy, dataset, before, workplace)
+        return decided.on(before).with_columns(decided.draw(dataset, workplace.keys, workplace))
+
+    def decide(
+        self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
+    ) -> Drawing:
+        """Return what to draw for each cell of the named columns, or raise when it would not hide them.
+
+        counts: how common values are in the whole table; some: rows of it, with what is `published` of them.
+        """
         names = list(dict.fromkeys(name for model in policy for name in model.judged_columns))
-        columns = [_Column.of(dataset, name) for name in names]
+        columns = [_Column.of(counts, name) for name in names]
         chosen = {column.name: column.parameters(policy) for column in columns}
-        search = dependences(_candidates(dataset, before, names, workplace.rng))
+        search = dependences(_candidates(some, published, names, workplace.rng))
         if search.found and self.dependence == "refuse":
             raise Unsatisfiable(_refusal(search.found))
-        drawn: dict[str, Labelled | CodedSets] = {}
-        stage = workplace.stage(self.name, total=len(columns))
-        for column in columns:
-            if not chosen[column.name].in_clear:
-                packed = draw(column.codes, column.place_of, chosen[column.name], workplace.keys, workplace)
-                drawn[column.name] = column.sets(packed)
-            stage.advance()
-        stage.done()
         facts = {
             "columns": [column.facts(chosen[column.name], policy) for column in columns],
             "dependences": [
@@ -98,7 +101,32 @@ class Randomization(Anonymizer):
             "looked_for": str(search),
         }
         public = {column.name: column.public(chosen[column.name], policy) for column in columns}
-        return before.with_columns(drawn, facts=facts, public={**before.public, **public})
+        return Drawing(tuple((column, chosen[column.name]) for column in columns), facts, public)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """What is drawn for each cell of some columns. It was decided from counts, so any rows can be drawn for by it."""
+
+    columns: tuple[tuple[_Column, Parameters], ...]
+    facts: Mapping[str, Any]
+    public: Mapping[str, Mapping[str, Any]]
+
+    def on(self, before: Recoding) -> Recoding:
+        """Return what steps before decided, with what is to be said about this one."""
+        return replace(before, facts=self.facts, public={**before.public, **self.public})
+
+    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> dict[str, BitSets]:
+        """Return sets for the rows of a dataset, column by column; what may be published as it is gets none."""
+        drawn = {}
+        stage = workplace.stage(Randomization.name, total=len(self.columns))
+        for column, parameters in self.columns:
+            if not parameters.in_clear:
+                codes = dataset.column(column.name).codes
+                drawn[column.name] = column.sets(draw(codes, column.place_of, parameters, keys, workplace))
+            stage.advance()
+        stage.done()
+        return drawn
 
 
 def draw(
@@ -154,11 +182,11 @@ def _subsets(n: int, size: int) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A column to randomize, over its domain. Sizes: n rows, v codes, d values of the domain."""
+    """A column to randomize, over its domain. Sizes: v codes, d values of the domain."""
 
     name: str
     spec: ColumnSpec
-    codes: Codes  # (n,)
+    occurrences: NDArray[np.int64]  # (v,): how many rows hold each code
     place_of: NDArray[np.int32]  # (v,): where each code stands in the domain
     domain: tuple[str, ...]
     declared: bool
@@ -173,7 +201,7 @@ class _Column:
         found = cls(
             name=name,
             spec=spec,
-            codes=column.codes,
+            occurrences=column.occurrences,
             place_of=np.array([place_of[label] for label in labels], dtype=np.int32),
             domain=domain,
             declared=spec.domain is not None,
@@ -191,10 +219,8 @@ class _Column:
 
     def counts(self) -> NDArray[np.int64]:
         """How often each value of the domain occurs, shape (d,)."""
-        by_code = np.zeros(self.place_of.size, dtype=np.int64)
-        count_codes(self.codes, by_code)
         counts = np.zeros(self.d, dtype=np.int64)
-        counts[self.place_of] = by_code
+        counts[self.place_of] = self.occurrences
         return counts
 
     def parameters(self, policy: Policy) -> Parameters:
@@ -281,7 +307,7 @@ class _Column:
             "eta": parameters.eta,
             "p": float(parameters.p),
             "epsilon": parameters.epsilon,
-            "expected_l2": parameters.expected_l2(self.codes.size),
+            "expected_l2": parameters.expected_l2(int(self.occurrences.sum())),
             "domain": "declared" if self.declared else "data",
             "published": (
                 "as it is" if parameters.in_clear else "whole domain" if parameters.eta == self.d else "sets"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Crowding, Deadline, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Crowding, Deadline, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import node_losses, publish
 from sfumato.anonymizers.joining import LabelledClasses
 from sfumato.anonymizers.published.term_walks import solve_published
@@ -52,6 +52,7 @@ class TermSuppression(Anonymizer):
 
     name: ClassVar[str] = "term-suppression"
     phase: ClassVar[Phase] = Phase.TERMS
+    divides: ClassVar[Divides] = Divides.REGIONS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = TERM_MODELS
 
     search: str = field(

@@ -18,13 +18,6 @@ BIT = np.uint64(63)
 
 
 @kernel
-def count_codes(codes, counts):
-    """Add one to counts[code] per row.  (n,) -> (codes,) in place."""
-    for row in range(codes.size):
-        counts[codes[row]] += 1
-
-
-@kernel
 def draw_from_tables(codes, place_of, words, coin, threshold, table, n_with, n_without, packed):
     """Draw a set for each row from tables of all subsets; return how many rows the words were enough for.
 
