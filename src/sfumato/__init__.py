@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from sfumato.attacks.base import Exposure as Exposure
     from sfumato.attacks.base import Finding as Finding
     from sfumato.data.hierarchy import Hierarchy as Hierarchy
+    from sfumato.errors import Conflict as Conflict
     from sfumato.errors import DataError as DataError
+    from sfumato.errors import EditError as EditError
     from sfumato.errors import HierarchyError as HierarchyError
     from sfumato.errors import InputError as InputError
     from sfumato.errors import OutputError as OutputError
@@ -88,7 +90,9 @@ _OFFERED = {
     "sfumato.attacks.base": ("Exposure", "Finding"),
     "sfumato.data.hierarchy": ("Hierarchy",),
     "sfumato.errors": (
+        "Conflict",
         "DataError",
+        "EditError",
         "HierarchyError",
         "InputError",
         "OutputError",

@@ -6,6 +6,8 @@ SfumatoError                 exit code 3: a bug, unless one of those below
 │   ├── PolicyError          a model's or an anonymizer's parameter is out of range
 │   ├── DataError            the table cannot be read, or does not fit the plan
 │   ├── HierarchyError       a hierarchy is incomplete, ambiguous or broken
+│   ├── EditError            a plan cannot be changed at that place
+│   ├── Conflict             a plan has changed since it was opened: it is not written over
 │   └── OutputError          the output folder exists or cannot be written
 ├── Unsatisfiable            exit code 1: a requirement does not hold and cannot be made to hold
 └── Stopped                  exit code 130: somebody wanted the work to end before it was done
@@ -88,6 +90,25 @@ class HierarchyError(InputError):
 
 class OutputError(InputError):
     """The output folder exists already or cannot be written."""
+
+
+class EditError(InputError):
+    """A place of a plan cannot be, or is written in a way that cannot be changed piece by piece."""
+
+
+class Conflict(InputError):  # noqa: N818 - says what is the case, not that something went wrong
+    """A file has changed since it was opened; both texts are at hand, and the file is left as it is."""
+
+    def __init__(self, name: str, ours: str, theirs: str | None) -> None:
+        self.name, self.ours, self.theirs = name, ours, theirs
+        found = "was changed by somebody else" if theirs is not None else "was deleted or moved"
+        super().__init__(
+            f"{name} was to be saved, but it {found} since it was opened.\nNothing was written. Choose one of the two."
+        )
+
+    def __reduce__(self) -> tuple[type[Conflict], tuple[str, str, str | None]]:
+        """Return how it is made again in another process."""
+        return type(self), (self.name, self.ours, self.theirs)
 
 
 class Unsatisfiable(SfumatoError):  # noqa: N818 - says what is the case, not that something went wrong

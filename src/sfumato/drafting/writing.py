@@ -95,7 +95,7 @@ def _how_written(source: Source) -> list[str]:
     usual = (UTF_8, True, POINT, ISO)
     return [
         f"{found.key} = {quoted(found.value) if isinstance(found.value, str) else str(found.value).lower()}"
-        + ("" if getattr(source, found.key) is not None else f"  # {found.reason}")
+        + ("" if getattr(source, found.key) is not None else f"  # found: {found.reason}")
         for found in how_read(source)
         if getattr(source, found.key) is not None or (found.key in _STATED and found.value not in usual)
     ]

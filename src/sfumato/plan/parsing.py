@@ -112,7 +112,7 @@ def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[in
                 notes.add(place, f"{where} must be a table or a model, not {kind_of(table)}.")
             continue
         name, anonymizer = table.get("model"), table.get("anonymizer")
-        if name not in PRIVACY_MODELS:
+        if not isinstance(name, str) or name not in PRIVACY_MODELS:
             text = f"has an unknown model {name!r}.{did_you_mean(str(name), PRIVACY_MODELS)}"
             if name is None:
                 text = f"has no model. Known: {names(PRIVACY_MODELS)}."
@@ -120,7 +120,7 @@ def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[in
             continue
         where = f"{where} ({name})"
         model = notes.member(PRIVACY_MODELS[name], table, ("model", "anonymizer"), place, where)
-        if anonymizer is not None and anonymizer not in ANONYMIZERS:
+        if anonymizer is not None and (not isinstance(anonymizer, str) or anonymizer not in ANONYMIZERS):
             text = f"{where} has an unknown anonymizer {anonymizer!r}.{did_you_mean(str(anonymizer), ANONYMIZERS)}"
             notes.add(f"{place}.anonymizer", text)
         elif model is not None:

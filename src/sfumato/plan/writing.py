@@ -33,21 +33,21 @@ def toml_of(document: Mapping[str, Any]) -> str:
     """
     order = ("draft", "source", "gather", "columns", "knowledge", "require", "anonymizers", "release", "measure")
     known = {key: document[key] for key in (*order, *document) if key in document}
-    return tomlkit.dumps({key: _plain(value, key) for key, value in known.items() if value not in ({}, [], ())})
+    return tomlkit.dumps({key: plain(value, key) for key, value in known.items() if value not in ({}, [], ())})
 
 
-def _plain(value: Any, place: str) -> Any:
+def plain(value: Any, place: str) -> Any:
     """Return a value as TOML knows it."""
     if isinstance(value, tuple(PRIVACY_MODELS.values())):
         return {"model": cast(PrivacyModel, value).name, **_fields(value, place)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner, f"{place}.{key}") for key, inner in value.items() if inner is not None}
+        return {str(key): plain(inner, f"{place}.{key}") for key, inner in value.items() if inner is not None}
     if isinstance(value, list | tuple):
-        return [_plain(inner, f"{place}[{position}]") for position, inner in enumerate(value, start=1)]
+        return [plain(inner, f"{place}[{position}]") for position, inner in enumerate(value, start=1)]
     if isinstance(value, ColumnSpec | SensitiveShare):
         return {key: inner for key, inner in _fields(value, place).items() if key != "name"}
     if isinstance(value, HierarchySource):
-        return _plain(_hierarchy(value, place), place)
+        return plain(_hierarchy(value, place), place)
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else str(value)
     if isinstance(value, Path):
@@ -87,4 +87,4 @@ def _fields(value: Any, place: str) -> dict[str, Any]:
     found = {item.name: getattr(value, item.name) for item in fields(value)}
     defaults = {item.name: item.default for item in fields(value)}
     told = {name: inner for name, inner in found.items() if inner is not None and inner != defaults[name]}
-    return {name: _plain(inner, f"{place}.{name}") for name, inner in told.items()}
+    return {name: plain(inner, f"{place}.{name}") for name, inner in told.items()}
