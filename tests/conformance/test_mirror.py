@@ -28,6 +28,7 @@ ELSEWHERE = {
     "anonymizers/published/top_down.py": "unit/anonymizers/test_masking.py",
     "cli/app.py": "system/test_command_line.py",
     "cli/knowing.py": "unit/knowledge/test_building.py",
+    "cli/estimating.py": "unit/receiving/test_estimates.py",
     "cli/limits.py": "system/test_hostile_input.py",
     "cli/making.py": "system/test_command_line.py",
     "cli/questions.py": "system/test_command_line.py",

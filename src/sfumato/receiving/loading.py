@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.data.base_rates import BaseRates
@@ -17,7 +18,10 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, did_you_mean
 from sfumato.receiving.dictionary import Dictionary, masked_columns
-from sfumato.receiving.values import Groups, Ranges, Sets, is_ranged
+from sfumato.receiving.estimates import Mean, SpreadTable, means_of, table_of
+from sfumato.receiving.regression import Regression, regression_of
+from sfumato.receiving.spreading import Rates
+from sfumato.receiving.values import Floats, Groups, Ranges, Sets, is_ranged
 
 Column: TypeAlias = Ranges | Groups | Sets
 
@@ -79,6 +83,92 @@ class Loaded:
 
         return pandas.DataFrame({name: column.pandas() for name, column in self.columns.items()})
 
+    # Estimates that respect what was made coarser.
+
+    def table(
+        self,
+        columns: Sequence[str],
+        *,
+        bins: Mapping[str, Sequence[float]] | None = None,
+        values: Mapping[str, Sequence[str]] | None = None,
+        rates: Mapping[str, Rates] | None = None,
+        weight: str | None = None,
+    ) -> SpreadTable:
+        """Return counts of all combinations of values: an estimate, its standard error, and bounds that hold for sure.
+
+        The rows behind a label spread evenly over what it may stand for, or by `rates`: how common each value is.
+        Numbers need the edges of `bins`; `values` are those of a column whose labels do not say what is behind them.
+        """
+        if not columns:
+            raise DataError("A table was asked for, but of no columns.\nName at least one.")
+        return table_of(
+            [self._single(name) for name in columns],
+            bins=bins or {},
+            values=values or {},
+            rates=rates or {},
+            weight=self._weights(weight),
+        )
+
+    def mean(
+        self,
+        column: str,
+        *,
+        by: Sequence[str] = (),
+        limits: tuple[float, float] | None = None,
+        weight: str | None = None,
+    ) -> tuple[Mean, ...]:
+        """Return the mean of a column, one for each combination of published labels of `by`: of all rows without any.
+
+        `limits` are what no value exceeds, for cells that show nothing.
+        """
+        numbers = self._single(column)
+        if not isinstance(numbers, Ranges):
+            raise DataError(f"The mean of {column!r} was asked for, which holds words.\nAsk for a table of it.")
+        quasi_identifiers = {shown.name for shown in self.release.quasi_identifiers}
+        return means_of(
+            numbers,
+            [self._single(name) for name in by],
+            limits=limits,
+            weight=self._weights(weight),
+            classwise=weight is None and set(by) <= quasi_identifiers,
+        )
+
+    def regression(
+        self,
+        outcome: str,
+        on: Sequence[str],
+        *,
+        value: str | None = None,
+        rates: Mapping[str, Rates] | None = None,
+        weight: str | None = None,
+    ) -> Regression:
+        """Return the linear regression of numbers, or of the share of one `value`, on some columns."""
+        if not on or outcome in on:
+            raise DataError(f"A regression of {outcome!r} was asked for on {list(on)}.\nName other columns.")
+        covariates = [self._single(name) for name in on]
+        return regression_of(
+            self._single(outcome), covariates, value=value, rates=rates or {}, weight=self._weights(weight)
+        )
+
+    def _single(self, name: str) -> Ranges | Groups:
+        column = self[name]
+        if isinstance(column, Sets):
+            how = "drawn by chance: reconstruct tables of it" if column.chance is not None else "cut: ask for others"
+            raise DataError(f"Column {name!r} was asked for, but it holds sets.\nThey were {how}.")
+        return column
+
+    def _weights(self, name: str | None) -> Floats | None:
+        if name is None:
+            return None
+        column = self._single(name)
+        weights = column.lower if isinstance(column, Ranges) and column.exact.all() else np.array([np.nan])
+        if not np.isfinite(weights).all() or weights.min(initial=0) < 0 or not weights.any():
+            raise DataError(
+                f"Rows were to be weighted by {name!r}, but it does not hold a number, 0 or more, in every row.\n"
+                "Name a column that was published as it is."
+            )
+        return weights
+
 
 def _column(release: Release, name: str, masked: frozenset[str]) -> Column:
     column, about = release.columns.get(name), release.description.get("columns", {}).get(name, {})
@@ -91,7 +181,8 @@ def _column(release: Release, name: str, masked: frozenset[str]) -> Column:
     if is_ranged(column):
         spans = {str(label): str(span) for label, span in about.get("spans", {}).items()}
         days = column.kind is Kind.DATE
-        return Ranges(name, column.codes, column.labels, spans, legend, column.missing, coarse, days)
+        shows = about.get("shows")
+        return Ranges(name, column.codes, column.labels, spans, legend, column.missing, coarse, days, shows)
     rates = BaseRates.from_dict(about["base_rates"]) if "base_rates" in about else None
     return Groups(name, column.codes, column.labels, legend, column.missing, coarse, rates)
 

@@ -43,6 +43,7 @@ class Ranges:
     missing: int = -1
     coarse: bool = False  # whether cells may be coarser than the truth
     days: bool = False  # numbers are then days since 1970-01-01
+    shows: str | None = None  # which figure of a class stands in the place of its range, "mean" or "median"
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -95,6 +96,12 @@ class Ranges:
     def midpoint(self) -> Floats:
         """The figure that a row shows for its class, if any, else the middle of its range; not-a-number for `*`."""
         return self._middle[self.codes]
+
+    @property
+    def open_width(self) -> Floats:
+        """How wide the range of each row is; nothing where the figure of its class says where values lie in it."""
+        width = np.nan_to_num(self.ends[1] - self.ends[0], nan=0.0, posinf=0.0)
+        return np.where([label in self.spans for label in self.labels], 0.0, width)[self.codes]
 
     @property
     def exact(self) -> NDArray[np.bool_]:

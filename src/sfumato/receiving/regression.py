@@ -1,0 +1,201 @@
+"""Linear regression on a generalized release.
+
+A range of a covariate is taken by its middle, or by the figure of its class: what is left open then adds to the noise
+and does not pull coefficients to zero, as drawing values would (Berkson 1950). A word that stands for several counts in
+parts. An outcome in ranges is fitted by the likelihood of its ranges, with normal errors (Stewart 1983). Standard
+errors are those of White (1980), which do not take errors for equally large. That values lie around the middle of their
+ranges is an assumption: what changes when they crowd on one side is an error of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from sfumato.data.dataset import as_arrow
+from sfumato.errors import DataError
+from sfumato.receiving.estimates import shown
+from sfumato.receiving.spreading import Rates, spread
+from sfumato.receiving.values import Floats, Groups, Ranges
+
+INTERCEPT = "(intercept)"
+STEPS, TOLERANCE = 500, 1e-8
+CROWDED = 1 / 4  # of its width: how far the mean of a range may lie from its middle
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Regression:
+    """Estimated coefficients with standard errors."""
+
+    outcome: str
+    names: tuple[str, ...]  # of the terms: a column, or a column and one of its values
+    coefficients: Floats
+    std_error: Floats  # of both errors together
+    spread_error: Floats  # how much changes where values crowd on one side of their ranges
+    rows: int  # that were used
+    left_out: int  # rows with a missing or an open cell among those that it takes
+
+    def table(self) -> pa.Table:
+        """Return one row for each term: `term`, `coefficient`, `std_error` and, as a part of it, `spread_error`."""
+        figures = {"coefficient": self.coefficients, "std_error": self.std_error, "spread_error": self.spread_error}
+        return pa.table({"term": pa.array(self.names), **{name: as_arrow(part) for name, part in figures.items()}})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the regression as plain data."""
+        return {
+            "outcome": self.outcome,
+            "rows": self.rows,
+            "left_out": self.left_out,
+            "terms": self.table().to_pylist(),
+        }
+
+    def __getitem__(self, name: str) -> tuple[float, float]:
+        """Return a coefficient and its standard error."""
+        place = self.names.index(name)
+        return float(self.coefficients[place]), float(self.std_error[place])
+
+    def __str__(self) -> str:
+        terms = zip(self.names, self.coefficients, self.std_error, strict=True)
+        lines = [f"{name}: {shown(coefficient)} ± {shown(error)}" for name, coefficient, error in terms]
+        return "\n".join([f"{self.outcome}, from {self.rows:,} rows ({self.left_out:,} left out)", *lines])
+
+
+def regression_of(
+    outcome: Ranges | Groups,
+    covariates: Sequence[Ranges | Groups],
+    *,
+    value: str | None,
+    rates: Mapping[str, Rates],
+    weight: Floats | None,
+) -> Regression:
+    """Return the regression of an outcome, numbers or the share of one value, on some columns."""
+    n_rows = outcome.codes.size
+    low, high = _outcome(outcome, value, rates)
+    parts, names = [np.ones((n_rows, 1))], [INTERCEPT]
+    for column in covariates:
+        part, terms = _terms(column, rates.get(column.name))
+        parts.append(part)
+        names += terms
+    design = np.hstack(parts)
+    widths = {names.index(column.name): column.open_width for column in covariates if isinstance(column, Ranges)}
+    used = np.isfinite(design).all(axis=1) & np.isfinite(low) & np.isfinite(high)
+    rows = np.ones(n_rows) if weight is None else weight
+    used &= rows > 0
+    design, low, high, rows = design[used], low[used], high[used], rows[used]
+    if len(rows) <= design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
+        raise DataError(
+            f"A regression with {design.shape[1]:,} terms was asked for, which {len(rows):,} rows do not tell apart.\n"
+            "Ask for fewer columns, or for columns that differ between rows."
+        )
+    coefficients, std_error = _fitted(design, low, high, rows)
+    moved = np.zeros_like(coefficients)
+    for place, width in widths.items():
+        moved += _moved(design, place, CROWDED * width[used], (low, high, rows), coefficients) ** 2
+    return Regression(
+        outcome=outcome.name if value is None else f"{outcome.name} = {value}",
+        names=tuple(names),
+        coefficients=coefficients,
+        std_error=np.sqrt(std_error**2 + moved),
+        spread_error=np.sqrt(moved),
+        rows=len(rows),
+        left_out=n_rows - len(rows),
+    )
+
+
+def _outcome(outcome: Ranges | Groups, value: str | None, rates: Mapping[str, Rates]) -> tuple[Floats, Floats]:
+    """Return the ends of each row's outcome; of a word, how likely it stands for the value that is asked about."""
+    if isinstance(outcome, Groups):
+        axis = spread(outcome, rates=rates.get(outcome.name))
+        if value not in axis.values:
+            raise DataError(
+                f"The outcome {outcome.name!r} holds words.\nSay which of them counts (value), such as "
+                f"{next(iter(axis.values), '')!r}."
+            )
+        share = axis.share[:, axis.values.index(value)].copy()
+        share[outcome.missing if outcome.missing >= 0 else slice(0, 0)] = np.nan
+        return share[outcome.codes], share[outcome.codes]
+    if value is not None:
+        raise DataError(f"The outcome {outcome.name!r} holds numbers.\nLeave `value` out.")
+    if outcome.spans:  # the figure of a class says more than its range
+        return outcome.midpoint, outcome.midpoint
+    return outcome.lower, outcome.upper
+
+
+def _terms(column: Ranges | Groups, rates: Rates | None) -> tuple[Floats, list[str]]:
+    """Return what a column adds to the design, and the names of its terms; others differ from the commonest word."""
+    if isinstance(column, Ranges):
+        return column.midpoint[:, None], [column.name]
+    axis = spread(column, rates=rates)
+    share: NDArray[np.float64] = axis.share[column.codes]
+    common = share.sum(axis=0)
+    base = int(common.argmax())
+    kept = [place for place in range(len(axis.values)) if place != base and common[place] > 0]
+    return share[:, kept], [f"{column.name} = {axis.values[place]}" for place in kept]
+
+
+def _fitted(design: Floats, low: Floats, high: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Return coefficients and standard errors; ranges of the outcome are filled in by what the fit expects in them."""
+    ranged = high > low
+    value, open_share = (low + high) / 2, np.zeros(len(low))
+    coefficients = _least_squares(design, value, rows)
+    if ranged.any():
+        sigma2 = float((rows * (value - design @ coefficients) ** 2).sum() / rows.sum()) + _TINY
+        for _ in range(STEPS):
+            fit = design @ coefficients
+            value, left = _expected(fit, math.sqrt(sigma2), low, high, ranged)
+            before, coefficients = coefficients, _least_squares(design, value, rows)
+            sigma2 = float((rows * ((value - design @ coefficients) ** 2 + left)).sum() / rows.sum()) + _TINY
+            open_share = left / sigma2
+            if np.abs(coefficients - before).max() <= TOLERANCE * (1 + np.abs(coefficients).max()):
+                break
+    residual = value - design @ coefficients
+    bread = np.linalg.inv((design * (rows * (1 - open_share))[:, None]).T @ design)
+    meat = (design * (rows * residual)[:, None]).T @ (design * (rows * residual)[:, None])
+    correction = len(rows) / (len(rows) - design.shape[1])
+    return coefficients, np.sqrt(correction * np.diag(bread @ meat @ bread))
+
+
+def _moved(
+    design: Floats, place: int, shift: Floats, fitted_to: tuple[Floats, Floats, Floats], coefficients: Floats
+) -> Floats:
+    """Return the most that coefficients change when a covariate lies on one side of its ranges, or on the other."""
+    most = np.zeros_like(coefficients)
+    for side in (-1, 1) if shift.any() else ():
+        crowded = design.copy()
+        crowded[:, place] += side * shift
+        most = np.maximum(most, np.abs(_fitted(crowded, *fitted_to)[0] - coefficients))
+    return most
+
+
+def _least_squares(design: Floats, value: Floats, rows: Floats) -> Floats:
+    root = np.sqrt(rows)
+    found: Floats = np.linalg.lstsq(design * root[:, None], value * root, rcond=None)[0]
+    return found
+
+
+def _expected(fit: Floats, sigma: float, low: Floats, high: Floats, ranged: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return mean and variance of normal values around a fit, given that they lie in their ranges."""
+    value, left = low.copy(), np.zeros(len(low))
+    a, b = (low[ranged] - fit[ranged]) / sigma, (high[ranged] - fit[ranged]) / sigma
+    a, b = np.clip(a, -30, 30), np.clip(b, -30, 30)
+    flip = a > 0  # the upper tail has no digits left: look at the lower one
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    mass = ndtr(b) - ndtr(a)
+    at_a, at_b = np.exp(-(a**2) / 2) / np.sqrt(2 * np.pi), np.exp(-(b**2) / 2) / np.sqrt(2 * np.pi)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (at_a - at_b) / mass
+        variance = 1 + (a * at_a - b * at_b) / mass - mean**2
+    known = (mass > _TINY) & np.isfinite(mean)
+    mean, variance = np.where(known, mean, (a + b) / 2), np.where(known, np.clip(variance, 0, 1), (b - a) ** 2 / 12)
+    mean = np.where(flip, -mean, mean)
+    value[ranged] = np.clip(fit[ranged] + sigma * mean, low[ranged], high[ranged])
+    left[ranged] = sigma**2 * np.clip(variance, 0, 1)
+    return value, left

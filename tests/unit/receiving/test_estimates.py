@@ -1,0 +1,148 @@
+"""Tables and means from generalized releases: bounds hold for sure, estimates come near, weights count."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from commands import told
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(5)
+    n = 600
+    age, sex = rng.integers(18, 90, n), rng.choice(["f", "m"], n)
+    return pa.table(
+        {"age": age, "sex": sex, "ill": rng.choice(["flu", "cold"], n), "w": rng.integers(1, 4, n).astype(float)}
+    )
+
+
+@pytest.fixture(scope="module")
+def release(people, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("estimates")
+    pa.parquet.write_table(people, folder / "people.parquet")
+    plan = {
+        "source": {"path": "people.parquet"},
+        "columns": {
+            "age": {"role": "quasi-identifier"},
+            "sex": {"role": "quasi-identifier", "hierarchy": {"flat": True}},
+            "ill": {"role": "sensitive"},
+            "w": {"role": "other"},
+        },
+        "require": [{"model": "k-anonymity", "k": 15}],
+        "release": {"shuffle": False},
+    }
+    sf.run(sf.Plan.from_dict(plan, folder), folder / "run", seed=1, measure=False, attack=False)
+    return folder / "run" / "release"
+
+
+@pytest.fixture(scope="module")
+def loaded(release):
+    return sf.load(release)
+
+
+BINS = [20, 40, 60, 80]
+
+
+def true_counts(people, weight):
+    age, sex = people["age"].to_numpy(), np.array(people["sex"])
+    return {
+        (f"[{low}, {high})", s): float(weight[(age >= low) & (age < high) & (sex == s)].sum())
+        for low, high in pairwise(BINS)
+        for s in ("f", "m")
+    }
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_true_counts_lie_between_the_bounds_and_near_the_estimate(loaded, people, weight):
+    of_row = people["w"].to_numpy() if weight else np.ones(people.num_rows)
+    truth = true_counts(people, of_row)
+    found = loaded.table(["age", "sex"], bins={"age": BINS}, weight=weight).table().to_pylist()
+    cells = {(row["age"], row["sex"]): row for row in found}
+
+    assert sum(row["count"] for row in cells.values()) == pytest.approx(of_row.sum())
+    for cell, count in truth.items():
+        row = cells[cell]
+        assert row["lower"] <= count <= row["upper"]
+        assert row["lower"] <= row["count"] <= row["upper"]
+        assert abs(row["count"] - count) <= 4 * row["std_error"] + 1
+    assert any(row["lower"] < row["upper"] for row in cells.values())  # something was generalized
+
+
+def test_true_means_lie_between_the_bounds_and_near_the_estimate(loaded, people):
+    age, sex, w = (people[name].to_numpy() for name in ("age", "sex", "w"))
+    (alone,), (weighted,) = loaded.mean("age"), loaded.mean("age", weight="w")
+
+    for mean, truth in ((alone, age.mean()), (weighted, np.average(age, weights=w))):
+        assert mean.lower < truth < mean.upper
+        assert abs(mean.value - truth) < 2 * mean.std_error
+        assert (mean.rows, mean.open_rows) == (600, 0)
+    by_sex = {mean.group["sex"]: mean for mean in loaded.mean("age", by=["sex"]) if mean.group["sex"] != "*"}
+    for label, mean in by_sex.items():
+        if mean.rows == (sex == label).sum():
+            assert mean.lower <= age[sex == label].mean() <= mean.upper
+
+
+def test_cells_that_show_nothing_have_no_bounds_unless_limits_are_given():
+    about = {"rows": 3, "columns": {"age": {"role": "quasi-identifier", "kind": "number"}}}
+    run = sf.Published(lambda: pa.table({"age": ["[20, 29]", "30", "*"]}), about)
+
+    (open_ended,) = sf.load(run).mean("age")
+    assert (open_ended.value, open_ended.lower, open_ended.upper) == (27.25, -np.inf, np.inf)
+    assert open_ended.open_rows == 1
+    assert open_ended.as_dict()["upper"] is None
+    (limited,) = sf.load(run).mean("age", limits=(0, 100))
+    assert (limited.lower, limited.upper) == (pytest.approx(50 / 3), pytest.approx(159 / 3))
+
+
+def test_the_command_line_says_the_same(release, loaded):
+    (mean,) = told("estimate", release, "--mean", "age")["estimates"]
+    assert mean == loaded.mean("age")[0].as_dict()
+    (table,) = told("estimate", release, "--table", "age,sex", "--bins", "age=20,40,60,80", "--weight", "w")[
+        "estimates"
+    ]
+    assert table == loaded.table(["age", "sex"], bins={"age": BINS}, weight="w").as_dict()
+    (fit,) = told("estimate", release, "--regress", "ill ~ age + sex", "--value", "flu")["estimates"]
+    assert fit == loaded.regression("ill", ["age", "sex"], value="flu").as_dict()
+
+
+def test_base_rates_come_from_a_file(release, tmp_path):
+    (tmp_path / "ages.csv").write_text("age,n\n" + "".join(f"{age},{int(age < 37)}\n" for age in range(18, 90)))
+    words = ("estimate", release, "--table", "age", "--bins", "age=0,37,100", "--rates", f"age={tmp_path / 'ages.csv'}")
+    (table,) = told(*words)["estimates"]
+    (even,) = told(*words[:6])["estimates"]
+
+    assert table["table"][0]["count"] > even["table"][0]["count"]  # ranges around 37 go to the younger side
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Give one of --table, --mean and --regress"),
+        (("--mean", "age", "--table", "sex"), "Give one of"),
+        (("--mean", "sex"), "holds words"),
+        (("--table", "age", "--bins", "age"), "Write --bins COLUMN="),
+        (("--table", "age", "--bins", "age=x,y"), "Write numbers"),
+        (("--mean", "age", "--weight", "ill"), "does not hold a number"),
+        (("--regress", "age"), "Name other columns"),
+        (("--regress", "ill~age"), "Say which of them counts"),
+        (("--regress", "age~sex", "--value", "x"), "Leave `value` out"),
+        (("--table", ","), "Name at least one"),
+    ],
+)
+def test_what_cannot_be_estimated_is_refused_with_words(release, words, message):
+    with pytest.raises(sf.SfumatoError, match=message):
+        told("estimate", release, *words)
+
+
+def test_sets_are_refused_with_what_to_do():
+    about = {"rows": 2, "columns": {"terms": {"role": "items", "kind": "set", "separator": "|"}}}
+    run = sf.Published(lambda: pa.table({"terms": ["a|b", "c"]}), about)
+
+    with pytest.raises(sf.DataError, match="holds sets"):
+        sf.load(run).table(["terms"])

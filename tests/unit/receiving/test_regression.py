@@ -1,0 +1,113 @@
+"""Regressions on ranges: they find the coefficients of the data, which plain midpoints of an outcome do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.errors import DataError
+from sfumato.receiving.regression import regression_of
+from sfumato.receiving.values import Groups, Ranges
+
+
+def numbers(name, values):
+    labels, codes = np.unique(np.asarray(values, dtype=str), return_inverse=True)
+    return Ranges(name, codes.astype(np.int32), tuple(labels.tolist()))
+
+
+def words(name, values, legend=None):
+    labels, codes = np.unique(np.asarray(values, dtype=str), return_inverse=True)
+    return Groups(name, codes.astype(np.int32), tuple(labels.tolist()), legend or {})
+
+
+def in_ranges(values, width):
+    low = np.floor(values / width) * width
+    return [f"[{a}, {a + width})" for a in low]
+
+
+def fitted(outcome, *covariates, **more):
+    return regression_of(outcome, covariates, value=None, rates={}, weight=None, **more)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(8)
+    x = rng.uniform(0, 50, 4_000)
+    sex = rng.choice(["f", "m"], 4_000)
+    return x, sex, 10 + 0.5 * x + 3 * (sex == "m") + rng.normal(0, 4, 4_000)
+
+
+def test_exact_columns_give_least_squares(data):
+    x, sex, y = data
+    found = fitted(numbers("y", y), numbers("x", x), words("sex", sex))
+    design = np.column_stack([np.ones(len(x)), x, sex == "m"])
+    truth = np.linalg.lstsq(design, y, rcond=None)[0]
+    flipped = found.names[2] == "sex = f"
+
+    assert found["x"][0] == pytest.approx(truth[1])
+    assert found.coefficients[2] == pytest.approx(-truth[2] if flipped else truth[2])
+    assert found["x"][1] == pytest.approx(4 / (np.sqrt(len(x)) * x.std()), rel=0.1)
+
+
+def test_coefficients_are_found_from_ranges_of_covariate_and_outcome(data):
+    x, _, y = data
+    for outcome, covariate in (
+        (numbers("y", y), numbers("x", in_ranges(x, 10))),
+        (numbers("y", in_ranges(y, 15)), numbers("x", x)),
+        (numbers("y", in_ranges(y, 15)), numbers("x", in_ranges(x, 10))),
+    ):
+        slope, error = fitted(outcome, covariate)["x"]
+        assert abs(slope - 0.5) < 3 * error
+        assert error < 0.02
+
+
+def test_the_likelihood_of_ranges_beats_their_midpoints():
+    rng = np.random.default_rng(2)
+    x = rng.uniform(0, 1, 3_000)
+    y = 10 * x + rng.normal(0, 2, 3_000)
+    low = np.minimum(np.floor(y), 6)
+    upper = [f"[{a}, {40 if a == 6 else a + 1})" for a in low]
+    column = numbers("y", upper)  # all above 6 in one wide range, as top coding does
+
+    naive = np.polyfit(x, column.midpoint, 1)[0]
+    slope, error = fitted(column, numbers("x", x))["x"]
+    assert abs(slope - 10) < 3 * error
+    assert abs(naive - 10) > 5
+
+
+def test_values_that_crowd_on_one_side_of_their_ranges_are_within_the_error():
+    rng = np.random.default_rng(4)
+    x = np.minimum(rng.exponential(10, 3_000), 39)
+    y = 2 * x + rng.normal(0, 1, 3_000)
+    found = fitted(numbers("y", y), numbers("x", np.where(x < 10, "[0, 10)", "[10, 40)")))
+
+    slope, error = found["x"]
+    assert abs(slope - 2) > 0.2  # middles are far from where values are
+    assert abs(slope - 2) < 3 * error
+    assert found.spread_error[1] > 0.9 * error
+    exact = fitted(numbers("y", y), numbers("x", x))
+    assert not exact.spread_error.any()
+
+
+def test_a_word_that_stands_for_several_counts_in_parts(data):
+    _, sex, y = data
+    shown = np.where(np.arange(len(sex)) % 3 == 0, "*", sex)
+    found = fitted(numbers("y", y), words("sex", shown))
+
+    coefficient, error = (found.coefficients[1], found.std_error[1])
+    assert abs(abs(coefficient) - 3) < 4 * error
+
+
+def test_rows_with_nothing_to_say_are_left_out_and_weights_count(data):
+    x, _, y = data
+    shown = np.where(np.arange(len(x)) < 100, "*", x.astype(str))
+    assert fitted(numbers("y", y), numbers("x", shown)).left_out == 100
+    weight = (np.arange(len(x)) < 500).astype(float)
+    part = regression_of(numbers("y", y), [numbers("x", x)], value=None, rates={}, weight=weight)
+    alone = fitted(numbers("y", y[:500]), numbers("x", x[:500]))
+    assert part["x"] == pytest.approx(alone["x"])
+
+
+def test_what_rows_cannot_tell_apart_is_refused():
+    with pytest.raises(DataError, match="do not tell apart"):
+        fitted(numbers("y", [1, 2, 3]), numbers("x", [5, 5, 5]))
