@@ -177,8 +177,8 @@ def _moved(
 
 def _least_squares(design: Floats, value: Floats, rows: Floats) -> Floats:
     root = np.sqrt(rows)
-    found: Floats = np.linalg.lstsq(design * root[:, None], value * root, rcond=None)[0]
-    return found
+    found = np.linalg.lstsq(design * root[:, None], value * root, rcond=None)[0]
+    return np.asarray(found, dtype=np.float64)
 
 
 def _expected(fit: Floats, sigma: float, low: Floats, high: Floats, ranged: NDArray[np.bool_]) -> tuple[Floats, Floats]:
