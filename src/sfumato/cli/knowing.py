@@ -35,6 +35,14 @@ Ancestors = Annotated[
     bool, typer.Option("--ancestors", help="Who has a term has all that is above it in the ontology.")
 ]
 Names = Annotated[bool, typer.Option("--names", help="Write terms by the ontology's names, not its codes.")]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="How often who has the label has the term: 1/2, 45%, an HPO frequency; `count`: the share of lines.",
+    ),
+]
+MissingWeight = Annotated[str | None, typer.Option(metavar="SHARE", help="The weight of lines that have none.")]
 LabelPrefix = Annotated[int | None, typer.Option(metavar="N", help="The first N characters of a code are its label.")]
 TermsPrefix = Annotated[
     str, typer.Option(metavar="N,M", help="The first N characters of a code are its term; several: all of them.")
@@ -62,6 +70,8 @@ def build(
     ontology: Ontology = None,
     ancestors: Ancestors = False,
     names: Names = False,
+    weights: Weights = None,
+    missing_weight: MissingWeight = None,
     label_prefix: LabelPrefix = None,
     terms_prefix: TermsPrefix = "",
     overwrite: Overwrite = False,
@@ -84,6 +94,8 @@ def build(
         ontology=ontology,
         ancestors=ancestors,
         names=names,
+        weights=weights,
+        missing_weight=missing_weight,
         label_prefix=label_prefix,
         terms_prefix=lengths(terms_prefix),
     )

@@ -1,14 +1,16 @@
 """Public knowledge: which terms (symptoms) go with which label (disease).
 
 A label may have several rows, each a set of terms that belongs to it; an intruder links a record to a label when one of
-the label's rows contains all terms of the record.
+the label's rows contains all terms of the record. All linked labels are equally likely, unless the table says how often
+who has a label has each term: then a label is as likely as the product of these for the terms of the record.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +48,9 @@ class Knowledge:
     weight: NDArray[np.float64] | None = (
         None  # (labels,), a given prior that sums to one; None: estimated from the data
     )
+    likelihood: tuple[Fraction, ...] | None = (
+        None  # as `items`: how often who has the label has the term; None: not told
+    )
     unlinked: str = ASK  # what a record counts that no label explains: ask | linked | zero | forbid
 
     def __post_init__(self) -> None:
@@ -78,9 +83,12 @@ class Knowledge:
         rows: Iterable[tuple[str, Iterable[str]]],
         *,
         weight: Mapping[str, float] | None = None,
+        likelihood: Mapping[tuple[str, str], Fraction] | None = None,
         unlinked: str = ASK,
     ) -> Knowledge:
         """Build the table from (label, terms) pairs; repeated terms and rows collapse.
+
+        `weight` is a prior, by label; `likelihood` says by (label, term) how often who has the label has the term.
 
         >>> table = Knowledge.from_rows([("flu", ["fever", "cough"]), ("cold", ["cough"])])
         >>> table.labels, table.terms, table.items.tolist()
@@ -97,13 +105,15 @@ class Knowledge:
             )
         label_of, term_of = ({name: number for number, name in enumerate(names)} for names in (labels, terms))
         size = [len(row) for _, row in distinct]
+        pairs = [(label, term) for label, row in distinct for term in row]
         return cls(
             labels=labels,
             terms=terms,
             label_of_row=np.array([label_of[label] for label, _ in distinct], dtype=np.int32),
             start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
-            items=np.array([term_of[term] for _, row in distinct for term in row], dtype=np.int32),
+            items=np.array([term_of[term] for _, term in pairs], dtype=np.int32),
             weight=None if weight is None else _weight_of(labels, weight),
+            likelihood=None if likelihood is None else _likelihood_of(pairs, likelihood, len(distinct) - len(labels)),
             unlinked=unlinked,
         )
 
@@ -114,7 +124,11 @@ class Knowledge:
             for label, first, last in zip(self.label_of_row, self.start[:-1], self.start[1:], strict=True)
         ]
         weight = None if self.weight is None else dict(zip(self.labels, self.weight.tolist(), strict=True))
-        return {"rows": rows, "weight": weight, "unlinked": self.unlinked}
+        shown: dict[str, Any] = {"rows": rows, "weight": weight, "unlinked": self.unlinked}
+        if self.likelihood is not None:
+            each = iter(map(str, self.likelihood))
+            shown["likelihood"] = [[next(each) for _ in terms] for _, terms in rows]
+        return shown
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Knowledge:
@@ -124,8 +138,18 @@ class Knowledge:
         >>> Knowledge.from_dict(table.as_dict()).as_dict() == table.as_dict()
         True
         """
-        rows = ((str(label), map(str, terms)) for label, terms in content["rows"])
-        return cls.from_rows(rows, weight=content["weight"], unlinked=content["unlinked"])
+        rows = [(str(label), [str(term) for term in terms]) for label, terms in content["rows"]]
+        given = content.get("likelihood")
+        likelihood = (
+            None
+            if given is None
+            else {
+                (label, term): Fraction(each)
+                for (label, terms), own in zip(rows, given, strict=True)
+                for term, each in zip(terms, own, strict=True)
+            }
+        )
+        return cls.from_rows(rows, weight=content["weight"], likelihood=likelihood, unlinked=content["unlinked"])
 
 
 def _weight_of(labels: tuple[str, ...], weight: Mapping[str, float]) -> NDArray[np.float64]:
@@ -139,6 +163,26 @@ def _weight_of(labels: tuple[str, ...], weight: Mapping[str, float]) -> NDArray[
             "Leave them out, and let the weights of the others sum to one."
         )
     return np.array([weight[label] for label in labels], dtype=np.float64)
+
+
+def _likelihood_of(
+    pairs: Sequence[tuple[str, str]], likelihood: Mapping[tuple[str, str], Fraction], further_rows: int
+) -> tuple[Fraction, ...] | None:
+    """Return how often each pair of a label and a term goes together, None where it is the same for all."""
+    if further_rows:
+        raise DataError(
+            f"The knowledge table weighs terms, but {further_rows:,} of its rows are second ones of a label.\n"
+            "Give each label one row: one term a line, with its weight."
+        )
+    wrong = sum(not 0 < likelihood.get(pair, Fraction(0)) <= 1 for pair in pairs)
+    if wrong:
+        raise DataError(
+            f"The knowledge table weighs terms, but {wrong:,} of {len(pairs):,} weights are missing, or not from 0 to "
+            "1.\nA weight is the share of those with the label who have the term; leave out what never goes together."
+        )
+    same: dict[Fraction, Fraction] = {}
+    found = tuple(same.setdefault(likelihood[pair], likelihood[pair]) for pair in pairs)
+    return found if len(same) > 1 else None
 
 
 def _checked_weight(weight: NDArray[np.float64], n_labels: int) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ class KnowledgeSource:
     terms: str | tuple[str, ...]  # the column of terms; several are joined as column=value
     separator: str | None = None  # between the terms of a cell
     prior: str = FROM_DATA  # a column of weights, or "data"
+    weights: str | None = None  # a column that says how often who has the label has the term
     unlinked: str = ASK
 
     def read(self, progress: Progress = SILENT) -> Knowledge:
@@ -49,6 +51,7 @@ class KnowledgeSource:
             terms=self.terms,
             separator=self.separator,
             prior=self.prior,
+            weights=self.weights,
             unlinked=self.unlinked,
             progress=progress,
         )
@@ -61,6 +64,7 @@ def read_knowledge(
     terms: str | Sequence[str],
     separator: str | None = None,
     prior: str = FROM_DATA,
+    weights: str | None = None,
     unlinked: str = ASK,
     progress: Progress = SILENT,
 ) -> Knowledge:
@@ -76,7 +80,7 @@ def read_knowledge(
     """
     if not isinstance(source, Source):
         source = Source(path=Path(source)).as_spelled
-    wanted = _wanted(label, terms, prior)
+    wanted = _wanted(label, terms, prior, weights)
     found = read_columns(source)
     _check_columns(wanted, found, source.path)
     unused = frozenset(found) - frozenset(wanted.values())
@@ -87,6 +91,7 @@ def read_knowledge(
         terms=terms,
         separator=separator,
         prior=prior,
+        weights=weights,
         unlinked=unlinked,
         missing=source.missing,
         name=str(source.path),
@@ -100,12 +105,13 @@ def knowledge_from_table(
     terms: str | Sequence[str],
     separator: str | None = None,
     prior: str = FROM_DATA,
+    weights: str | None = None,
     unlinked: str = ASK,
     missing: Sequence[str] = ("",),
     name: str = "The knowledge table",
 ) -> Knowledge:
     """Take an Arrow table as knowledge; the columns mean what they mean to `read_knowledge`."""
-    wanted = _wanted(label, terms, prior)
+    wanted = _wanted(label, terms, prior, weights)
     _check_columns(wanted, table.column_names, name)
     if not table.num_rows:
         raise DataError(
@@ -122,18 +128,28 @@ def knowledge_from_table(
             for row in zip(*(found for found, _ in parts), strict=True)
         ]
     weight = None if prior == FROM_DATA else _weights(table.column(prior), prior, label_of, name)
+    likelihood = None
+    if weights is not None:
+        if not single:
+            raise DataError(
+                f"Column {weights!r} of {name} was to weigh terms, but cells hold several terms.\n"
+                "Write one term a line, each with its weight."
+            )
+        likelihood = _likelihood(table.column(weights), weights, label_of, cells, name)
+        cells = [cell if cell and (of, cell[0]) in likelihood else [] for of, cell in zip(label_of, cells, strict=True)]
     if single:
         joined: dict[str, list[str]] = {of: [] for of in label_of}
         for of, cell in zip(label_of, cells, strict=True):
             joined[of].extend(cell)
-        return Knowledge.from_rows(joined.items(), weight=weight, unlinked=unlinked)
+        return Knowledge.from_rows(joined.items(), weight=weight, likelihood=likelihood, unlinked=unlinked)
     return Knowledge.from_rows(zip(label_of, cells, strict=True), weight=weight, unlinked=unlinked)
 
 
-def _wanted(label: str, terms: str | Sequence[str], prior: str) -> dict[str, str]:
+def _wanted(label: str, terms: str | Sequence[str], prior: str, weights: str | None) -> dict[str, str]:
     """Return the columns that are needed, by what they are needed for."""
     columns = {"terms": terms} if isinstance(terms, str) else {f"terms {i}": name for i, name in enumerate(terms, 1)}
-    return {"label": label, **columns, **({} if prior == FROM_DATA else {"prior": prior})}
+    more = {"prior": None if prior == FROM_DATA else prior, "weights": weights}
+    return {"label": label, **columns, **{key: name for key, name in more.items() if name is not None}}
 
 
 def _check_columns(wanted: dict[str, str], found: Sequence[str], where: Path | str) -> None:
@@ -243,3 +259,38 @@ def _weights(array: pa.ChunkedArray, column: str, label_of: list[str], name: str
             "different lines.\nWrite the weight of a label on one of its lines, or the same on all."
         )
     return weight
+
+
+def exact_weight(text: str) -> Fraction | None:
+    """Return a weight that is written as a number, a fraction or a percentage; None where it is none of these.
+
+    >>> exact_weight("0.25"), exact_weight("3/7"), exact_weight("45%"), exact_weight("often")
+    (Fraction(1, 4), Fraction(3, 7), Fraction(9, 20), None)
+    """
+    try:
+        return Fraction(text.removesuffix("%").strip()) / (100 if text.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _likelihood(
+    array: pa.ChunkedArray, column: str, label_of: list[str], cells: list[list[str]], name: str
+) -> dict[tuple[str, str], Fraction]:
+    """Return the weight of each label and term; a pair with weight 0 does not go together."""
+    found: dict[tuple[str, str], Fraction] = {}
+    wrong, differing = 0, set()
+    for label, cell, text in zip(label_of, cells, _texts(array, ("",)), strict=True):
+        weight = None if text is None else exact_weight(text)
+        if not cell:
+            continue
+        if weight is None or not 0 <= weight <= 1:
+            wrong += 1
+        elif found.setdefault((label, cell[0]), weight) != weight:
+            differing.add((label, cell[0]))
+    if wrong or differing:
+        raise DataError(
+            f"Column {column!r} of {name} was given as weights, but {wrong:,} of {len(label_of):,} cells are no number "
+            f"from 0 to 1, and {len(differing):,} terms of a label have different ones on different lines.\n"
+            "Write the share of those with the label who have the term, as 0.25, 1/4 or 25%."
+        )
+    return {pair: weight for pair, weight in found.items() if weight}

@@ -24,13 +24,13 @@ from sfumato.disk import atomic_file
 from sfumato.errors import DataError, OutputError, PolicyError
 from sfumato.knowledge.aliases import Aliases
 from sfumato.knowledge.ontology import Ontology, read_ontology
-from sfumato.knowledge.sources import Lines, Where, counted_lines, read_lines
+from sfumato.knowledge.sources import Lines, Where, counted_lines, frequency, read_lines
 from sfumato.parameters import exact_fraction
 from sfumato.progress import SILENT, Progress
 
 FORMAT = 1  # of NAME.json
 INSIDER_COUNT = 5  # people, at least, behind whatever is written of the data themselves
-COUNT = "count"
+COUNT, WEIGHT = "count", "weight"
 SEPARATOR = "|"  # between the terms of a cell, where labels keep several rows
 PUBLIC, INSIDER = "public", "insider"
 
@@ -52,6 +52,8 @@ class Build:
     ontology: Path | None = None
     ancestors: bool = False  # whether what is above a term counts as well
     names: bool = False  # whether terms are written by the ontology's names
+    weights: str | None = None  # column of how often a term goes with its label; "count": the share of lines
+    missing_weight: str | float | Fraction | None = None  # of lines that have none
     label_prefix: int | None = None  # leading characters that make a label of a code
     terms_prefix: tuple[int, ...] = ()  # of a term; several: a code and what is above it
 
@@ -69,6 +71,10 @@ class Build:
             )
         if any(length < 1 for length in (*self.terms_prefix, self.label_prefix or 1)):
             raise PolicyError("A prefix of codes was asked for with fewer than 1 character.\nGive 1 or more.")
+        if self.weights is not None and self.ancestors:
+            raise PolicyError(
+                "Weights were asked for together with ancestors, which no line weighs.\nLeave out one of the two."
+            )
         if not 0 <= self.least_share <= 1:
             raise PolicyError(f"--min-share was given as {self.min_share}.\nGive a share from 0 to 1.")
 
@@ -91,7 +97,8 @@ class Build:
         """Read the source, count, and return the table."""
         ontology = read_ontology(self.ontology) if self.ontology is not None else None
         aliases = Aliases.read(self.aliases) if self.aliases is not None else Aliases({})
-        columns = [self.label, self.terms, *([self.person] if self.person is not None else [])]
+        more = (self.person, None if self.weights == COUNT else self.weights)
+        columns = [self.label, self.terms, *(name for name in more if name is not None)]
         lines = read_lines(self.source, columns, [Where.parse(text) for text in self.where], progress)
         labels = lines.texts(self.label)
         if self.label_prefix is not None:
@@ -99,13 +106,18 @@ class Build:
         cells = lines.sets(self.terms, self.separator)
         means = {code: self._terms(code, ontology, aliases) for code in {code for cell in cells for code in cell}}
         sets = [[term for code in cell for term in means[code]] for cell in cells]
+        weighed = self._weighed(lines, labels, sets)
+        if weighed:  # what never goes together is no pair
+            sets = [
+                [term for term in own if weighed.get((label, term), 1)] for label, own in zip(labels, sets, strict=True)
+            ]
         persons = lines.texts(self.person) if self.person is not None else None
         said = list(counted_lines(labels, sets, persons))
         if not said:
             raise DataError(f"{self.source} was to give a knowledge table, but no line has a label.\nName its column.")
         # A label on several lines of sets keeps as many rows, as [knowledge] reads them, unless lines are counted.
         repeated = len({label for label, _ in said}) < len(said)
-        keeps_rows = repeated and not self.counts and any(len(cell) > 1 for cell in cells)
+        keeps_rows = repeated and not self.counts and self.weights is None and any(len(cell) > 1 for cell in cells)
         rows = [Row(*line) for line in sorted(set(said), key=_key)] if keeps_rows else list(self._counted(said))
         if not any(row.terms for row in rows):
             raise DataError(
@@ -113,7 +125,10 @@ class Build:
                 f"(min-count {self.least:,}, min-share {float(self.least_share):g}).\nAsk for less, or name other "
                 "columns."
             )
-        kept = [Row(row.label, aliases.all_names(row.terms), row.counts and aliases.spread(row.counts)) for row in rows]
+        if self.weights == COUNT:
+            total = Counter(label for label, _ in said)
+            weighed = {(row.label, term): Fraction(n, total[row.label]) for row in rows for term, n in row.said.items()}
+        kept = [row.under_all_names(aliases, weighed) for row in rows]
         return Built(self, tuple(kept), self._provenance(lines, ontology, aliases, said, kept))
 
     def _terms(self, written: str, ontology: Ontology | None, aliases: Aliases) -> list[str]:
@@ -127,6 +142,26 @@ class Build:
         if self.terms_prefix:
             codes = [code[:length] for code in codes for length in self.terms_prefix]
         return list(dict.fromkeys(aliases.term(code) for code in codes))
+
+    def _weighed(
+        self, lines: Lines, labels: Sequence[str | None], sets: Sequence[Sequence[str]]
+    ) -> dict[tuple[str, str], Fraction]:
+        """Return how often each term goes with its label, as lines say it: the mean, where several do."""
+        if self.weights is None or self.weights == COUNT:
+            return {}
+        otherwise = None if self.missing_weight is None else exact_fraction(self.missing_weight, "--missing-weight")
+        given = [otherwise if text is None else frequency(text) for text in lines.texts(self.weights)]
+        wrong = sum(weight is None or not 0 <= weight <= 1 for weight in given)
+        if wrong:
+            raise DataError(
+                f"Column {self.weights!r} was to weigh terms, but {wrong:,} of {len(given):,} cells are no share, "
+                "percentage or frequency of HPO.\nCorrect them, or say with --missing-weight what empty cells mean."
+            )
+        said: dict[tuple[str, str], list[Fraction]] = {}
+        for label, own, weight in zip(labels, sets, given, strict=True):
+            for term in own if label is not None and weight is not None else ():
+                said.setdefault((str(label), term), []).append(weight)
+        return {pair: sum(weights, Fraction(0)) / len(weights) for pair, weights in said.items()}
 
     def _counted(self, said: Sequence[tuple[str, frozenset[str]]]) -> Iterator[Row]:
         """Yield one row for each label: the terms that enough of its lines have."""
@@ -164,6 +199,8 @@ class Build:
             "min_count": self.least,
             "min_share": str(self.least_share),
             "counted": "people" if self.person is not None else "lines",
+            "weights": self.weights,
+            "missing_weight": None if self.missing_weight is None else str(self.missing_weight),
             "ancestors": self.ancestors,
             "names": self.names,
             "label_prefix": self.label_prefix,
@@ -180,7 +217,7 @@ class Build:
     @property
     def columns(self) -> tuple[str, str]:
         """The columns of labels and terms of what is written."""
-        if self.label == self.terms or COUNT in (self.label, self.terms):
+        if self.label == self.terms or {COUNT, WEIGHT} & {self.label, self.terms}:
             return "label", "term"
         return self.label, self.terms
 
@@ -220,6 +257,19 @@ class Row:
     label: str
     terms: frozenset[str]
     counts: Mapping[str, int] | None = field(default=None, hash=False)
+    weights: Mapping[str, Fraction] | None = field(default=None, hash=False)
+
+    @property
+    def said(self) -> Mapping[str, int]:
+        """How many lines, or people, say each term; nothing where they were not counted."""
+        return self.counts or {}
+
+    def under_all_names(self, aliases: Aliases, weighed: Mapping[tuple[str, str], Fraction]) -> Row:
+        """Return the row with every name of its terms, and their weights."""
+        names = aliases.all_names(self.terms)
+        counts = None if self.counts is None else aliases.spread(self.counts)
+        weights = {name: weighed[self.label, aliases.term(name)] for name in names} if weighed else None
+        return Row(self.label, names, counts, weights)
 
 
 def _key(line: tuple[str, frozenset[str]]) -> tuple[str, list[str]]:
@@ -245,12 +295,14 @@ class Built:
         writer = csv.writer(into, lineterminator="\n")
         label, terms = self.asked.columns
         if self.provenance["separator"] is None:
-            writer.writerow([label, terms, COUNT])
+            weighed = self.asked.weights is not None
+            writer.writerow([label, terms, COUNT, *([WEIGHT] if weighed else [])])
             for row in self.rows:
-                counts = row.counts or {}
-                writer.writerows([row.label, term, counts[term]] for term in sorted(row.terms))
+                for term in sorted(row.terms):
+                    weight = [str(row.weights[term])] if row.weights else []
+                    writer.writerow([row.label, term, row.said[term], *weight])
                 if not row.terms:
-                    writer.writerow([row.label, "", ""])
+                    writer.writerow([row.label, "", "", *([""] if weighed else [])])
         else:
             writer.writerow([label, terms])
             writer.writerows([row.label, SEPARATOR.join(sorted(row.terms))] for row in self.rows)
@@ -260,7 +312,8 @@ class Built:
         """Return what a plan beside which the table lies says of it."""
         label, terms = (json.dumps(column, ensure_ascii=False) for column in self.asked.columns)
         separator = "" if self.provenance["separator"] is None else f'\nseparator = "{SEPARATOR}"'
-        return f'[knowledge]\npath = "{out.as_posix()}"\nlabel = {label}\nterms = {terms}{separator}'
+        weights = "" if self.asked.weights is None else f'\nweights = "{WEIGHT}"'
+        return f'[knowledge]\npath = "{out.as_posix()}"\nlabel = {label}\nterms = {terms}{separator}{weights}'
 
     def write(self, out: Path, *, overwrite: bool = False) -> Path:
         """Write the table, and where it came from beside it; return where that is."""

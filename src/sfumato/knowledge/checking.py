@@ -16,7 +16,7 @@ from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
 from sfumato.disk import read_numbered
 from sfumato.errors import DataError, PlanError, Problem
-from sfumato.knowledge.building import FORMAT, INSIDER_COUNT, provenance_of
+from sfumato.knowledge.building import FORMAT, INSIDER_COUNT, WEIGHT, provenance_of
 from sfumato.models.judging.coverage import Coverage, Reach, coverage, reach
 from sfumato.pipeline import Case
 from sfumato.plan import Plan
@@ -132,5 +132,8 @@ def _source(path: Path, plan: Plan, provenance: Mapping[str, Any] | None) -> Kno
         raise PlanError([Problem("knowledge", "it has no [knowledge], so nothing in it is looked up anywhere.")])
     if provenance is None or (given.path.exists() and given.path.samefile(path)):
         return replace(given, path=path)
+    weights = None if provenance.get("weights") is None else WEIGHT
     label, terms, separator = (provenance[key] for key in ("label", "terms", "separator"))
-    return KnowledgeSource(path=path, label=label, terms=terms, separator=separator, unlinked=given.unlinked)
+    return KnowledgeSource(
+        path=path, label=label, terms=terms, separator=separator, weights=weights, unlinked=given.unlinked
+    )

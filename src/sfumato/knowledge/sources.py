@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,10 +20,31 @@ import pyarrow.csv
 from sfumato.data.files import Source, read_columns, read_digested
 from sfumato.data.files.text import opened
 from sfumato.data.hierarchy import some
+from sfumato.data.knowledge_reading import exact_weight
 from sfumato.errors import DataError, PolicyError, did_you_mean
 from sfumato.progress import SILENT, Progress
 
 ANNOTATIONS = ("aspect=P", "qualifier!=NOT")  # of an ontology: what a disease has
+
+
+# What the terms of HPO for frequencies mean: the middle of their ranges.
+FREQUENCIES = {
+    "HP:0040280": Fraction(1),  # obligate
+    "HP:0040281": Fraction(9, 10),  # very frequent: 80 to 99 %
+    "HP:0040282": Fraction(55, 100),  # frequent: 30 to 79 %
+    "HP:0040283": Fraction(17, 100),  # occasional: 5 to 29 %
+    "HP:0040284": Fraction(1, 40),  # very rare: 1 to 4 %
+    "HP:0040285": Fraction(0),  # excluded
+}
+
+
+def frequency(text: str) -> Fraction | None:
+    """Return how often a term goes with a label, as annotations write it; None where that is no frequency.
+
+    >>> frequency("3/7"), frequency("HP:0040283"), frequency("often")
+    (Fraction(3, 7), Fraction(17, 100), None)
+    """
+    return FREQUENCIES[text] if text in FREQUENCIES else exact_weight(text)
 
 
 @dataclass(frozen=True)

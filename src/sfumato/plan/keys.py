@@ -333,6 +333,13 @@ KNOWLEDGE = Table(
             default=FROM_DATA,
         ),
         _key(
+            "weights",
+            Takes.TEXT,
+            "Weights",
+            "Column that says how often who has the label has the term, from 0 to 1: labels are as likely as the "
+            "product of these for a record's terms. Left out: all labels that explain a record are equally likely.",
+        ),
+        _key(
             "unlinked",
             Takes.CHOICE,
             "Unlinked records",

@@ -16,6 +16,7 @@ from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import Found, fitted, how_read, read_columns, read_table, sample
 from sfumato.data.gathering import gather
 from sfumato.data.kinds import missing_markers
+from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.persons import number_columns, repeated_persons
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
@@ -84,6 +85,7 @@ class Preview:
                 }
                 for step in self.plan.steps()
             ],
+            "knowledge": _looked_up(self.plan),
             "release": {"format": self.plan.release.format, "shuffle": self.plan.release.shuffle},
             "warnings": list(self.warnings),
         }
@@ -110,6 +112,20 @@ class Preview:
         warnings = "".join(f"<p>Warning: {html.escape(warning)}</p>" for warning in self.warnings)
         head = "<tr><th>column</th><th>role</th><th>kind</th><th>what happens</th></tr>"
         return f"<table>{head}{rows}</table><ol>{steps}</ol><p>Then an audit:</p><ul>{audits}</ul>{warnings}"
+
+
+def _looked_up(plan: Plan) -> str | None:
+    """Return what terms are looked up in, and how, as a sentence; None where nothing is."""
+    given = plan.knowledge
+    if given is None:
+        return None
+    likely = (
+        "all labels that explain a record are equally likely"
+        if given.weights is None
+        else f"labels that explain a record are weighed by {given.weights!r}"
+    )
+    prior = "estimated from the data" if given.prior == FROM_DATA else f"its column {given.prior!r}"
+    return f"Terms are looked up in {given.path.name}: {likely}; the prior is {prior}."
 
 
 def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT) -> Preview:

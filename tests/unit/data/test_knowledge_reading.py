@@ -150,3 +150,27 @@ def test_terms_in_several_columns_are_joined_as_column_and_value():
 
     assert knowledge.terms == ("season=winter", "symptoms=cough", "symptoms=fever")
     assert knowledge.items.tolist() == [1, 0, 1, 2]
+
+
+def test_weights_are_read_exactly_and_a_weight_of_zero_is_no_pair(tmp_path):
+    (tmp_path / "signs.csv").write_text("d,s,often\nflu,ache,45%\nflu,rash,1/20\ncold,ache,0.5\ncold,rash,0\n")
+
+    table = read_knowledge(tmp_path / "signs.csv", label="d", terms="s", weights="often")
+
+    assert table.as_dict()["rows"] == [["cold", ["ache"]], ["flu", ["ache", "rash"]]]
+    assert table.as_dict()["likelihood"] == [["1/2"], ["9/20", "1/20"]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "separator", "words"),
+    [
+        ("flu,ache,often\nflu,rash,2", None, "2 of 2 cells are no number"),
+        ("flu,ache,1\nflu,ache,0.5", None, "1 terms of a label have different ones"),
+        ("flu,ache|rash,1\nflu,rash,1", "|", "cells hold several terms"),
+    ],
+)
+def test_weights_that_say_nothing_are_refused(tmp_path, lines, separator, words):
+    (tmp_path / "signs.csv").write_text(f"d,s,often\n{lines}\n")
+
+    with pytest.raises(DataError, match=words):
+        read_knowledge(tmp_path / "signs.csv", label="d", terms="s", separator=separator, weights="often")

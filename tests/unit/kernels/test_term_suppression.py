@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +16,7 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.anonymizers.term_suppression.merging import Grove
-from sfumato.kernels.terms.options import (
+from sfumato.kernels.terms.subsets import (
     SMALL,
     closed_by_counting,
     closed_by_intersection,
@@ -23,10 +25,14 @@ from sfumato.kernels.terms.options import (
 )
 
 POLICIES = ("linked", "zero", "forbid")
+EVEN = defaultdict(lambda: Fraction(1))  # all labels that explain a record are equally likely
 
 
-def coded(groups, rows, prior=None, unlinked="linked"):
+def coded(groups, rows, prior=None, unlinked="linked", likelihood=None):
     """Return records, group order, group starts and a prior, for groups of sets of terms and rows of (label, terms)."""
+    weights = None
+    if likelihood is not None:
+        weights = [likelihood[label, term] for label, terms in sorted(rows) for term in sorted(terms)]
     rows = sorted((label, tuple(sorted(terms))) for label, terms in rows)
     records = [sorted(terms) for group in groups for terms in group]
     n_terms = max((term for _, terms in rows for term in terms), default=0) + 1
@@ -37,7 +43,7 @@ def coded(groups, rows, prior=None, unlinked="linked"):
     label_of_row = np.array([label for label, _ in rows], dtype=np.int32)
     n_labels = len({label for label, _ in rows})
     table = searching.code_records(
-        start, np.array(items, dtype=np.int32), row_start, row_terms, label_of_row, n_terms, n_labels
+        start, np.array(items, dtype=np.int32), row_start, row_terms, label_of_row, n_terms, n_labels, weights
     )
     if prior is None:
         prior = searching.estimate_prior(table, unlinked)
@@ -45,19 +51,20 @@ def coded(groups, rows, prior=None, unlinked="linked"):
     return table, np.arange(len(records)), group_start, prior
 
 
-def belief_of(group, rows, n_labels):
+def belief_of(group, rows, n_labels, likelihood=None):
     """Return the mass of each label, and how many records are linked, in exact fractions."""
     mass, linked = [Fraction(0)] * n_labels, 0
     for terms in group:
         labels = {label for label, row in rows if set(terms) <= set(row)}
         linked += bool(labels)
+        weight = {label: math.prod((likelihood or EVEN)[label, term] for term in terms) for label in labels}
         for label in labels:
-            mass[label] += Fraction(1, len(labels))
+            mass[label] += Fraction(weight[label], sum(weight.values()))
     return mass, linked
 
 
-def is_safe(group, rows, n_labels, prior, unlinked, t, c, l):
-    mass, linked = belief_of(group, rows, n_labels)
+def is_safe(group, rows, n_labels, prior, unlinked, t, c, l, likelihood=None):
+    mass, linked = belief_of(group, rows, n_labels, likelihood)
     if unlinked == "forbid" and linked < len(group):
         return False
     if linked == 0:
@@ -75,7 +82,7 @@ def harmonic(n):
     return sum((Fraction(1, i) for i in range(1, n + 1)), Fraction(0))
 
 
-def cheapest(group, rows, n_labels, prior, unlinked, t, c, l):
+def cheapest(group, rows, n_labels, prior, unlinked, t, c, l, likelihood=None):
     """Return the least cost over all subsets of all records, None when nothing is safe."""
     subsets = [
         [kept for size in range(len(terms) + 1) for kept in itertools.combinations(sorted(terms), size)]
@@ -86,7 +93,7 @@ def cheapest(group, rows, n_labels, prior, unlinked, t, c, l):
         key=lambda choice: sum(harmonic(len(a)) - harmonic(len(b)) for a, b in zip(group, choice, strict=True)),
     )
     for choice in choices:
-        if is_safe(choice, rows, n_labels, prior, unlinked, t, c, l):
+        if is_safe(choice, rows, n_labels, prior, unlinked, t, c, l, likelihood):
             return sum(harmonic(len(a)) - harmonic(len(b)) for a, b in zip(group, choice, strict=True))
     return None
 
@@ -136,6 +143,34 @@ def test_exact_search_costs_what_exhaustive_search_costs(unlinked):
             assert is_safe(published, rows, n_labels, prior, unlinked, t, c, l), seed
 
 
+@pytest.mark.parametrize("unlinked", POLICIES)
+def test_weighed_labels_are_searched_exactly_too(unlinked):
+    """Few weights, so that labels tie; every subset tells something else, so all of them are looked at."""
+    unlike = 0
+    for seed in range(60):
+        groups, rows, n_labels, prior, t, c, l = random_case(seed)
+        rows = [
+            (label, tuple({term for other, terms in rows if other == label for term in terms}))
+            for label in range(n_labels)
+        ]
+        rng = np.random.default_rng(seed)
+        pairs = [(label, term) for label, terms in rows for term in terms]
+        likelihood = {pair: Fraction(int(rng.choice([1, 2, 4])), 4) for pair in pairs}
+        table, order, start, prior = coded(groups, rows, prior, likelihood=likelihood)
+        requirement = searching.make_requirement(prior, unlinked, t=t, c=c if l else None, l=l)
+        found = searching.solve_all(table, order, start, prior, requirement)
+        least = cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l, likelihood)
+        assert found.proven[0], seed
+        assert (found.status[0] == searching.UNREACHABLE) == (least is None), seed
+        if least is not None:
+            assert Fraction(int(found.cost[0]), table.unit) == least, seed
+            after = published(table, found)
+            unknown = [sum(term >= 0 for term in terms) for terms in after] == [len(terms) for terms in after]
+            assert not unknown or is_safe(after, rows, n_labels, prior, unlinked, t, c, l, likelihood), seed
+        unlike += least != cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l)
+    assert unlike > 3
+
+
 def plain_closed_sets(terms, rows):
     """Return what some rows have in common with the terms, for all choices of rows, with the plainest code."""
     masks = {frozenset(terms) & set(row) for row in rows}
@@ -159,7 +194,8 @@ def test_closed_sets_are_the_intersections_of_rows(rows, terms):
     for function in (closed_by_counting, closed_by_intersection):
         subsets = make_subsets(len(rows) + 1, 1)
         touched = touch_rows(ordered, table.links, subsets)
-        n = function(len(terms), touched, subsets)
+        more = (np.bool_(False),) if function is closed_by_counting else ()
+        n = function(len(terms), touched, *more, subsets)
         n = n if function is closed_by_counting else n[0]
         found = {
             frozenset(int(ordered[bit]) for bit in range(len(terms)) if subsets.bits[i, 0] >> bit & 1) for i in range(n)

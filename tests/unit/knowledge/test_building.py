@@ -167,3 +167,20 @@ def test_what_somebody_else_wrote_is_not_overwritten(tmp_path):
     assert (tmp_path / "mine.csv").read_text() == "precious"
     built.write(tmp_path / "own.csv")
     built.write(tmp_path / "own.csv", overwrite=True)
+
+
+def test_weights_are_taken_from_a_column_or_counted(tmp_path):
+    lines = ["d,s,often", "flu,ache,1/2", "flu,ache,1", "flu,rash,HP:0040284", "flu,itch,HP:0040285", "cold,ache,"]
+    (tmp_path / "notes.csv").write_text("\n".join(lines) + "\n")
+    asked = {"source": tmp_path / "notes.csv", "label": "d", "terms": "s"}
+
+    given = Build(weights="often", missing_weight="0.5", **asked).make()
+    counted = Build(weights="count", **asked).make()
+
+    assert given.text() == "d,s,count,weight\ncold,ache,1,1/2\nflu,ache,2,3/4\nflu,rash,1,1/40\n"
+    assert counted.text().splitlines()[1:3] == ["cold,ache,1,1", "flu,ache,2,1/2"]
+    assert 'weights = "weight"' in given.as_toml(tmp_path / "out.csv")
+    with pytest.raises(DataError, match="1 of 5 cells are no share"):
+        Build(weights="often", **asked).make()
+    with pytest.raises(PolicyError, match="together with ancestors"):
+        Build(weights="often", ancestors=True, ontology=tmp_path / "is_a.csv", **asked)

@@ -21,7 +21,8 @@ from sfumato.anonymizers.term_suppression.search import (
 )
 from sfumato.kernels.published.terms import BEST, start_walk, walk_on
 from sfumato.kernels.terms.measures import Requirement, judge
-from sfumato.kernels.terms.options import AT, SIZE, SMALL
+from sfumato.kernels.terms.options import AT, SIZE
+from sfumato.kernels.terms.subsets import SMALL
 
 _STEPS = 64  # between two looks at the clock
 

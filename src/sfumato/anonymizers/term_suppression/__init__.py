@@ -35,7 +35,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.data.terms import without
 from sfumato.errors import PolicyError, Problem, Unsatisfiable
-from sfumato.kernels.terms.options import SMALL
+from sfumato.kernels.terms.subsets import SMALL
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
@@ -302,6 +302,11 @@ def _solver(
         options = {"nodes": node_budget, "deadline": Deadline(time_limit), "workplace": workplace}
         return lambda order, start: searching.solve_all(
             asked.records, order, start, asked.belief, asked.requirement, advance=stage.advance, **options
+        )
+    if asked.records.links.likelihood.size:
+        raise PolicyError(
+            f"search = {search!r} was asked for, but [knowledge] gives weights: the published searches take all labels "
+            'that explain a record for equally likely.\nUse search = "exact", or leave weights out.'
         )
     most = int(np.diff(sets.start).max(initial=0))
     if most > SMALL:

@@ -100,6 +100,7 @@ def _records(sets: CodedSets, knowledge: Knowledge) -> searching.Records:
         knowledge.label_of_row,
         len(knowledge.terms),
         knowledge.n_labels,
+        knowledge.likelihood,
     )
 
 
@@ -141,8 +142,8 @@ def refuse_unreachable(sets: CodedSets, knowledge: Knowledge, requirements: Sequ
     is what the whole table tells, so it is never out of reach.
     """
     closeness = [model for model in requirements if isinstance(model, QSCloseness)]
-    if knowledge.weight is None or not closeness or sets.start.size < 2:
-        return
+    if knowledge.weight is None or not closeness or sets.start.size < 2 or knowledge.likelihood is not None:
+        return  # where labels are weighed, a record may be all but sure of any of them
     strictest = min(closeness, key=lambda model: model.exact_t)
     for label in np.flatnonzero(knowledge.weight > float(strictest.exact_t)):
         given, most = float(knowledge.weight[label]), _most_belief(int(label), sets, knowledge)

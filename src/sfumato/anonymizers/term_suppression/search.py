@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -21,23 +21,12 @@ from sfumato.kernels.terms.diversity import search_diversity
 from sfumato.kernels.terms.frontier import NEVER
 from sfumato.kernels.terms.greedy import first_closeness
 from sfumato.kernels.terms.levels import bound_by_sizes, first_levels
+from sfumato.kernels.terms.links import Links, Lists, Sets, make_links, weigh_sets
 from sfumato.kernels.terms.measures import FORBID, LINKED, PRIMES, ZERO, Requirement, judge
-from sfumato.kernels.terms.options import (
-    AT,
-    BITS,
-    COST,
-    SIZE,
-    Links,
-    Menu,
-    Sets,
-    add_options,
-    forget_options,
-    make_links,
-    make_pool,
-    make_subsets,
-)
+from sfumato.kernels.terms.options import AT, COST, SIZE, Menu, add_options, forget_options, make_pool
 from sfumato.kernels.terms.repair import repair_groups
 from sfumato.kernels.terms.sets import add_up_prior, link_sets, mark_kept, number_sets, sort_groups
+from sfumato.kernels.terms.subsets import BITS, make_subsets
 
 UNCHANGED, SOLVED, UNREACHABLE = range(3)  # what became of a group
 NODES = 400_000  # of the search in one group
@@ -76,15 +65,18 @@ def code_records(
     label_of_row: NDArray[np.int32],
     n_terms: int,
     n_labels: int,
+    likelihood: Sequence[Fraction] | None = None,
 ) -> Records:
     """Number equal records once and link them to labels.
 
     Record i has the terms term_of_item[start[i]:start[i + 1]], without repeats; row j of the knowledge table belongs to
-    label_of_row[j], ascending, and has the terms row_terms[row_start[j]:row_start[j + 1]], ascending.
+    label_of_row[j], ascending, and has the terms row_terms[row_start[j]:row_start[j + 1]], ascending. With a
+    likelihood, of each of these terms, labels have one row each.
     """
     start = np.ascontiguousarray(start, dtype=np.int64)
     term_of_item = np.ascontiguousarray(term_of_item, dtype=np.int32)
-    links = make_links(row_start, row_terms, label_of_row, n_terms, np.zeros(n_labels))
+    weighed = None if likelihood is None else _modulo_primes(likelihood)
+    links = make_links(row_start, row_terms, label_of_row, n_terms, np.zeros(n_labels), weighed)
     n = start.size - 1
     set_of, unknown = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     set_start = np.zeros(n + 1, dtype=np.int64)
@@ -93,12 +85,28 @@ def code_records(
     set_start, unknown = set_start[: n_sets + 1].copy(), unknown[:n_sets].copy()
     terms = terms[: set_start[-1]].copy()
     size, at_of = np.empty(n_sets, dtype=np.int32), np.empty(n_sets, dtype=np.int64)
-    labels = link_sets(set_start, terms, unknown, links, size, at_of)
+    found = link_sets(set_start, terms, unknown, links, size, at_of)
+    weights = found.size if likelihood is not None else 0
+    labels = Lists(found, np.empty(weights), np.empty((2, weights), dtype=np.int64))
+    if likelihood is not None:
+        weigh_sets(set_start, terms, size, at_of, links, labels)
     sets = Sets(start=set_start, terms=terms, unknown=unknown, size=size, at=at_of, labels=labels)
     known = int(np.diff(set_start).max(initial=0))
     harmonic, unit = harmonic_numbers(int((np.diff(set_start) + unknown).max(initial=0)))
     words = max(1, -(-known // BITS))
     return Records(start, term_of_item, set_of, sets, links, harmonic, unit, words)
+
+
+def _modulo_primes(likelihood: Sequence[Fraction]) -> tuple[Floats, Ints]:
+    """Return how often terms go with labels as floats, and modulo the primes, shapes (terms,) and (2, terms)."""
+    known: dict[Fraction, tuple[float, list[int]]] = {}
+    for each in likelihood:
+        if each not in known:
+            residue = [each.numerator * pow(each.denominator, -1, prime) % prime for prime in PRIMES]
+            known[each] = float(each), residue
+    found = [known[each] for each in likelihood]
+    residues = np.array([residue for _, residue in found], dtype=np.int64).reshape(-1, 2).T
+    return np.array([value for value, _ in found]), np.ascontiguousarray(residues)
 
 
 def harmonic_numbers(most: int) -> tuple[Ints, int]:
@@ -124,7 +132,14 @@ def estimate_prior(records: Records, unlinked: str = "linked") -> Floats:
     by_size = np.argsort(records.sets.size, kind="stable")
     prior = np.zeros(records.links.prior.size)
     sets = records.sets
-    linked = add_up_prior(by_size, sets.size, sets.at, sets.labels, weight, prior)
+    if sets.labels.share.size:
+        size = np.where(sets.at < 0, 0, sets.size)
+        place = np.concatenate([np.arange(at, at + n) for at, n in zip(sets.at, size, strict=True)])
+        np.add.at(prior, sets.labels.label[place], sets.labels.share[place] * np.repeat(weight, size))
+        prior += weight[sets.at < 0].sum() / prior.size
+        linked = weight[sets.size > 0].sum()
+    else:
+        linked = add_up_prior(by_size, sets.size, sets.at, sets.labels.label, weight, prior)
     m = records.set_of.size if POLICIES[unlinked] == ZERO else int(linked)
     return prior / max(m, 1)
 
@@ -201,11 +216,13 @@ class Room:
     def __init__(self, records: Records) -> None:
         self.records = records
         self.subsets = make_subsets(records.links.label_of_row.size, records.words)
-        self.make(1 << 17, 1 << 22)
+        self.make(1 << 17, 1 << 20 if records.links.likelihood.size else 1 << 22)
 
     def make(self, options: int, labels: int) -> None:
         """Make room for so many options and labels."""
-        self.pool, self.menu = make_pool(self.records.sets.size.size, self.records.words, options, labels)
+        self.pool, self.menu = make_pool(
+            self.records.sets.size.size, self.records.words, options, labels, self.records.links
+        )
 
     def list_options(self, numbers: Ints, links: Links) -> int:
         """List the options of some sets anew; return for how many there was room, at least one."""
@@ -220,7 +237,7 @@ class Room:
 
     def grow(self) -> None:
         """Make room for twice as many options and forget those at hand."""
-        self.make(2 * self.menu.table.shape[0], 2 * self.menu.labels.size)
+        self.make(2 * self.menu.table.shape[0], 2 * self.menu.labels.label.size)
 
 
 def solve_all(

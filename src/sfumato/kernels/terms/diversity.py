@@ -18,7 +18,7 @@ from sfumato.kernels.terms.frontier import NEVER
 from sfumato.kernels.terms.greedy import own_part
 from sfumato.kernels.terms.levels import insert, list_vectors, make_levels
 from sfumato.kernels.terms.measures import LINKED, NEAR, clear, make_tally, mixed_excess, put, satisfies
-from sfumato.kernels.terms.options import AT, PLAIN, PRIOR, SIZE
+from sfumato.kernels.terms.options import AT, PLAIN, SIZE, own_value
 from sfumato.kernels.terms.repair import CROWD
 
 VECTORS = 4096  # vectors of levels kept at a time
@@ -47,7 +47,6 @@ def _fewest_choices_first(vector, levels):
 @kernel
 def _sum_up_rest(vector, order, levels, m, n_labels, close, menu, rest, number, far):
     """Fill what records from each position on can have: sizes ascending, their numbers, and the least distance."""
-    table, value, _labels = menu
     for position in range(order.size - 1, -1, -1):
         level = vector[order[position]]
         size = levels.size[level]
@@ -67,10 +66,8 @@ def _sum_up_rest(vector, order, levels, m, n_labels, close, menu, rest, number, 
         if close and size > 0:
             least = np.inf
             for other in range(levels.low[level], levels.high[level]):
-                value[other, PLAIN] = 1.0 / (m * m * table[other, SIZE]) - 2.0 * value[other, PRIOR] / (
-                    m * table[other, SIZE]
-                )
-                least = min(least, value[other, PLAIN])
+                menu.value[other, PLAIN] = own_value(other, m, menu)
+                least = min(least, menu.value[other, PLAIN])
             far[AFTER, position] += least
 
 
@@ -176,7 +173,7 @@ def search_diversity(
         bound[group], used[group], proven[group] = 0, 0, False
         if d > CROWD:
             continue
-        levels = make_levels(low, high, menu)
+        levels = make_levels(low, high, prior.size, menu)
         vector = np.empty(d, dtype=np.int64)
         best, over, most = cost[group], np.inf, NEAR * d
         complete, lowest = True, best

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.compiling import kernel
 from sfumato.kernels.terms.measures import N_ALL, N_TOUCHED, REMAINDER, TOUCHED, clear, put
-from sfumato.kernels.terms.options import AT, COST, PLAIN, PRIOR, SIZE, TANGENT
+from sfumato.kernels.terms.options import AT, COST, PLAIN, PRIOR, SIZE, TANGENT, own_value
 
 LONGEST = 512  # points of a frontier
 NEVER = np.int64(1) << 62  # a cost that nothing has
@@ -47,13 +47,27 @@ def make_frontiers(d):
 @kernel
 def values_without_pairs(m, low, high, menu):
     """Write the first value of every option of a group: its own part of the squared distance."""
-    table, value, _labels = menu
     for i in range(low.size):
         for option in range(low[i], high[i]):
-            size = table[option, SIZE]
-            value[option, PLAIN] = 0.0
-            if size > 0:
-                value[option, PLAIN] = 1.0 / (m * m * size) - 2.0 * value[option, PRIOR] / (m * size)
+            menu.value[option, PLAIN] = own_value(option, m, menu)
+
+
+@kernel
+def _weighed_tangent(option, m, slope, square, menu, tally):
+    """Return the second value of an option whose labels are weighed; slope and square are those of all labels."""
+    mass, _sorted, note = tally
+    table, value, labels = menu
+    size, first = table[option, SIZE], table[option, AT]
+    floor = note[mass.size, N_ALL] / mass.size
+    if first >= 0:
+        slope, square = 0.0, 0.0
+        for at in range(first, first + size):
+            label, share = labels.label[at], labels.share[at]
+            if note[label, REMAINDER] > 1:
+                slope += 2.0 * share * (mass[label] + floor) / m
+            else:
+                square += share * share
+    return (slope - 2.0 * value[option, PRIOR]) / m + square / (m * m)
 
 
 @kernel
@@ -66,9 +80,9 @@ def values_by_tangent(m, low, high, pick, menu, tally):
     for i in range(pick.size):
         size, at = table[pick[i], SIZE], table[pick[i], AT]
         put(size, at, labels, 1.0, tally)
-        if size < n_labels:
+        if at >= 0:
             for j in range(at, at + size):
-                note[labels[j], REMAINDER] += 1
+                note[labels.label[j], REMAINDER] += 1
     floor = note[n_labels, N_ALL] / n_labels
     constant, shared, slope_of_all = 0.0, 0, 0.0
     for i in range(note[n_labels, N_TOUCHED]):
@@ -85,10 +99,13 @@ def values_by_tangent(m, low, high, pick, menu, tally):
             if size == 0:
                 continue
             slope, own = slope_of_all, size - shared
-            if size < n_labels:
+            if labels.share.size > 0:
+                value[option, TANGENT] = _weighed_tangent(option, m, slope / size, own / (size * size), menu, tally)
+                continue
+            if at >= 0:
                 slope, own = 0.0, size
                 for j in range(at, at + size):
-                    label = labels[j]
+                    label = labels.label[j]
                     if note[label, REMAINDER] > 1:
                         slope += 2.0 * (mass[label] + floor) / m
                         own -= 1

@@ -34,11 +34,17 @@ def own_part(option, m, menu, tally):
     if size == 0:
         return 0.0
     shared = note[n_labels, N_LINKED] / n_labels
-    if size < n_labels:
+    first = table[option, AT]
+    if first >= 0:
         shared = 0.0
-        for at in range(table[option, AT], table[option, AT] + size):
-            shared += mass[labels[at]]
-        shared = shared / size + note[n_labels, N_ALL] / n_labels
+        if labels.share.size > 0:
+            for at in range(first, first + size):
+                shared += mass[labels.label[at]] * labels.share[at]
+        else:
+            for at in range(first, first + size):
+                shared += mass[labels.label[at]]
+            shared = shared / size
+        shared += note[n_labels, N_ALL] / n_labels
     return value[option, PLAIN] + 2.0 * shared / (m * m)
 
 

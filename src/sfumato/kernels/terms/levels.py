@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiling import kernel
-from sfumato.kernels.terms.options import COST, KEPT, SIZE
+from sfumato.kernels.terms.options import AT, COST, KEPT, SIZE
 
 MOST = 96  # records of a group that is tried
 
@@ -28,8 +28,11 @@ class Levels(NamedTuple):
 
 
 @kernel
-def make_levels(low, high, menu):
-    """Return the levels of a group."""
+def make_levels(low, high, n_labels, menu):
+    """Return the levels of a group.
+
+    All labels with shares that differ count as one more than there are: spread further than they are, never less.
+    """
     table = menu.table
     d = low.size
     n = 0
@@ -45,6 +48,7 @@ def make_levels(low, high, menu):
                 last[n - 1] = option + 1
             else:
                 cost[n], size[n], first[n], last[n] = table[option, COST], table[option, SIZE], option, option + 1
+                size[n] += size[n] == n_labels and table[option, AT] >= 0
                 n += 1
         start[i + 1] = n
     return Levels(start, cost, size, first, last)
@@ -213,7 +217,7 @@ def bound_by_sizes(groups, start, low_at, high_at, cost, requirement, n_labels, 
         begin, end = start[group], start[group + 1]
         if end - begin > MOST:
             continue
-        levels = make_levels(low_at[begin:end], high_at[begin:end], menu)
+        levels = make_levels(low_at[begin:end], high_at[begin:end], n_labels, menu)
         for parts in range(15, 7, -1):
             budget = cost[group] // 16 * parts
             found, _used, whole = list_vectors(
@@ -235,7 +239,7 @@ def first_levels(groups, start, low_at, high_at, pick_at, requirement, n_labels,
         group = groups[index]
         begin, end = start[group], start[group + 1]
         low, high, pick = low_at[begin:end], high_at[begin:end], pick_at[begin:end]
-        levels = make_levels(low, high, menu)
+        levels = make_levels(low, high, n_labels, menu)
         vector, sizes = np.empty(end - begin, dtype=np.int64), np.empty(end - begin, dtype=np.int64)
         for i in range(end - begin):
             vector[i] = levels.start[i]

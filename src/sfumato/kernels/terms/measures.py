@@ -11,7 +11,7 @@ modulo two primes tell whether it is zero, and what is not surely zero counts as
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,19 +71,25 @@ def clear(tally):
 
 @kernel
 def put(size, at, labels, sign, tally):
-    """Add a record with `size` labels when the sign is 1.0, take it out again when it is -1.0."""
+    """Add a record with `size` labels when the sign is 1.0, take it out again when it is -1.0.
+
+    They stand in the lists `labels` from `at` on; -1: they are all, equally likely.
+    """
     mass, _sorted, note = tally
     end = mass.size
     if size == 0:
         return
     note[end, N_LINKED] += int(sign)
-    if size == end:
+    if at < 0:
         note[end, N_ALL] += int(sign)
         return
+    weighed = labels.share.size > 0
     share = sign / size
     n = note[end, N_TOUCHED]
     for i in range(at, at + size):
-        label = labels[i]
+        label = labels.label[i]
+        if weighed:
+            share = sign * labels.share[i]
         if note[label, SEEN] == 0:
             note[label, SEEN] = 1
             note[n, TOUCHED] = label
@@ -175,7 +181,8 @@ def mixed_excess(l, c, rest, n_rest, rest_all, rest_linked, tally):
 
 
 @kernel
-def _power(base, exponent, prime):
+def power(base, exponent, prime):
+    """Return base ** exponent modulo a prime."""
     result = np.int64(1)
     while exponent > 0:
         if exponent & 1:
@@ -207,10 +214,12 @@ def is_tied(sizes, ats, labels, requirement, tally):
     for which in range(2):
         prime = PRIMES[which]
         for i in range(sizes.size):
-            if 0 < sizes[i] < n_labels:
-                inverse = _power(np.int64(sizes[i]), prime - 2, prime)
+            if sizes[i] > 0 and ats[i] >= 0:
+                own = power(np.int64(sizes[i]), prime - 2, prime)
                 for at in range(ats[i], ats[i] + sizes[i]):
-                    note[labels[at], REMAINDER] = (note[labels[at], REMAINDER] + inverse) % prime
+                    if labels.share.size > 0:
+                        own = labels.residue[which, at]
+                    note[labels.label[at], REMAINDER] = (note[labels.label[at], REMAINDER] + own) % prime
         of_largest, of_least, top, above = np.int64(-1), np.int64(-1), np.int64(0), 0
         for i in range(n):
             label = note[i, TOUCHED]
@@ -229,7 +238,7 @@ def is_tied(sizes, ats, labels, requirement, tally):
             note[label, REMAINDER] = 0
         if count > above:
             top += (count - above) * of_least
-        floor = note[n_labels, N_ALL] % prime * _power(np.int64(n_labels), prime - 2, prime) % prime
+        floor = note[n_labels, N_ALL] % prime * power(np.int64(n_labels), prime - 2, prime) % prime
         top = (top + min(l - 1, n_labels) * floor) % prime
         first = (max(of_largest, 0) + floor) % prime
         rest = (top - note[n_labels, N_LINKED]) % prime
@@ -306,7 +315,7 @@ def judge(
     start: Ints,
     size_at: Ints,
     at_at: Ints,
-    labels: NDArray[np.int32],
+    labels: Any,
     prior: NDArray[np.float64],
     requirement: Requirement,
     safe: NDArray[np.bool_],

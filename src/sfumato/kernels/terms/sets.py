@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.compiling import kernel
-from sfumato.kernels.terms.options import BITS
+from sfumato.kernels.terms.subsets import BITS
 
 
 @kernel
@@ -67,7 +67,8 @@ def number_sets(start, term_of_item, set_of, set_start, set_terms, unknown):
 def link_sets(set_start, set_terms, unknown, links, size, at_of):
     """Find the labels that each set is linked to; return them in one array. size and at_of tell where each set's are.
 
-    Rows of the shortest list are looked up for the other terms; a set without terms is linked to all and lists nothing.
+    Rows of the shortest list are looked up for the other terms; a set without terms is linked to all and lists nothing
+    (at_of is -1).
     """
     n_sets = unknown.size
     labels = np.empty(max(16, n_sets), dtype=np.int32)
@@ -79,7 +80,7 @@ def link_sets(set_start, set_terms, unknown, links, size, at_of):
         if unknown[number] > 0:
             continue
         if first == last:
-            size[number] = links.prior.size
+            size[number], at_of[number] = links.prior.size, -1
             continue
         rarest = set_terms[first]
         for at in range(first + 1, last):
@@ -118,8 +119,8 @@ def link_sets(set_start, set_terms, unknown, links, size, at_of):
                 labels[used] = label
                 used += 1
         size[number] = used - begin
-        if size[number] == links.prior.size:
-            used = begin
+        if size[number] == links.prior.size and links.likelihood.size == 0:
+            used, at_of[number] = begin, -1
     return labels[:used].copy()
 
 

@@ -70,6 +70,7 @@ class Judgement:
             facts={
                 "rows": self.classes.n_rows,
                 "unlinked": self.knowledge.unlinked,
+                **({} if self.knowledge.likelihood is None else {"weighed": True}),
                 "unlinkable_rows": self.unlinkable,
                 "rows_without_terms": self.whole,
                 "vacuous_groups": int(self.vacuous.sum()),

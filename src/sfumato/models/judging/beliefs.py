@@ -1,6 +1,7 @@
 """What an intruder with a knowledge table believes about each group of a release.
 
-A group's belief in a label is the mean of its records' 1/|K|, where K are the labels that a record is linked to.
+A group's belief in a label is the mean of its records' 1/|K|, where K are the labels that a record is linked to; where
+the knowledge table weighs terms, of the label's share in K.
 
 Sizes: n rows, b groups of a batch. Groups are worked on in batches, each of which links its different term sets once:
 memory follows the batch and not the release.
@@ -12,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from scipy import sparse
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
 from sfumato.errors import DataError
-from sfumato.models.judging.links import BATCH, Index, Links, Terms, ranges
+from sfumato.models.judging.links import BATCH, Index, Links, Terms, TermSets, ranges
 from sfumato.models.judging.terms import check_sets
 from sfumato.models.judging.weights import Integers, tally
 
@@ -32,7 +34,8 @@ Floats = NDArray[np.float64]
 class Beliefs:
     """What is believed about some groups, not yet divided by how many records count.
 
-    The mass of label x in group i is the sum of 1/|K| over the group's records that are linked to x. Records without
+    The mass of label x in group i is the sum of 1/|K|, or of x's share of K where terms are weighed, over the group's
+    records that are linked to x. Records without
     terms are linked to every label: they are counted in `whole` and left out of `mass`, which stays sparse.
     """
 
@@ -45,6 +48,8 @@ class Beliefs:
     mass: Floats
     n_labels: int
     pieces: Callable[[int], Iterator[tuple[Integers, Integers, Integers]]]  # (label, |K|, records) of group i, in parts
+    # Where terms are weighed: the shares of the labels of each set of group i, and its records.
+    weighed: Callable[[int], Iterator[tuple[dict[int, Fraction], int]]] | None = None
 
     @property
     def vacuous(self) -> NDArray[np.bool_]:
@@ -83,6 +88,8 @@ class Beliefs:
 
     def exact(self, group: int) -> tuple[list[int], int]:
         """Return all masses of a group other than 0 as whole numbers, largest first, and what to divide them by."""
+        if self.weighed is not None:
+            return self._exact_by_weights(group)
         count: Counter[tuple[int, int]] = Counter()
         for label, size, records in self.pieces(group):
             key, inverse = np.unique(label * (self.n_labels + 1) + size, return_inverse=True)
@@ -99,6 +106,15 @@ class Beliefs:
         if whole:
             masses += [offset] * (self.n_labels - len(masses))
         return masses, scale
+
+    def _exact_by_weights(self, group: int) -> tuple[list[int], int]:
+        offset = Fraction(int(self.whole[group]), self.n_labels)
+        mass: dict[int, Fraction] = dict.fromkeys(range(self.n_labels), offset) if offset else {}
+        for shares, records in self.weighed(group) if self.weighed is not None else ():
+            for label, share in shares.items():
+                mass[label] = mass.get(label, Fraction(0)) + records * share
+        scale = math.lcm(*(each.denominator for each in mass.values()))
+        return sorted((int(each * scale) for each in mass.values()), reverse=True), scale
 
 
 def beliefs(
@@ -142,7 +158,7 @@ def _beliefs_of_groups(groups: Integers, group_of: Integers, rows: Integers, ter
     linked_sets = _link_rows(rows, terms)
     links, counted = linked_sets.links, linked_sets.counts(group_of, groups.size)
     share = sparse.csr_matrix(
-        (np.repeat(1.0 / np.maximum(links.size, 1), links.size), links.label, links.start),
+        (terms.index.shares(linked_sets.sets, links), links.label, links.start),
         shape=(links.size.size, n_labels),
     )
     mass = (counted.astype(np.float64) @ share).tocsr()
@@ -154,6 +170,11 @@ def _beliefs_of_groups(groups: Integers, group_of: Integers, rows: Integers, ter
         begin, end = counted.indptr[group], counted.indptr[group + 1]
         yield _spread(links, counted.indices[begin:end].astype(np.int64), counted.data[begin:end])
 
+    def weighed(group: int) -> Iterator[tuple[dict[int, Fraction], int]]:
+        begin, end = counted.indptr[group], counted.indptr[group + 1]
+        for number, records_of in zip(counted.indices[begin:end], counted.data[begin:end], strict=True):
+            yield terms.index.exact_shares(linked_sets.sets, links, int(number)), int(records_of)
+
     return Beliefs(
         group=groups,
         rows=tally(group_of, groups.size, records),
@@ -164,6 +185,7 @@ def _beliefs_of_groups(groups: Integers, group_of: Integers, rows: Integers, ter
         mass=mass.data,
         n_labels=n_labels,
         pieces=pieces,
+        weighed=weighed if terms.index.knowledge.likelihood is not None else None,
     )
 
 
@@ -185,6 +207,12 @@ def _belief_of_large_group(group: int, parts: list[Integers], terms: Terms) -> B
             records = tally(linked_sets.set_of, linked_sets.links.size.size, linked_sets.records[linked_sets.with_set])
             yield _spread(linked_sets.links, np.arange(records.size), records)
 
+    def weighed(_: int) -> Iterator[tuple[dict[int, Fraction], int]]:
+        for rows in parts:
+            part = _beliefs_of_groups(np.zeros(1, np.int64), np.zeros(rows.size, np.int64), rows, terms)
+            assert part.weighed is not None
+            yield from part.weighed(0)
+
     label = np.flatnonzero(mass)
     return Beliefs(
         group=np.array([group]),
@@ -196,6 +224,7 @@ def _belief_of_large_group(group: int, parts: list[Integers], terms: Terms) -> B
         mass=mass[label],
         n_labels=n_labels,
         pieces=pieces,
+        weighed=weighed if terms.index.knowledge.likelihood is not None else None,
     )
 
 
@@ -203,6 +232,7 @@ def _belief_of_large_group(group: int, parts: list[Integers], terms: Terms) -> B
 class _LinkedRows:
     """Some rows and the links of their term sets; rows without terms or with unknown ones have no set."""
 
+    sets: TermSets
     links: Links
     with_set: Integers  # which of the rows have a set
     set_of: Integers  # the set of each of these
@@ -225,7 +255,7 @@ class _LinkedRows:
 def _link_rows(rows: Integers, terms: Terms) -> _LinkedRows:
     with_set = np.flatnonzero(terms.cost[rows] > 0)
     sets, set_of = terms.distinct(rows[with_set])
-    return _LinkedRows(terms.index.link(sets), with_set, set_of, terms.records(rows))
+    return _LinkedRows(sets, terms.index.link(sets), with_set, set_of, terms.records(rows))
 
 
 def _spread(links: Links, chosen: Integers, records: Integers) -> tuple[Integers, Integers, Integers]:

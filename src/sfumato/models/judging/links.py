@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -37,7 +38,10 @@ class Index:
         self.rank_of_term[rarest_first] = np.arange(n_terms)
         rank = self.rank_of_term[knowledge.items]
         row = np.repeat(np.arange(n_rows), np.diff(knowledge.start))
-        self._keys = np.sort(rank * n_rows + row)  # (occurrences,): one for each term of each row
+        order = np.argsort(rank * n_rows + row)
+        self._keys = (rank * n_rows + row)[order]  # (occurrences,): one for each term of each row
+        given = knowledge.likelihood  # of the same occurrences; each label has one row then, with its own number
+        self._likelihood = None if given is None else np.array([float(each) for each in given])[order]
         self.rows = self._keys % n_rows  # of rank 0, then of rank 1, ...; ascending in each
         self.start = np.concatenate([[0], np.cumsum(frequency[rarest_first])]).astype(np.int64)  # (terms + 1,)
         self.length = np.diff(self.start)  # (terms,)
@@ -96,6 +100,37 @@ class Index:
         again[1:] = (label[1:] == label[:-1]) & (of_set[1:] == of_set[:-1])
         return of_set[~again] + first, label[~again]
 
+    def shares(self, sets: TermSets, links: Links) -> NDArray[np.float64]:
+        """Return how likely each linked label is for its set: as likely as the others, unless the table weighs terms.
+
+        Then a label counts the product of the weights that it gives to the terms of the set.
+        """
+        of_set = np.repeat(np.arange(sets.size), links.size)
+        if self._likelihood is None:
+            return 1.0 / links.size[of_set]
+        share = np.ones(of_set.size)
+        size = np.diff(sets.start)
+        for position in range(int(size.max(initial=0))):
+            open_ = np.flatnonzero(size[of_set] > position)
+            key = sets.items[sets.start[of_set[open_]] + position] * self.n_rows + links.label[open_]
+            share[open_] *= self._likelihood[np.searchsorted(self._keys, key)]
+            share /= np.maximum(_largest(share, links), 1e-300)[of_set]  # so that no product vanishes
+        return share / np.bincount(of_set, weights=share, minlength=sets.size)[of_set]
+
+    def exact_shares(self, sets: TermSets, links: Links, number: int) -> dict[int, Fraction]:
+        """Return the same for one set, by label, as fractions."""
+        given = self.knowledge.likelihood
+        labels = links.label[links.start[number] : links.start[number + 1]].tolist()
+        ranks = sets.items[sets.start[number] : sets.start[number + 1]]
+        share = dict.fromkeys(labels, Fraction(1))
+        for label in labels if given is not None else ():
+            first, last = self.knowledge.start[label], self.knowledge.start[label + 1]  # its one row
+            own = self.rank_of_term[self.knowledge.items[first:last]].tolist()
+            for rank in ranks.tolist():
+                share[label] *= given[first + own.index(rank)]
+        total = sum(share.values())
+        return {label: each / total for label, each in share.items()}
+
 
 @dataclass(frozen=True, eq=False)
 class Links:
@@ -131,6 +166,15 @@ class TermSets:
             begin, end = self.start[first], self.start[last]
             yield first, self.start[first : last + 1] - begin, self.items[begin:end]
             first = last
+
+
+def _largest(share: NDArray[np.float64], links: Links) -> NDArray[np.float64]:
+    """Return the largest share of each set, 1 for a set without labels."""
+    found = np.ones(links.size.size)
+    filled = np.flatnonzero(links.size)
+    if filled.size:
+        found[filled] = np.maximum.reduceat(share, links.start[filled])
+    return found
 
 
 def ranges(first: Integers, count: Integers) -> Integers:
