@@ -109,7 +109,7 @@ class Build:
         weighed = self._weighed(lines, labels, sets)
         if weighed:  # what never goes together is no pair
             sets = [
-                [term for term in own if weighed.get((label, term), 1)] for label, own in zip(labels, sets, strict=True)
+                [term for term in own if weighed.get((label or "", term), 1)] for label, own in zip(labels, sets, strict=True)
             ]
         persons = lines.texts(self.person) if self.person is not None else None
         said = list(counted_lines(labels, sets, persons))
@@ -159,8 +159,9 @@ class Build:
             )
         said: dict[tuple[str, str], list[Fraction]] = {}
         for label, own, weight in zip(labels, sets, given, strict=True):
-            for term in own if label is not None and weight is not None else ():
-                said.setdefault((str(label), term), []).append(weight)
+            if label is not None and weight is not None:
+                for term in own:
+                    said.setdefault((label, term), []).append(weight)
         return {pair: sum(weights, Fraction(0)) / len(weights) for pair, weights in said.items()}
 
     def _counted(self, said: Sequence[tuple[str, frozenset[str]]]) -> Iterator[Row]:

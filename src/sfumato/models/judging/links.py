@@ -119,11 +119,11 @@ class Index:
 
     def exact_shares(self, sets: TermSets, links: Links, number: int) -> dict[int, Fraction]:
         """Return the same for one set, by label, as fractions."""
-        given = self.knowledge.likelihood
+        given = self.knowledge.likelihood or ()
         labels = links.label[links.start[number] : links.start[number + 1]].tolist()
         ranks = sets.items[sets.start[number] : sets.start[number + 1]]
         share = dict.fromkeys(labels, Fraction(1))
-        for label in labels if given is not None else ():
+        for label in labels if given else ():
             first, last = self.knowledge.start[label], self.knowledge.start[label + 1]  # its one row
             own = self.rank_of_term[self.knowledge.items[first:last]].tolist()
             for rank in ranks.tolist():
