@@ -109,7 +109,8 @@ class Build:
         weighed = self._weighed(lines, labels, sets)
         if weighed:  # what never goes together is no pair
             sets = [
-                [term for term in own if weighed.get((label or "", term), 1)] for label, own in zip(labels, sets, strict=True)
+                [term for term in own if weighed.get((label or "", term), 1)]
+                for label, own in zip(labels, sets, strict=True)
             ]
         persons = lines.texts(self.person) if self.person is not None else None
         said = list(counted_lines(labels, sets, persons))
