@@ -127,8 +127,8 @@ def draft(data: Any, *, progress: Progress = SILENT) -> Draft:
     """
     from sfumato import drafting
 
-    if isinstance(data, str | Path):
-        return drafting.draft(Source(Path(data)), Path(), progress)
+    if isinstance(data, str | Path | Source):
+        return drafting.draft(data if isinstance(data, Source) else Source(Path(data)), Path(), progress)
     return drafting.draft_table(to_arrow(data), progress)
 
 
@@ -314,7 +314,7 @@ def sweep(
     return Sweep(facts)
 
 
-# What is asked about a table: a run, the release of a run, its folder, a file of any tool, or any frame.
+# What is asked about a table: a run, the release of a run, its folder, a file of any tool, a source, or any frame.
 
 
 def audit(
@@ -358,8 +358,8 @@ def _case(plan: Plan, original: Any, progress: Progress) -> Case:
 
 
 def _seen(data: Any, plan: Plan, progress: Progress) -> Seen:
-    if isinstance(data, str | Path):
-        return Seen.at(Path(data), plan, progress)
+    if isinstance(data, str | Path | Source):
+        return Seen.at(data if isinstance(data, Source) else Path(data), plan, progress)
     if isinstance(data, Run):
         return Seen.in_memory(to_arrow(data.release.data), plan, data.release.description, data.facts)
     if isinstance(data, Published):

@@ -170,6 +170,20 @@ def _sweep_up(target: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def put_in_place_if(target: Path, is_complete: Callable[[Path], bool], foreign: Foreign) -> bool:
+    """Give a folder the target's name that who was killed had completed but for that, and say whether there was one."""
+    target = _resolved(target)
+    for path in target.parent.glob(f".{glob.escape(target.name)}.lock-*"):
+        with suppress(OSError), path.open("r+b") as lock:
+            work = _work_of(path)
+            if _lock(lock) is True and work.is_dir() and is_complete(work):
+                _put_in_place(work, target, foreign, overwrite=True)
+                _remove(work)
+                path.unlink(missing_ok=True)
+                return True
+    return False
+
+
 def _put_back(old: Path, target: Path) -> None:
     """Give an old folder its name again if who wanted to replace it was killed between two steps; else delete it."""
     if old.is_dir():

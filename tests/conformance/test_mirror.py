@@ -29,6 +29,7 @@ ELSEWHERE = {
     "cli/app.py": "system/test_command_line.py",
     "cli/knowing.py": "unit/knowledge/test_building.py",
     "cli/estimating.py": "unit/receiving/test_estimates.py",
+    "cli/connecting.py": "system/test_databases.py",
     "cli/limits.py": "system/test_hostile_input.py",
     "cli/making.py": "system/test_command_line.py",
     "cli/questions.py": "system/test_command_line.py",

@@ -25,6 +25,12 @@ PlanOption = Annotated[
     Path, typer.Option("--plan", "-p", metavar="PLAN", help="The plan, a TOML file.", show_default=False)
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")]
+TableOption = Annotated[
+    str | None,
+    typer.Option(
+        "--table", metavar="TABLE", help="Of a database (DATA is database:NAME or a SQLite file): schema.table."
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option(help="Repeat a run exactly, for tests only. Without it, chance comes from the system.", min=0),

@@ -11,7 +11,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from sfumato.cli.app import Engine, Json, NoAttack, NoMeasure, Overwrite, PlanFile, Seed, Threads, app
+from sfumato.cli.app import Engine, Json, NoAttack, NoMeasure, Overwrite, PlanFile, Seed, TableOption, Threads, app
 from sfumato.cli.terminal import print_json, say, show_columns, stdout, telling, warn, watching, wrote
 
 
@@ -34,8 +34,11 @@ def demo(
 
 @app.command()
 def init(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The table to publish.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="The table to publish: a file, or database:NAME.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the draft goes.")] = Path("plan.toml"),
+    table: TableOption = None,
     separator: Annotated[str | None, typer.Option(help="Between cells (csv) or items (transactions).")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of text, such as windows-1252.")] = None,
     header: Annotated[bool | None, typer.Option(help="Whether the first line names the columns.")] = None,
@@ -46,7 +49,7 @@ def init(
     as_json: Json = False,
 ) -> None:
     """Draft a plan for a table: kinds, likely roles, hierarchies, each with a reason."""
-    from sfumato.data.files import Source
+    from sfumato.data.files import Source, named_database
     from sfumato.data.files.source import DECIMALS, ORDERS
     from sfumato.disk import atomic_file
     from sfumato.drafting import draft
@@ -68,7 +71,7 @@ def init(
             dates=one_of(dates, "--dates", ORDERS) if dates else None,
             sheet=sheet,
         )
-        drafted = draft(source, out.parent, progress)
+        drafted = draft(named_database(data, table) or source, out.parent, progress)
         temporary.write_text(drafted.text, encoding="utf-8")
     wrote(out)
     with atomic_file(schema_file, overwrite=True) as temporary:
@@ -177,9 +180,11 @@ def _show_preview(facts: Mapping[str, Any]) -> None:
         console.print(f"    promises: {requirement['promise']}", highlight=False, markup=False)
         console.print(f"    does not stop: {requirement['limit']}", highlight=False, markup=False)
     order = "in random order" if facts["release"]["shuffle"] else "in the order of the source"
-    console.print(
-        f"\nThe release is written as {facts['release']['format']}, rows {order}; only if every audit passes."
-    )
+    release = facts["release"]
+    forms = [f"as {release['format']}"] if release["format"] else []
+    forms += [f"into {release['table']}"] if release["table"] else []
+    shown = f"\nThe release is written {' and '.join(forms)}, rows {order}; only if every audit passes."
+    console.print(shown, markup=False)
     for warning in facts["warnings"]:
         console.print(f"Warning: {warning}", style="yellow", highlight=False, markup=False)
 
@@ -233,6 +238,8 @@ def _anonymize(plan: Any, out: Path, *, as_json: bool, **options: Any) -> None:
         else:
             say(summary(run.facts, stdout().width))
             warn([words for words in (left_open(run.facts),) if words], "Note")
+            if plan.target is not None:
+                say(f"\nTable:   {plan.target.shown}; nobody was given the right to read it")
             say(f"\nRelease: {out / 'release'}\nReport:  {out / 'private' / 'report.html'}")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from sfumato.cli.app import Json, Overwrite, PlanFile, PlanOption, Seed, app
+from sfumato.cli.app import Json, Overwrite, PlanFile, PlanOption, Seed, TableOption, app
 from sfumato.cli.terminal import INTERRUPTED, fail, print_json, say, stderr, stdout, telling, warn, watching, wrote
 
 if TYPE_CHECKING:
@@ -22,9 +22,13 @@ SHOWN = 30  # rows of a table that fit a screen
 @app.command()
 def audit(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DATA", help="A release folder, a table of any tool, or database:NAME.", show_default=False
+        ),
     ],
     plan: PlanOption,
+    table: TableOption = None,
     show_items: Annotated[
         bool,
         typer.Option("--show-items", help="Name the items of the worst rule. They are secrets: do not pass them on."),
@@ -33,10 +37,13 @@ def audit(
 ) -> None:
     """Judge any table by the plan's requirements; exit 1 if one does not hold."""
     from sfumato import api
+    from sfumato.data.files import named_database
     from sfumato.plan import Plan
 
     with watching() as progress:
-        verdicts = api.audit(data, Plan.load(plan), name_items=show_items, progress=progress)
+        verdicts = api.audit(
+            named_database(data, table) or data, Plan.load(plan), name_items=show_items, progress=progress
+        )
     satisfied = all(verdict.satisfied for verdict in verdicts)
     notes = list(dict.fromkeys(note for verdict in verdicts for note in verdict.notes))
     exit_code = 0 if satisfied else 1
@@ -63,18 +70,24 @@ def _show_verdicts(verdicts: Sequence[Verdict], *, show_items: bool) -> None:
 @app.command()
 def measure(
     release: Annotated[
-        Path, typer.Argument(metavar="RELEASE", help="A release folder, or a table of any tool.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="RELEASE", help="A release folder, a table of any tool, or database:NAME.", show_default=False
+        ),
     ],
     plan: PlanOption,
+    table: TableOption = None,
     target: Annotated[str | None, typer.Option(help="Column that a classifier predicts, before and after.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a release is still good for, against the plan's source."""
     from sfumato import api
+    from sfumato.data.files import named_database
     from sfumato.plan import Plan
 
     with watching() as progress:
-        measurements = api.measure(release, Plan.load(plan), target=target, progress=progress)
+        seen = named_database(release, table) or release
+        measurements = api.measure(seen, Plan.load(plan), target=target, progress=progress)
     with telling():
         if as_json:
             print_json({"measurements": [measurement.headline() for measurement in measurements]})
@@ -85,9 +98,13 @@ def measure(
 @app.command()
 def attack(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A release folder, or a table of any tool.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DATA", help="A release folder, a table of any tool, or database:NAME.", show_default=False
+        ),
     ],
     plan: PlanOption,
+    table: TableOption = None,
     threshold: Annotated[float, typer.Option(help="Whoever an intruder is surer of than this is exposed.")] = 0.5,
     population: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A larger table of people that a journalist would search.")
@@ -96,10 +113,12 @@ def attack(
 ) -> None:
     """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
     from sfumato import api
+    from sfumato.data.files import named_database
     from sfumato.plan import Plan
 
     with watching() as progress:
-        exposures = api.attack(data, Plan.load(plan), threshold=threshold, population=population, progress=progress)
+        seen = named_database(data, table) or data
+        exposures = api.attack(seen, Plan.load(plan), threshold=threshold, population=population, progress=progress)
     with telling():
         if as_json:
             print_json({"attacks": [exposure.as_dict() for exposure in exposures]})

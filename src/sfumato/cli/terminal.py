@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import re
@@ -127,11 +128,19 @@ def print_json(content: Mapping[str, Any], indent: int | None = 1) -> None:
     print(legible(json.dumps(content, indent=indent, ensure_ascii=not unicode)))  # noqa: T201 - still the same JSON
 
 
+def ask_for(name: str) -> str:
+    """Return the address of a database that somebody types, unseen; nothing where there is no terminal."""
+    if not sys.stdin.isatty():
+        return ""
+    return getpass.getpass(f"Address of the database {name} (postgresql://user:password@host/database; not shown): ")
+
+
 @contextmanager
 def watching() -> Iterator[Progress]:
-    """Show bars for what takes over a second, and say when loops are compiled for the first time."""
+    """Show bars for what takes over a second, say when loops are compiled, and ask for addresses nobody knows."""
     from sfumato.bars import Bars
     from sfumato.compiling import Loop, while_compiling
+    from sfumato.data.files.databases.connections import asking
     from sfumato.progress import Stage
 
     console = stderr()
@@ -148,7 +157,7 @@ def watching() -> Iterator[Progress]:
     def done() -> None:
         stages.pop().done()
 
-    with Bars(console) as bars, while_compiling(begun, done):
+    with Bars(console) as bars, while_compiling(begun, done), asking(ask_for):
         yield bars
 
 

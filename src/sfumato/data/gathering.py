@@ -153,7 +153,7 @@ def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[
     made = _Grouping(table, numbers, n_people, asked.order, schema).all_of(wanted)
     strangers: dict[str, int] = {}
     for events in asked.events:
-        found, name = read_columns(events.source), events.source.path.name
+        found, name = read_columns(events.source), events.source.shown
         _check_found(events.used, found, name)
         happened = read(events.fitted(schema), set(found) - events.used)
         theirs, known = _numbers(happened.column(events.person), events.person, name, schema)

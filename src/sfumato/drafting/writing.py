@@ -83,11 +83,24 @@ class Draft:
 
 
 def draft(source: Source, folder: Path, progress: Progress = SILENT) -> Draft:
-    """Return a plan for a file in `folder`. All of the data is read: a draft that a late row breaks is no use."""
-    path = Path(os.path.relpath(source.path.resolve(), folder.resolve())).as_posix()
-    path = os.fsencode(path).decode("utf-8", "replace")  # names that the locale cannot spell come in pieces
-    lines = [f"path = {quoted(path)}", *_how_written(source)]
+    """Return a plan for a source, in `folder`. All of the data is read: a draft that a late row breaks is no use."""
+    lines = _where(source, folder)
+    if source.database is None:
+        lines += _how_written(source)
     return replace(draft_table(read_table(source, progress=progress), progress, lines), folder=folder)
+
+
+def _where(source: Source, folder: Path) -> list[str]:
+    """Return the lines that say where a source is, as seen from a folder."""
+    if source.file is None:
+        place = str(source.database)
+    else:
+        place = Path(os.path.relpath(source.path.resolve(), folder.resolve())).as_posix()
+        place = os.fsencode(place).decode("utf-8", "replace")  # names that the locale cannot spell come in pieces
+    if source.database is None:
+        return [f"path = {quoted(place)}"]
+    asked = {"database": place, "table": source.table, "query": source.query}
+    return [f"{key} = {quoted(text)}" for key, text in asked.items() if text is not None]
 
 
 def _how_written(source: Source) -> list[str]:

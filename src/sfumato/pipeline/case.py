@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,8 @@ from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
 from sfumato.data.files import Source, fitted, read_table
-from sfumato.data.files.release import schema_for
+from sfumato.data.files.databases.publishing import Publication, publishing, refuse_early
+from sfumato.data.files.release import DESCRIPTION, as_release, schema_for, write_release
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.disk import atomic_folder
@@ -45,7 +47,7 @@ from sfumato.pipeline.facts import (
     warnings_of_release,
 )
 from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold, refuse_unstated
-from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, plan_facts
+from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, finish_earlier, plan_facts
 from sfumato.pipeline.known import Gathering, Known, changes_since
 from sfumato.pipeline.making import Made, make, refuse_nothing_to_publish
 from sfumato.pipeline.original import Original
@@ -127,23 +129,32 @@ class Case:
         is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
         self._refuse_inputs_in(out)
-        with atomic_folder(out, overwrite=overwrite, foreign=foreign_to_run) as folder:  # refused before hours of work
+        if self.plan.target is not None:
+            finish_earlier(out, self.plan.target)
+            refuse_early(self.plan.target, self.plan.release.if_exists)
+        with ExitStack() as transaction, atomic_folder(out, overwrite=overwrite, foreign=foreign_to_run) as folder:
             known, made = self._made(seed, threads)
             # Whoever finds this after a power cut shall not take it for a release: it gets that name last of all.
             public, private = folder / "unaudited", folder / "private"
             public.mkdir()
             private.mkdir(mode=0o700)
+            publication = None
+            if self.plan.target is not None:
+                publication = transaction.enter_context(publishing(self.plan.target, self.plan.release.if_exists))
             with self.clock.time("write"):
-                files = self._write(made.release, public)
+                files, seen = self._write(made.release, public, publication)
                 made = replace(made, release=replace(made.release, columns={}, carried=None))  # the written one counts
-                written = self.engine.read_back(public, self.plan.schema)
             with self.clock.time("audit"):
-                verdicts = judge(written, self.plan.policy, known, self.progress)
-            refuse_unless_all_hold(verdicts)
+                for written in seen:
+                    verdicts = judge(written, self.plan.policy, known, self.progress)
+                    refuse_unless_all_hold(verdicts)
             written = replace(written, public=known.public)
             facts = self._facts(made, written, known, verdicts, files, out)
             Kept.new(private, facts, page)
             public.rename(folder / "release")
+            if publication is not None:
+                publication.put_in_place(f"sfumato {files[DESCRIPTION]}")
+                publication.commit()  # last but for the name of the folder; what fails behind it takes the table along
         published()
         kept = Kept.at(out)
         outcome = self._completed(
@@ -188,16 +199,30 @@ class Case:
 
     def _refuse_inputs_in(self, out: Path) -> None:
         plan = self.plan
-        inputs = {"the plan": plan.path, "source.path": plan.source.path if plan.source else None, **plan.files}
+        inputs = {"the plan": plan.path, "source.path": plan.source.file if plan.source else None, **plan.files}
         inside = [name for name, path in inputs.items() if path and path.resolve().is_relative_to(out.resolve())]
         if inside:
             raise OutputError(
                 f"The output folder {out} holds what this run reads: {', '.join(inside)}.\nChoose another folder."
             )
 
-    def _write(self, release: Release, folder: Path) -> Mapping[str, str]:
-        missing = self.plan.schema.missing[0] if self.plan.schema.missing else ""
-        return self.engine.write(release, folder, self.plan.release.format, missing=missing, progress=self.progress)
+    def _write(
+        self, release: Release, folder: Path, publication: Publication | None
+    ) -> tuple[Mapping[str, str], list[Release]]:
+        """Write a release, and return the digests of its files and the release as it is read back: file, then table."""
+        schema, form = self.plan.schema, self.plan.release.format
+        missing = schema.missing[0] if schema.missing else ""
+        stored: list[pa.Table] = []
+        if publication is not None:
+            table, about = publication.write(release, self.progress)
+            stored.append(table)
+            release = replace(release, description={**release.description, "table": about})
+        if form is None:
+            files: Mapping[str, str] = write_release(release, folder, None, missing=missing, progress=self.progress)
+        else:
+            files = self.engine.write(release, folder, form, missing=missing, progress=self.progress)
+        seen = [self.engine.read_back(folder, schema)] if form is not None else []
+        return files, [*seen, *(as_release(table, folder, schema) for table in stored)]
 
     def _completed(self, outcome: Outcome, seen: Release, parts: frozenset[str]) -> Outcome:
         """Return an outcome with those parts that only the holder wants to know."""
@@ -243,6 +268,7 @@ class Case:
             "knowledge": known.coverage.as_dict() if known.coverage is not None else None,
             "release": {
                 "format": plan.release.format,
+                "table": plan.target.shown if plan.target is not None else None,
                 "rows": made.release.n_rows,
                 "shuffled": plan.release.shuffle,
                 "files": dict(files),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.data.files import digest
+from sfumato.data.files import Source, digest
 from sfumato.data.files.release import read_release, schema_for
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -32,10 +32,11 @@ class Seen:
     notes: tuple[str, ...] = field(default=())
 
     @classmethod
-    def at(cls, path: Path, plan: Plan, progress: Progress = SILENT) -> Seen:
-        """Look at a run's folder, at the release folder in it, or at a file of any tool."""
-        release = read_release(path, plan.schema, like=plan.source, progress=progress)
-        for folder in (path, path.parent, path.parent.parent):
+    def at(cls, path: Path | Source, plan: Plan, progress: Progress = SILENT) -> Seen:
+        """Look at a run's folder, at the release folder in it, or at a file or a table of any tool."""
+        like = plan.source if plan.source is not None and plan.source.database is None else None
+        release = read_release(path, plan.schema, like=like, stored=plan.target, progress=progress)
+        for folder in () if isinstance(path, Source) else (path, path.parent, path.parent.parent):
             if release.description and (folder / RUN_FILE).is_file():
                 facts = read_facts(folder)
                 if _is_about(facts, folder / "release"):

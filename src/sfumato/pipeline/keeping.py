@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sfumato.disk import atomic_file
+from sfumato.data.files import Source, read_digested
+from sfumato.data.files.release import DESCRIPTION, RELEASE
+from sfumato.disk import atomic_file, put_in_place_if
 from sfumato.errors import DataError, OutputError
-from sfumato.pipeline.facts import RUN_FILE, read_facts
+from sfumato.pipeline.facts import RUN_FILE, foreign_to_run, read_facts
 from sfumato.pipeline.known import Record
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
@@ -39,6 +41,28 @@ def plan_facts(plan: Plan, out: Path | None) -> dict[str, Any]:
         except ValueError:  # on another drive
             shown["at"] = plan.path.resolve().as_posix()
     return shown
+
+
+def finish_earlier(out: Path, target: Source) -> None:
+    """Give the folder of an earlier run its name, if that was killed between the commit of its table and the very end.
+
+    What was committed is there, and its folder was complete: it must not be swept up.
+    """
+
+    def was_committed(folder: Path) -> bool:
+        if not (folder / RUN_FILE).is_file():
+            return False
+        try:
+            about = json.loads((folder / RELEASE / DESCRIPTION).read_text(encoding="utf-8"))
+            return bool(about["table"]["sha256"] == read_digested(target)[1])
+        except (OSError, ValueError, KeyError, DataError):
+            return False
+
+    if put_in_place_if(out, was_committed, foreign_to_run):
+        raise OutputError(
+            f"An earlier run into {out} was stopped after its table was published, so its folder was put in place now "
+            f"and nothing else was done.\n`sfumato report {out}` completes it."
+        )
 
 
 @dataclass(frozen=True, eq=False)

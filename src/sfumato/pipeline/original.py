@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import check_columns
-from sfumato.data.files import Source, digest, fitted, read_columns
+from sfumato.data.files import Source, digest, fitted, is_there, read_columns
 from sfumato.data.gathering import Gather, Gathering, gather
 from sfumato.data.persons import Alike, Persons, number_columns, repeated_persons
 from sfumato.data.schema import Role
@@ -36,6 +39,7 @@ class Original:
     gathering: Gathering | None = field(default=None, init=False)  # what was gathered, where rows were
     digests: dict[str, str] = field(default_factory=dict, init=False)  # of tables of events, by place in the plan
     _sha256: str | None = field(default=None, init=False)
+    _seen: dict[str, str] = field(default_factory=dict, init=False)  # when a database was looked at
 
     def __post_init__(self) -> None:
         self.in_memory = self.given is not None
@@ -50,7 +54,7 @@ class Original:
     @property
     def at_hand(self) -> bool:
         """Whether there is a table to look at: one was given, or the plan names a source that is there."""
-        return self.in_memory or (self.plan.source is not None and self.plan.source.path.exists())
+        return self.in_memory or (self.plan.source is not None and is_there(self.plan.source))
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -72,6 +76,8 @@ class Original:
         """The digest of the source; None for a table in memory."""
         if self.in_memory or self.plan.source is None:
             return None
+        if self._sha256 is None and self.plan.source.database is not None:
+            _ = self.dataset  # what a database holds is digested as it is read
         return self._sha256 or digest(self.plan.source.path)
 
     def facts(self) -> dict[str, Any]:
@@ -81,7 +87,13 @@ class Original:
             rows["gathered"] = self.gathering.rows
         if self._sha256 is None or self.plan.source is None:
             return rows
-        return {"path": self.plan.source.path.name, "sha256": self._sha256, **rows}
+        return {**self._place(self.plan.source), "sha256": self._sha256, **rows}
+
+    def _place(self, source: Source) -> dict[str, Any]:
+        if source.database is None:
+            return {"path": source.path.name}
+        query = None if source.query is None else hashlib.sha256(source.query.encode()).hexdigest()
+        return {"path": source.shown, "database": source.database, "table": source.table, "query": query, **self._seen}
 
     def warnings(self, alike: Alike | None) -> list[str]:
         """Return what deserves a second look about people with several rows."""
@@ -90,10 +102,10 @@ class Original:
 
     def _gathered(self, table: pa.Table, asked: Gather) -> pa.Table:
         """Return one row a person; the numbers of people are let go with the rows that they were on."""
-        place_of = {path: place for place, path in self.plan.files.items()}
+        places = {_same(each.source): f"gather.events[{n}].path" for n, each in enumerate(asked.events, start=1)}
 
         def read(source: Source, drop: Collection[str]) -> pa.Table:
-            events, self.digests[place_of[source.path]] = self.engine.read(source, drop, self.progress)
+            events, self.digests[places[_same(source)]] = self.engine.read(source, drop, self.progress)
             return events
 
         with self.clock.time("gather"):
@@ -111,5 +123,11 @@ class Original:
             used = asked.used if asked is not None else frozenset(number_columns(names, schema))
             dropped = frozenset(schema.named(Role.IDENTIFIER)) - used
             source = asked.fitted(source, schema) if asked is not None else fitted(source, schema)
+            self._seen = {"snapshot": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
             table, self._sha256 = self.engine.read(source, dropped, self.progress)
         return table
+
+
+def _same(source: Source) -> tuple[Path, str | None, str | None]:
+    """Return what tells a source from others, however it is read."""
+    return source.path, source.table, source.query

@@ -58,8 +58,11 @@ def _events(given: Any, person: str, make_source: MakeSource, notes: Notes) -> t
         columns = _columns(values["columns"], f"{place}.columns", notes)
         source = make_source(values, place)
         if source is None:
+            if not values["database"]:
+                notes.add(place, f"[{place}] needs 'path', or 'database' and 'table'.")
             continue
-        notes.files[f"{place}.path"] = source.path
+        if source.database is None:
+            notes.files[f"{place}.path"] = source.path
         whose = values["person"] or person
         found.append(Events(source=source, person=whose, order=values["order"], columns=columns))
     return tuple(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.data.dates import DATE_LEVELS
@@ -96,6 +96,15 @@ SOURCE = Table(
             "Table (.csv .tsv, plain, .gz or .zst; .parquet, file or folder; .arrow; .xlsx .ods; .dta .sav .sas7bdat), "
             "or transactions (.txt .dat).",
         ),
+        _key(
+            "database",
+            Takes.TEXT,
+            "Database",
+            "In place of a file: the name of a connection (`sfumato connections`), or a SQLite file (.sqlite .db). "
+            "Never an address or a password.",
+        ),
+        _key("table", Takes.TEXT, "Table", "Of the database, with its schema: clinic.stays."),
+        _key("query", Takes.TEXT, "Query", "In place of a table: a select, or a file that ends in .sql."),
         _key(
             "separator",
             Takes.TEXT,
@@ -190,8 +199,7 @@ EVENTS = Table(
     title="Events",
     help="A further table. Only the columns that are named are read.",
     keys=(
-        replace(SOURCE.keys[0], required=True),
-        *(key for key in SOURCE.keys[1:] if key.name not in ("missing", "person")),
+        *(key for key in SOURCE.keys if key.name not in ("missing", "person")),
         _key("person", Takes.COLUMN, "Person", "Column that says whose row it is, if not that of the source."),
         _ORDER,
         _key(

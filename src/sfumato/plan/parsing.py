@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any, cast
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.choosing import aiming_at
-from sfumato.data.files import Source, read_columns
+from sfumato.data.files import Source, is_there, read_columns
 from sfumato.data.knowledge_reading import KnowledgeSource
 from sfumato.data.schema import ColumnSpec, Schema
 from sfumato.errors import DataError, PlanError, did_you_mean
@@ -23,6 +22,7 @@ from sfumato.plan.columns import column_of
 from sfumato.plan.gathering import gather_of
 from sfumato.plan.keys import DRAFT, KNOWLEDGE, MEASURE, RELEASE, REST, SOURCE, TABLES
 from sfumato.plan.notes import Notes, kind_of, names
+from sfumato.plan.sources import note_secrets, source_of, target_of
 from sfumato.plan.values import MeasureOptions, Plan, ReleaseOptions
 
 EXAMPLE_COLUMN = '[columns.age] role = "quasi-identifier"'
@@ -34,6 +34,8 @@ def parse(
 ) -> Plan:
     """Return the plan that a document describes, or raise with everything that is wrong with it."""
     notes = Notes()
+    if note_secrets(document, notes):  # nothing else is said: other words might repeat them
+        raise PlanError(notes.problems, where)
     notes.unknown_keys(document, TABLES, "", "the plan")
     source = notes.values(notes.table(document, "source"), SOURCE, "source")
     columns: dict[str, ColumnSpec] = {}
@@ -48,7 +50,7 @@ def parse(
         notes.add("columns", f"it declares no columns. Give each column a role: {EXAMPLE_COLUMN}.")
 
     def events_source(values: Mapping[str, Any], place: str) -> Source | None:
-        return _source({**values, "missing": source["missing"]}, base, notes, place)
+        return source_of({**values, "missing": source["missing"]}, base, notes, place)
 
     gather = gather_of(document, source["person"], columns, events_source, notes)
     rest = columns.pop(REST, None)
@@ -59,16 +61,18 @@ def parse(
         if Need.POPULATION in model.needs:
             notes.files[f"require[{position}].population"] = base / model.population  # type: ignore[attr-defined]
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
+    release, target = _release(notes.table(document, "release"), base, notes)
     plan = Plan(
         schema=schema,
         policy=Policy(tuple(requirements)),
-        source=_source(source, base, notes, "source"),
+        source=source_of(source, base, notes, "source"),
         gather=gather,
         knowledge=knowledge,
         publish_prior=publish_prior,
         chosen=chosen,
         options=_options(notes.table(document, "anonymizers"), notes),
-        release=ReleaseOptions(**notes.values(notes.table(document, "release"), RELEASE, "release")),
+        release=release,
+        target=target,
         measure=_measure(notes.table(document, "measure"), schema, notes),
         path=path,
         text=text,
@@ -76,7 +80,7 @@ def parse(
         document=document,
         questions=tuple(notes.values(notes.table(document, "draft"), DRAFT, "draft")["questions"]),
     )
-    if patterns and plan.source is not None and plan.source.path.exists():
+    if patterns and plan.source is not None and is_there(plan.source):
         with suppress(DataError):  # said where the source is read
             plan = replace(plan, schema=schema.over(plan.names_over(read_columns(plan.source))))
     notes.problems += problems_of(plan)
@@ -85,15 +89,12 @@ def parse(
     return plan
 
 
-def _source(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -> Source | None:
-    encoding = values["encoding"]
-    try:
-        codecs.lookup(encoding or "utf-8")
-    except (LookupError, ValueError):
-        known = 'such as "utf-8", "windows-1252" or "utf-16"'
-        notes.add(f"{place}.encoding", f"[{place}] names an unknown encoding, {encoding!r}. Name one, {known}.")
-    written = {key: value for key, value in values.items() if key not in ("path", "person", "order", "columns")}
-    return Source(base / values["path"], **written) if values["path"] else None
+def _release(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[ReleaseOptions, Source | None]:
+    """Return how the release is written, and the table of a database that it becomes: then it is no file by default."""
+    values = notes.values(given, RELEASE, "release")
+    if values["database"] is not None and "format" not in given:
+        values["format"] = None
+    return ReleaseOptions(**values), target_of(values, base, notes)
 
 
 def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str]]:

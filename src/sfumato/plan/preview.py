@@ -86,7 +86,11 @@ class Preview:
                 for step in self.plan.steps()
             ],
             "knowledge": _looked_up(self.plan),
-            "release": {"format": self.plan.release.format, "shuffle": self.plan.release.shuffle},
+            "release": {
+                "format": self.plan.release.format,
+                "table": self.plan.target.shown if self.plan.target else None,
+                "shuffle": self.plan.release.shuffle,
+            },
             "warnings": list(self.warnings),
         }
 
@@ -179,7 +183,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     warned = (*plan.warnings(), *_several_rows(plan, names, progress), *spelling, *_missing_warnings(unlisted))
     return Preview(
         plan=plan,
-        source=plan.source.path.name if plan.source else None,
+        source=plan.source.shown if plan.source else None,
         reading=reading,
         columns=tuple(columns),
         rows=table.num_rows if table is not None else None,

@@ -14,6 +14,7 @@ from sfumato.anonymizers import choosing
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.files import Source, digest
+from sfumato.data.files.databases.publishing import IfExists
 from sfumato.data.files.release import ReleaseFormat
 from sfumato.data.gathering import Gather
 from sfumato.data.knowledge_reading import KnowledgeSource
@@ -32,9 +33,31 @@ TOO_DEEP = "its lists and tables stand in each other too deeply. Write it flatte
 class ReleaseOptions:
     """How the release is written."""
 
-    format: ReleaseFormat = field(
+    format: ReleaseFormat | None = field(  # None: the release is a table of a database and no file
         default="csv",
-        metadata=about(Takes.CHOICE, "Format", "The file that the release is.", choices=get_args(ReleaseFormat)),
+        metadata=about(
+            Takes.CHOICE,
+            "Format",
+            "The file that the release is; with `database` there is none unless this is written.",
+            choices=get_args(ReleaseFormat),
+        ),
+    )
+    database: str | None = field(
+        default=None,
+        metadata=about(
+            Takes.TEXT,
+            "Database",
+            "Where the release becomes a table: the name of a connection, or a SQLite file (.sqlite .db).",
+        ),
+    )
+    table: str | None = field(
+        default=None, metadata=about(Takes.TEXT, "Table", "Of that database, with its schema: public.stays_2026.")
+    )
+    if_exists: IfExists = field(
+        default="refuse",
+        metadata=about(
+            Takes.CHOICE, "If it exists", "What becomes of a table of that name.", choices=get_args(IfExists)
+        ),
     )
     shuffle: bool = field(
         default=True,
@@ -96,6 +119,7 @@ class Plan:
     options: Mapping[str, Anonymizer] = field(default_factory=dict)
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
     measure: MeasureOptions = field(default_factory=MeasureOptions)
+    target: Source | None = None  # the table of a database that the release becomes
     path: Path | None = None
     text: str | None = None  # of the file, to the letter
     files: Mapping[str, Path] = field(default_factory=dict)  # what it reads besides the source, by place in the plan

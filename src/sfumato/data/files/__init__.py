@@ -9,6 +9,8 @@
 | `.xlsx` `.xls` `.xlsb` `.ods` | one sheet of a workbook: a header, then one record a line |
 | `.dta`, `.sav` `.zsav` `.por`, `.sas7bdat` `.xpt` | a table of Stata, SPSS, SAS, with value labels |
 
+Tables of databases are read in the same way: `data/files/databases/`.
+
 Files are read in blocks. Columns of text become dictionaries with codes as narrow as they can be, so that a table takes
 a small part of the room of its file. No message ever shows a cell: pyarrow's own messages do, and are not passed on.
 """
@@ -24,6 +26,15 @@ from dataclasses import replace
 import pyarrow as pa
 
 from sfumato.data.files.csv import layout_of, read_csv, spelling_of
+from sfumato.data.files.databases.reading import (
+    database_names,
+    digest_of_rows,
+    how_database,
+    is_known,
+    named_database,
+    read_database,
+    rows_of,
+)
 from sfumato.data.files.excel import excel_names, how_excel, read_excel
 from sfumato.data.files.source import (
     TEXT_FORMATS,
@@ -51,6 +62,8 @@ __all__ = [
     "digest",
     "fitted",
     "how_read",
+    "is_there",
+    "named_database",
     "read_columns",
     "read_digested",
     "read_table",
@@ -72,9 +85,14 @@ def read_digested(
     """Return the same, and the digest of what was read.
 
     Text is digested on its way. Of typed files only parts are loaded, and in another order, so they are digested
-    beside. Who writes the file meanwhile would make the two disagree, and is found out.
+    beside. Who writes the file meanwhile would make the two disagree, and is found out. Of databases, what was read is
+    digested, in whatever order.
     """
     asked = _all_of(source, drop, progress)
+    if asked.form == "database":
+        table = _read(asked)
+        asked.stage.done()
+        return table, digest_of_rows(table)
     before = state_of(source.path)
     if asked.form in TEXT_FORMATS:
         found = hashlib.sha256()
@@ -92,7 +110,11 @@ def read_digested(
 
 def _all_of(source: Source, drop: Collection[str], progress: Progress) -> Reading:
     form = format_of(source)
-    total = sum(part.stat().st_size for part in parts_of(source.path))
+    total: float | None
+    if form == "database":
+        total = rows_of(source) if progress is not SILENT else None
+    else:
+        total = sum(part.stat().st_size for part in parts_of(source.path))
     return Reading(source, form, progress.stage("read", total=total), drop)
 
 
@@ -105,6 +127,11 @@ def _read_and_digest(asked: Reading) -> tuple[pa.Table, str]:
         except BaseException:
             stop.set()
             raise
+
+
+def is_there(source: Source) -> bool:
+    """Whether there is something to read, as far as that can be told without a server."""
+    return source.file.exists() if source.file is not None else is_known(source)
 
 
 def sample(source: Source, rows: int = 1000) -> pa.Table:
@@ -128,6 +155,8 @@ def read_columns(source: Source) -> list[str]:
             return excel_names(source)
         case "stata" | "spss" | "sas":
             return stat_names(source, form)
+        case "database":
+            return database_names(source)
         case _:
             return list(layout_of(source, form).names)
 
@@ -141,6 +170,8 @@ def fitted(source: Source, schema: Schema) -> Source:
 def how_read(source: Source) -> tuple[Found, ...]:
     """Return how a source is written, each with the reason; of typed files the format says it all."""
     form = format_of(source)
+    if form == "database":
+        return how_database(source)
     shown = (Found("format", form, "the plan says so" if source.format else "its name says so"),)
     if form == "transactions":
         return (*shown, encoding_of(source))
@@ -164,5 +195,7 @@ def _read(asked: Reading) -> pa.Table:
             return read_excel(asked)
         case "stata" | "spss" | "sas":
             return read_stat(asked)
+        case "database":
+            return read_database(asked)
         case _:
             return read_csv(asked)

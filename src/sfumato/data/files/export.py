@@ -128,7 +128,7 @@ def _cells(release: Release, name: str, column: pa.ChunkedArray, missing: str | 
             'Give the column another separator, or write [release] format = "parquet".'
         )
     try:
-        return [_cell(cell, separator, missing) for cell in column.to_pylist()]
+        return [as_cell(cell, separator, missing) for cell in column.to_pylist()]
     except TypeError:
         raise DataError(
             f"Column {name!r} holds values of type {column.type}, which the format cannot show.\n"
@@ -136,7 +136,8 @@ def _cells(release: Release, name: str, column: pa.ChunkedArray, missing: str | 
         ) from None
 
 
-def _cell(cell: Any, separator: str, missing: str | None) -> Any:
+def as_cell(cell: Any, separator: str, missing: str | None) -> Any:
+    """Return what a cell of a format without types of its own shows: text or a number; raise TypeError for others."""
     match cell:
         case None:
             return missing

@@ -4,6 +4,9 @@
     DIR/release/release.json                                 its public description
     DIR/release/README.md                                    the same in words, for whoever receives it
 
+A release that is a table of a database has a folder, too, with the description in it: which table, and what its rows
+add up to.
+
 In a CSV file a cell is quoted where it has to be: separators, quotes, line breaks, blanks at either end, and the empty
 text where it is a value. What is missing shows as the marker, by default nothing at all.
 """
@@ -61,25 +64,28 @@ _CellMaker: TypeAlias = Callable[[int, int], pa.Array]  # rows first to last, as
 def write_release(
     release: Release,
     folder: Path,
-    format: ReleaseFormat = "csv",  # noqa: A002
+    format: ReleaseFormat | None = "csv",  # noqa: A002
     *,
     missing: str = "",
     progress: Progress = SILENT,
 ) -> dict[str, str]:
     """Write data and description into a folder that exists, and return the SHA-256 of each file by name.
 
-    `missing` is what a missing cell shows.
+    `missing` is what a missing cell shows. Without a format, the data are a table of a database, and only described.
     """
-    if format not in _FILES:
+    if format is not None and format not in _FILES:
         raise OutputError(f"The release was to be written as {format!r}.\nThe formats are {', '.join(_FILES)}.")
     stage = progress.stage("write", total=release.n_rows)
     try:
-        path = folder / _FILES[format]
-        for rows in _written(release, path, format, missing):
-            stage.advance(rows)
-        files = {path.name: digest(path)}
+        files = {}
+        if format is not None:
+            path = folder / _FILES[format]
+            for rows in _written(release, path, format, missing):
+                stage.advance(rows)
+            files = {path.name: digest(path)}
         if release.readme:
-            (folder / README).write_text(release.readme + "\n", encoding="utf-8")
+            (folder / README).write_text(release.readme + "
+", encoding="utf-8")
             files[README] = digest(folder / README)
         description = {**_description(release, missing), "files": files}
         text = json.dumps(description, indent=1, ensure_ascii=False, default=_plain)
@@ -271,13 +277,21 @@ def _text(text: str) -> pa.Scalar:
 
 
 def read_release(
-    path: Path, schema: Schema | None = None, *, like: Source | None = None, progress: Progress = SILENT
+    path: Path | Source,
+    schema: Schema | None = None,
+    *,
+    like: Source | None = None,
+    stored: Source | None = None,
+    progress: Progress = SILENT,
 ) -> Release:
-    """Return a release from a run's folder, from the release folder in it, or from a data file of any tool.
+    """Return a release from a run's folder, from the release folder in it, or from a data file or table of any tool.
 
     `schema` says which column plays which role; a folder's own description can do that as well. Files of other tools
-    are read as `like`.
+    are read as `like`. A folder whose data are in a database takes them from `stored`.
     """
+    if isinstance(path, Source):
+        assert schema is not None, "tables of databases have no description"
+        return _read_as_release(replace(path, missing=schema.missing), schema, {}, progress)
     folder = _release_folder(path)
     if folder is None:
         if schema is None:
@@ -291,14 +305,9 @@ def read_release(
         return _read_as_release(source, schema, {}, progress)
     description = _read_description(folder / DESCRIPTION)
     schema = schema_for(description, schema)
-    found = [folder / name for name in _DATA if (folder / name).is_file()]
-    if len(found) != 1:
-        raise DataError(
-            f"{folder} holds {len(found)} data files of a release.\nOne of {' and '.join(_DATA)} belongs there."
-        )
-    source = Source(found[0], separator="," if found[0].suffix == ".csv" else None, missing=schema.missing).as_spelled
-    release = _read_as_release(source, schema, description, progress)
-    others = sorted({path.name for path in folder.iterdir()} - {found[0].name, DESCRIPTION})
+    source = _data_of(folder, description, stored)
+    release = _read_as_release(replace(source, missing=schema.missing).as_spelled, schema, description, progress)
+    others = sorted({path.name for path in folder.iterdir()} - {source.path.name, DESCRIPTION})
     strays = (stray for name in others if (stray := _stray_file(folder / name, description)) is not None)
     return replace(release, strays=(*release.strays, *strays))
 
@@ -311,6 +320,29 @@ def _stray_file(path: Path, description: Mapping[str, Any]) -> Stray | None:
     return None if digest(path) == sha256 else Stray(StrayKind.CHANGED, path.name)
 
 
+def as_release(table: pa.Table, folder: Path, schema: Schema) -> Release:
+    """Return a table of a database as the release that a folder describes."""
+    description = _read_description(folder / DESCRIPTION)
+    return Release.from_table(table, schema_for(description, schema), description)
+
+
+def _data_of(folder: Path, description: Mapping[str, Any], stored: Source | None) -> Source:
+    """Return where the table of a release is: in its folder, or in a database."""
+    found = [folder / name for name in _DATA if (folder / name).is_file()]
+    if len(found) == 1:
+        return Source(found[0], separator="," if found[0].suffix == ".csv" else None)
+    if "table" in description and not found:
+        if stored is None:
+            raise DataError(
+                f"{folder} describes a table of a database, but nothing says which database.\n"
+                "Give the plan that published it: its [release] names the database."
+            )
+        return stored
+    raise DataError(
+        f"{folder} holds {len(found)} data files of a release.\nOne of {' and '.join(_DATA)} belongs there."
+    )
+
+
 def _read_as_release(source: Source, schema: Schema, description: Mapping[str, Any], progress: Progress) -> Release:
     """Return a table as a release; identifiers are not even loaded, but it is known that they are there."""
     dropped = [name for name in read_columns(source) if name in schema.named(Role.IDENTIFIER)]
@@ -318,8 +350,10 @@ def _read_as_release(source: Source, schema: Schema, description: Mapping[str, A
     table, sha256 = read_digested(source, drop=dropped, progress=progress)
     release = Release.from_table(table, schema, description)
     strays = stray_columns(StrayKind.IDENTIFIER, dropped, release.n_rows)
-    if description.get("files", {}).get(source.path.name, sha256) != sha256:
-        strays += (Stray(StrayKind.CHANGED, source.path.name, release.n_rows),)
+    known = description.get("table", {}) if source.database is not None else description.get("files", {})
+    name = "sha256" if source.database is not None else source.path.name
+    if known.get(name, sha256) != sha256:
+        strays += (Stray(StrayKind.CHANGED, source.shown, release.n_rows),)
     return replace(release, strays=(*strays, *release.strays))
 
 
@@ -348,6 +382,7 @@ def _read_description(path: Path) -> dict[str, Any]:
             if not column.get("separator", "|"):
                 raise ValueError
         dict(description.get("files", {}))
+        dict(description.get("table", {}))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(f"{path} {refusal}") from None
     return description

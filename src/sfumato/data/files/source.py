@@ -8,7 +8,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -19,7 +19,11 @@ from sfumato.progress import Stage
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
-Format: TypeAlias = Literal["csv", "tsv", "transactions", "parquet", "arrow", "excel", "stata", "spss", "sas"]
+    from sfumato.data.files.databases.base import Session
+
+Format: TypeAlias = Literal[
+    "csv", "tsv", "transactions", "parquet", "arrow", "excel", "stata", "spss", "sas", "database"
+]
 
 _FORMATS: dict[str, Format] = {
     ".csv": "csv",
@@ -35,6 +39,7 @@ _FORMATS: dict[str, Format] = {
     **dict.fromkeys((".sas7bdat", ".xpt"), "sas"),
 }
 FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
+DATABASE = "database:"  # before the name of a connection, where paths are expected
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 COMMA, POINT = ",", "."
 DAY_FIRST, MONTH_FIRST, ISO = "day-month-year", "month-day-year", "year-month-day"
@@ -60,9 +65,25 @@ class Source:
     sheet: str | None = None  # of a workbook; None: the only one
     as_text: frozenset[str] = frozenset()  # columns whose cells stay as they are, whatever they look like
     verbatim: bool = False  # whether those of all columns do
+    database: str | None = None  # the name of a connection, or of a file; `path` says where that is, or who it is
+    table: str | None = None  # of the database
+    query: str | None = None  # in its place
+    session: Session | None = field(default=None, compare=False, repr=False)  # an open one, where there is one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
+
+    @property
+    def file(self) -> Path | None:
+        """The file or folder that holds the table; None where a server does."""
+        return None if str(self.path) == f"{DATABASE}{self.database}" else self.path
+
+    @property
+    def shown(self) -> str:
+        """What a reader calls it."""
+        if self.database is None:
+            return self.path.name
+        return f"{self.path.name}, {f'table {self.table}' if self.table else 'a query'}"
 
     @property
     def as_spelled(self) -> Source:
@@ -106,6 +127,8 @@ class Reading:
 
 def format_of(source: Source) -> Format:
     """Return how a file is written, by its name, once it is sure that there is something to read."""
+    if source.database is not None:
+        return "database"
     path = source.path
     _check_exists(path)
     if path.is_dir():

@@ -1,0 +1,91 @@
+"""The contract of databases: one transaction that reads, or one that writes, reads back and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import pyarrow as pa
+
+BATCH = 1 << 16  # rows read or written at once
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table or query: how it is selected, and what comes then."""
+
+    name: str
+    selected: str  # SQL
+    kind: pa.DataType
+    is_decimal: bool = False  # digits in text, which are a number where a float holds all of them
+
+
+class Session(Protocol):
+    """A transaction of one database. Relations are SQL: a table's name with quotes, or a query in brackets.
+
+    Every method raises `Refused`, never what the driver says.
+    """
+
+    engine: ClassVar[str]  # what the database is called
+    transactional: ClassVar[bool]  # whether tables are made and renamed inside of a transaction, or at once
+
+    def names(self, relation: str) -> list[str]:
+        """Return the names of the columns, in their order."""
+
+    def columns(self, relation: str, names: Iterable[str], limit: int | None = None) -> list[Column]:
+        """Return how some columns are read, of all rows or of the first ones."""
+
+    def rows(self, relation: str) -> int:
+        """Return how many rows there are."""
+
+    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield these columns in batches, of all rows or of the first ones."""
+
+    def exists(self, table: str) -> bool:
+        """Whether there is a table, a view or whatever else has such a name."""
+
+    def create(self, table: str, parts: Iterable[pa.Table], separators: Mapping[str, str]) -> Iterator[int]:
+        """Make a table and fill it, and yield the rows of each part; sets are joined where there are no lists."""
+
+    def rename(self, table: str, to: str, about: str) -> None:
+        """Give a table its name, and a comment where tables have such; `to` is in the same schema."""
+
+    def drop(self, table: str) -> None:
+        """Let a table go."""
+
+    def commit(self) -> None:
+        """Make everything visible that was done."""
+
+    def close(self) -> None:
+        """End it; what was not committed never happened, as far as the database can do that."""
+
+
+class Refused(Exception):  # noqa: N818 - says what is the case; becomes an error of sfumato where it is known what was asked
+    """A database refuses something: a SQLSTATE, of which the first two characters are a class."""
+
+    def __init__(self, sqlstate: str) -> None:
+        self.sqlstate = sqlstate
+        super().__init__(sqlstate)
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it, whatever its characters.
+
+    >>> quoted('a"b')
+    '"a""b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def relation_of(table: str | None, query: str | None) -> str:
+    """Return what stands behind "from": a table with its schema, if any, or a query.
+
+    >>> print(relation_of("clinic.stays", None), relation_of(None, "select 1 as a;"))
+    "clinic"."stays" (select 1 as a
+    ) as q
+    """
+    if query is not None:
+        return f"({query.strip().rstrip(';')}\n) as q"  # the line ends a comment
+    assert table is not None
+    return ".".join(map(quoted, table.split(".")))

@@ -1,0 +1,212 @@
+"""From a table or a query of a database to a table: in one read-only snapshot, only the columns that are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import as_numpy
+from sfumato.data.files.columns import Columns
+from sfumato.data.files.databases.base import Column, Refused, Session, relation_of
+from sfumato.data.files.databases.connections import FILES, address_of, is_file, known_address, place_of
+from sfumato.data.files.databases.failures import BAD_ADDRESS, refusal
+from sfumato.data.files.source import DATABASE, Found, Reading, Source, checked_names, kept_names
+from sfumato.data.kinds import is_list, is_text, value_type
+from sfumato.errors import DataError
+
+_DIGITS = 15  # that a float holds, whatever they are
+
+
+@contextmanager
+def reading(source: Source) -> Iterator[Session]:
+    """Open a snapshot of the database of a source, or go on in the one that is open."""
+    what = f"table {source.table!r} was to be read from" if source.table else "a query was to be answered by"
+    try:
+        if source.session is not None:
+            yield source.session
+            return
+        session = session_of(source, writes=False)
+        try:
+            yield session
+        finally:
+            session.close()
+    except Refused as refused:
+        raise refusal(what[0].upper() + what[1:], source.path, refused) from None
+
+
+def session_of(source: Source, *, writes: bool) -> Session:
+    """Open a transaction of the database that a source names."""
+    from sfumato.data.files.databases.postgresql import PostgresqlSession
+    from sfumato.data.files.databases.sqlite import SqliteSession
+
+    path = source.file
+    if path is not None:
+        if not writes and not path.is_file():
+            raise DataError(f"{path} was asked for as a database, but there is no such file.\nCorrect the path.")
+        return SqliteSession(path, writes=writes)
+    assert source.database is not None
+    address = address_of(source.database)
+    match address.engine:
+        case "sqlite":
+            return SqliteSession(Path(address.text.partition("://")[2]), writes=writes)
+        case "postgresql":
+            return PostgresqlSession(address.text, source.path, writes=writes)
+        case _:
+            raise Refused(BAD_ADDRESS)
+
+
+def tried(source: Source) -> str:
+    """Return what kind of database answers."""
+    try:
+        session = session_of(source, writes=False)
+    except Refused as refused:
+        raise refusal("A connection was tried to", source.path, refused) from None
+    session.close()
+    return session.engine
+
+
+def named_database(data: Path, table: str | None) -> Source | None:
+    """Return the table of a database that somebody names in place of a file, None where it is a file."""
+    name = str(data)
+    if not name.startswith(DATABASE) and not is_file(name):
+        if table is not None:
+            raise DataError(
+                f"A table of {data} was asked for, but it is no database.\n"
+                f"Write {DATABASE}NAME for a connection, or name a SQLite file ({', '.join(FILES)})."
+            )
+        return None
+    database = name.removeprefix(DATABASE)
+    path = place_of(database, Path())
+    if table is None:
+        raise DataError(
+            f"{path} is a database, and it was not said what to read from it.\nName a table of it: --table."
+        )
+    return Source(path, database=database, table=table)
+
+
+def database_names(source: Source) -> list[str]:
+    """Return the names of the columns of a table or query."""
+    with reading(source) as session:
+        return checked_names(session.names(relation_of(source.table, source.query)), source.path)
+
+
+def how_database(source: Source) -> tuple[Found, ...]:
+    """Return which database it is, and how that is known."""
+    assert source.database is not None
+    origin = "a file" if source.file is not None else f"its address is known from {address_of(source.database).origin}"
+    return (Found("database", source.database, origin),)
+
+
+def is_known(source: Source) -> bool:
+    """Whether the connection of a source is known, without asking anybody."""
+    return source.session is not None or (source.database is not None and known_address(source.database) is not None)
+
+
+def rows_of(source: Source) -> int | None:
+    """Return how many rows there are; None for a query, which would be worked out twice."""
+    if source.table is None:
+        return None
+    with reading(source) as session:
+        return session.rows(relation_of(source.table, None))
+
+
+def read_database(asked: Reading) -> pa.Table:
+    """Return the table of a database."""
+    source = asked.source
+    relation = relation_of(source.table, source.query)
+    with reading(source) as session:
+        names = kept_names(checked_names(session.names(relation), source.path), asked.drop, source.path)
+        found = session.columns(relation, names, asked.limit)
+        columns = Columns({column.name: column.kind for column in found}, source.path)
+        for batch in session.batches(relation, found, asked.limit):
+            columns.add(batch)
+            asked.stage.advance(batch.num_rows)
+            if asked.is_enough(columns.rows):
+                break
+    table = columns.finish()
+    for column in found:
+        if column.is_decimal:
+            table = _with_numbers(table, column)
+    return table
+
+
+def _with_numbers(table: pa.Table, column: Column) -> pa.Table:
+    """Return digits as numbers, where floats hold all of them."""
+    place, texts = table.column_names.index(column.name), table.column(column.name).combine_chunks()
+    dictionary = texts.dictionary
+    digits = pc.utf8_length(pc.replace_substring_regex(dictionary, r"^[-0.]+|\.", ""))
+    plain = pc.all(pc.match_substring_regex(dictionary, r"^-?\d+(\.\d+)?$")).as_py()
+    if plain is False or (pc.max(digits).as_py() or 0) > _DIGITS:
+        return table
+    whole = not pc.any(pc.match_substring(dictionary, ".")).as_py()
+    numbers = dictionary.cast(pa.int64() if whole else pa.float64())
+    return table.set_column(place, column.name, numbers.take(texts.indices))
+
+
+# Digests: tables of a database have no order, so rows are digested one by one and added up.
+
+
+def digest_of_rows(table: pa.Table) -> str:
+    """Return the SHA-256 of what a table holds, whatever the order of its rows.
+
+    >>> one = pa.table({"a": [1, 2], "b": ["x", None]})
+    >>> digest_of_rows(one) == digest_of_rows(one.take([1, 0])), digest_of_rows(one) == digest_of_rows(one.slice(1))
+    (True, False)
+    """
+    total = np.zeros((2, table.num_rows), dtype=np.uint64)
+    for place, name in enumerate(table.column_names):
+        salt = np.frombuffer(hashlib.blake2b(f"{place} {name}".encode(), digest_size=16).digest(), dtype=np.uint64)
+        for lane, cells in enumerate(_cell_digests(table.column(name))):
+            total[lane] += _mixed(cells ^ salt[lane])
+    sums = [int(_mixed(lane).sum(dtype=np.uint64)) for lane in total]
+    about = [f"{field.name} {value_type(field.type)}" for field in table.schema]
+    return hashlib.sha256(repr((about, table.num_rows, sums)).encode()).hexdigest()
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers in which every bit depends on every bit (the finalizer of SplitMix64, Steele et al. 2014)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def _cell_digests(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return 128 bits for each cell, shape (2, rows); of lists, those of their members in order."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    if is_list(array.type):
+        members = _cell_digests(array.flatten())
+        sizes = as_numpy(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
+        row_of = np.repeat(np.arange(len(array)), sizes)
+        first = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+        place = (np.arange(row_of.size) - first[row_of]).astype(np.uint64)
+        found = np.zeros((2, len(array)), dtype=np.uint64)
+        for lane in (0, 1):
+            np.add.at(found[lane], row_of, _mixed(members[lane] + place))
+        found += sizes.astype(np.uint64)
+    elif not pa.types.is_dictionary(array.type) and (
+        pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    ):
+        wide = array.cast(pa.int64() if pa.types.is_signed_integer(array.type) else pa.float64(), safe=False)
+        numbers = as_numpy(pc.fill_null(wide, 0)).view(np.uint64)
+        found = np.stack([numbers, _mixed(numbers)])
+    else:
+        array = array.dictionary_encode() if not pa.types.is_dictionary(array.type) else array
+        values = array.dictionary
+        texts = values if is_text(values.type) else values.cast(pa.string())
+        of_value = np.frombuffer(
+            b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts.to_pylist()), np.uint64
+        ).reshape(-1, 2)
+        found = (
+            of_value[as_numpy(pc.fill_null(array.indices, 0))].T
+            if len(values)
+            else np.zeros((2, len(array)), np.uint64)
+        )
+    return np.where(as_numpy(pc.is_null(array)), np.uint64(1), found)

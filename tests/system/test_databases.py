@@ -1,0 +1,220 @@
+"""From a database into a database: everything or nothing, whenever it is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+import sfumato as sf
+from commands import told
+from sfumato import disk
+from sfumato.data.files.databases import sqlite
+from sfumato.data.files.databases.publishing import Publication
+from sfumato.errors import DataError, OutputError, Unsatisfiable
+from sfumato.pipeline import case
+
+PLAN = """
+[source]
+database = "stays.sqlite"
+table = "stays"
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+[columns.codes]
+role = "other"
+[columns.illness]
+role = "sensitive"
+[[require]]
+model = "k-anonymity"
+k = 3
+[release]
+database = "research.db"
+table = "stays_2026"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    chance = random.Random(3)
+    rows = [
+        (f"name {n}", chance.randint(20, 40), chance.choice(["a|b", "c", None]), chance.choice(["flu", "cold"]))
+        for n in range(200)
+    ]
+    connection = sqlite3.connect(tmp_path / "stays.sqlite")
+    connection.execute("create table stays (name text, age integer, codes text, illness text)")
+    connection.executemany("insert into stays values (?, ?, ?, ?)", rows)
+    connection.commit()
+    connection.close()
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def run(folder, **options):
+    plan = sf.Plan.load(folder / "plan.toml")
+    return sf.run(plan, folder / "out", measure=False, attack=False, **options)
+
+
+def tables(folder):
+    if not (folder / "research.db").exists():
+        return []
+    with sqlite3.connect(folder / "research.db") as connection:
+        return [name for (name,) in connection.execute("select name from sqlite_master")]
+
+
+def test_every_verb_reads_a_run_whose_release_is_a_table(folder):
+    made = told("anonymize", folder / "plan.toml", "--out", folder / "out")
+    plan = ("--plan", folder / "plan.toml")
+    table = (folder / "research.db", "--table", "stays_2026")
+
+    assert sorted(path.name for path in (folder / "out" / "release").iterdir()) == ["release.json"]
+    assert made["release"]["table"] == "research.db, table stays_2026"
+    assert {"database", "table", "snapshot", "sha256"} <= set(made["source"])
+    assert told("audit", folder / "out", *plan)["satisfied"]
+    assert told("audit", *table, *plan)["satisfied"]
+    measured = [told("measure", *each, *plan)["measurements"] for each in ((folder / "out",), table)]
+    assert [each["value"] for each in measured[0]] == [each["value"] for each in measured[1]]
+    assert told("attack", folder / "out", *plan)["attacks"]
+    assert told("explain", folder / "plan.toml")["release"]["table"] == "research.db, table stays_2026"
+    assert told("sweep", folder / "plan.toml", "--vary", "k=2,3", "--out", folder / "sweep", "--jobs", 1)["holding"]
+    told("init", folder / "stays.sqlite", "--table", "stays", "--out", folder / "draft.toml")
+    assert sf.Plan.load(folder / "draft.toml").source.table == "stays"
+
+
+def test_connections_are_added_tried_and_listed_without_their_addresses(folder, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.delenv("SFUMATO_DATABASE_WARD", raising=False)
+    command = [sys.executable, "-m", "sfumato", "connections", "add", "ward"]
+    done = subprocess.run(
+        command, input=f"sqlite://{folder / 'stays.sqlite'}\n", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "stays.sqlite" not in done.stdout
+    assert told("connections", "test", "ward") == {"name": "ward", "engine": "SQLite", "from": "connections.toml"}
+    listed = told("connections", "list")["connections"]
+    assert {"name": "ward", "engine": "sqlite", "from": "connections.toml"} in listed
+    with pytest.raises(DataError, match="no connection of that name is known"):
+        told("connections", "test", "wards")
+
+
+def test_a_table_that_was_changed_is_said_to_be_and_one_that_is_gone_is_missed(folder):
+    run(folder)
+    plan = sf.Plan.load(folder / "plan.toml")
+    with sqlite3.connect(folder / "research.db") as connection:
+        connection.execute("update stays_2026 set illness = 'cold' where illness = 'flu'")
+
+    assert not all(verdict.satisfied for verdict in sf.audit(folder / "out", plan))
+    with sqlite3.connect(folder / "research.db") as connection:
+        connection.execute("drop table stays_2026")
+    with pytest.raises(DataError, match="no such table"):
+        sf.audit(folder / "out", plan)
+
+
+def test_a_table_is_replaced_only_where_the_plan_says_so(folder):
+    run(folder, seed=1)
+    with pytest.raises(DataError, match="of that name already"):
+        run(folder, overwrite=True)
+    text = (folder / "plan.toml").read_text()
+    (folder / "plan.toml").write_text(text + 'if_exists = "replace"\nformat = "csv"\n')
+    run(folder, overwrite=True, seed=2)
+
+    assert tables(folder) == ["stays_2026"]
+    assert sorted(path.name for path in (folder / "out" / "release").iterdir()) == ["data.csv", "release.json"]
+
+
+def test_audits_judge_what_the_database_holds(folder, monkeypatch):
+    """A database that stores another table than it was given publishes nothing."""
+    create = sqlite.SqliteSession.create
+
+    def create_with_one_more(self, table, parts, separators):
+        yield from create(self, table, parts, separators)
+        if "sfumato" in table and not separators.get("tried"):
+            self._execute(f'insert into "{table}" select 99, null, "flu" from "{table}" limit 1')
+
+    monkeypatch.setattr(sqlite.SqliteSession, "create", create_with_one_more)
+    with pytest.raises(Unsatisfiable):
+        run(folder)
+
+    assert tables(folder) == []
+    assert not (folder / "out").exists()
+    assert not (folder / "research.db").exists()
+
+
+def test_a_folder_that_does_not_get_its_name_takes_the_table_along(folder, monkeypatch):
+    def full(*arguments, **options):
+        raise OutputError("There is no room for the folder.")
+
+    monkeypatch.setattr(disk, "_put_in_place", full)
+    with pytest.raises(OutputError, match="was dropped again"):
+        run(folder)
+
+    assert tables(folder) == []
+    assert not (folder / "out").exists()
+
+
+STEPS = {
+    "write": (Publication, "write"),
+    "judge": (case, "judge"),
+    "put in place": (Publication, "put_in_place"),
+    "commit": (Publication, "commit"),
+    "name the folder": (disk, "_put_in_place"),
+}
+
+
+def killed(folder, when, step):
+    """Run in a child that ends itself as kill -9 would, before or after a step."""
+    child = os.fork()
+    if child:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        return
+    try:
+        place, name = STEPS[step]
+        original = getattr(place, name)
+
+        def last(*arguments, **options):
+            if when == "after":
+                original(*arguments, **options)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(place, name, last)
+        run(folder, threads=1)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("when", "step", "committed"),
+    [
+        ("before", "write", False),
+        ("after", "write", False),
+        ("after", "judge", False),
+        ("after", "put in place", False),
+        ("before", "commit", False),
+        ("after", "commit", True),
+        ("before", "name the folder", True),
+        ("after", "name the folder", True),
+    ],
+)
+def test_killed_between_two_steps_there_is_everything_or_nothing(folder, when, step, committed):
+    killed(folder, when, step)
+
+    assert tables(folder) == (["stays_2026"] if committed else [])
+    if not committed:
+        assert not (folder / "out").exists()
+        run(folder)
+    elif not (folder / "out").exists():
+        with pytest.raises(OutputError, match="its folder was put in place"):
+            run(folder)
+    plan = sf.Plan.load(folder / "plan.toml")
+    assert all(verdict.satisfied for verdict in sf.audit(folder / "out", plan))
+    assert json.loads((folder / "out" / "private" / "run.json").read_text())["verdicts"]
+    left = sorted(path.name for path in folder.iterdir() if ".lock-" not in path.name)  # the next run sweeps these up
+    assert left == ["out", "plan.toml", "research.db", "stays.sqlite"]

@@ -1,0 +1,312 @@
+"""A real PostgreSQL server: types, rights, secrets, and everything or nothing whenever a run is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import socket
+
+import pytest
+
+import sfumato as sf
+from commands import told
+from servers import PASSWORD, postgresql
+from sfumato import disk
+from sfumato.data.files import Source, read_columns, read_digested, read_table
+from sfumato.data.files.databases import postgresql as driver
+from sfumato.data.files.databases.publishing import Publication, refuse_early
+from sfumato.data.files.databases.reading import reading, tried
+from sfumato.errors import DataError, OutputError
+
+pytestmark = [pytest.mark.posix, pytest.mark.slow]
+
+TYPES = """
+create type mood as enum ('sad', 'ok');
+create table kinds (
+    id int, price numeric(10, 2), long numeric, cash money, key uuid, more jsonb, words text[], figures int[], m mood,
+    day date, at timestamptz, local timestamp, clock time, span interval, bytes bytea, yes bool, single real,
+    fixed char(5), host inet
+);
+insert into kinds values
+    (1, 12.50, 12345678901234567890.5, '3.40', '6ecd8c99-4036-403d-bf84-cf8400f67836', '{"a": 1}', '{x,y}', '{1,2}',
+     'sad', '2020-01-02', '2020-01-02 03:04:05+00', '2020-01-02 03:04:05', '03:04:05', '1 day', 'abc', true, 1.5,
+     'ab', '10.0.0.1'),
+    (2, 7, 1, null, null, null, '{}', null, 'ok', null, null, null, null, null, null, null, null, null, null)
+"""
+PLAN = """
+[source]
+database = "clinic"
+table = "clinic.stays"
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+[columns.codes]
+role = "other"
+kind = "set"
+[columns.cost]
+role = "other"
+[columns.illness]
+role = "sensitive"
+[[require]]
+model = "k-anonymity"
+k = 3
+[release]
+database = "clinic"
+table = "research.stays_2026"
+"""
+
+
+@pytest.fixture(scope="module")
+def server():
+    with postgresql() as server:
+        chance = random.Random(3)
+        rows = ", ".join(
+            f"('name {n}', {chance.randint(20, 40)}, '{chance.choice(['{a,b}', '{c}', '{}'])}', "
+            f"{chance.choice(['1.50', '20'])}, '{chance.choice(['flu', 'cold'])}')"
+            for n in range(200)
+        )
+        server.does(
+            *TYPES.split(";\n"),
+            "create schema clinic",
+            "create schema research",
+            "create table clinic.stays (name text, age int, codes text[], cost numeric, illness text)",
+            f"insert into clinic.stays values {rows}",
+            f"create role guest login password '{PASSWORD}'",
+            "grant usage on schema clinic to guest",
+        )
+        yield server
+
+
+@pytest.fixture
+def clinic(server, monkeypatch, tmp_path):
+    """A plan in a folder, and a connection of its name; tables that were published before are gone."""
+    monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", server.address())
+    server.does("drop schema research cascade", "create schema research")
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def of(table=None, **more):
+    return Source("database:clinic", database="clinic", table=table, **more)
+
+
+def run(folder, **options):
+    return sf.run(sf.Plan.load(folder / "plan.toml"), folder / "out", measure=False, attack=False, **options)
+
+
+def published(server):
+    found = server.does("select table_name from information_schema.tables where table_schema = 'research'")
+    return [name for (name,) in found]
+
+
+def test_what_arrow_has_a_type_for_keeps_it_and_the_rest_is_text(clinic):
+    first, second = read_table(of("kinds")).to_pylist()
+
+    assert {name: value for name, value in first.items() if name not in ("day", "at", "local")} == {
+        "id": 1,
+        "price": 12.5,
+        "long": "12345678901234567890.5",
+        "cash": 3.4,
+        "key": "6ecd8c99-4036-403d-bf84-cf8400f67836",
+        "more": '{"a": 1}',
+        "words": ["x", "y"],
+        "figures": ["1", "2"],
+        "m": "sad",
+        "clock": "03:04:05",
+        "span": "1 day",
+        "bytes": "\\x616263",
+        "yes": True,
+        "single": 1.5,
+        "fixed": "ab",
+        "host": "10.0.0.1/32",
+    }
+    assert [str(first[name]) for name in ("day", "at", "local")] == [
+        "2020-01-02",
+        "2020-01-02 03:04:05+00:00",
+        "2020-01-02 03:04:05",
+    ]
+    assert (second["words"], second["figures"], second["cash"]) == ([], None, None)
+
+
+def test_a_release_goes_from_a_server_to_a_server_and_no_secret_goes_along(clinic, server):
+    made = told("anonymize", clinic / "plan.toml", "--out", clinic / "out")
+    plan = ("--plan", clinic / "plan.toml")
+
+    described = json.loads((clinic / "out" / "release" / "release.json").read_text())
+    kept = json.loads((clinic / "out" / "private" / "run.json").read_text())
+    columns = "select column_name, data_type from information_schema.columns where table_name = 'stays_2026'"
+    assert dict(server.does(columns)) == {
+        "age": "text",
+        "codes": "ARRAY",
+        "cost": "double precision",
+        "illness": "text",
+    }
+    comment = server.does("select obj_description('research.stays_2026'::regclass)")[0][0]
+    assert comment == f"sfumato {kept['release']['files']['release.json']}"
+    assert described["table"]["name"] == "research.stays_2026"
+    assert described["rows"] == made["source"]["rows"] == 200
+    assert server.does("select has_table_privilege('guest', 'research.stays_2026', 'select')") == [(False,)]
+    assert told("audit", clinic / "out", *plan)["satisfied"]
+    assert told("audit", "database:clinic", "--table", "research.stays_2026", *plan)["satisfied"]
+    assert told("connections", "test", "clinic")["engine"] == "PostgreSQL"
+    told("init", "database:clinic", "--table", "clinic.stays", "--out", clinic / "draft.toml")
+    assert sf.Plan.load(clinic / "draft.toml").source.database == "clinic"
+    secret = re.compile(rf"{PASSWORD}|name \d+|127\.0\.0\.1".encode())
+    for path in (clinic / "out").rglob("*.*"):
+        assert not secret.search(path.read_bytes()), path
+
+
+def test_identifiers_are_not_selected_and_the_snapshot_does_not_move(clinic, server, monkeypatch):
+    said = []
+    batches = driver.PostgresqlSession.batches
+    monkeypatch.setattr(
+        driver.PostgresqlSession,
+        "batches",
+        lambda self, relation, columns, limit=None: (
+            said.extend(column.selected for column in columns),
+            batches(self, relation, columns, limit),
+        )[1],
+    )
+    before = read_digested(of("clinic.stays"), drop={"name"})[1]
+    assert said == ['"age"', '"codes"::text[]', '"cost"::numeric::text', '"illness"']
+    with reading(of("clinic.stays")) as session:
+        read_columns(of("clinic.stays", session=session))
+        server.does("update clinic.stays set age = age + 1")
+        assert read_digested(of("clinic.stays", session=session), drop={"name"})[1] == before
+    assert read_digested(of("clinic.stays"), drop={"name"})[1] != before
+    server.does("update clinic.stays set age = age - 1")
+    assert read_digested(of("clinic.stays"), drop={"name"})[1] == before  # though in another order
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("delete from clinic.stays returning age", "no query that it understands"),
+        ("with gone as (delete from clinic.stays returning age) select * from gone", "only reads"),
+        ("select 1 as a) q; drop table clinic.stays; select * from (select 1 as a", "no query that it understands"),
+        ("select nextval('clinic.numbers') as a", "would write|no such table"),
+        ("select (name || 'x')::int as a from clinic.stays", "does not fit the type"),
+        ("select years from clinic.stays", "no such column"),
+        ("select age from clinic.stay", "no such table"),
+    ],
+)
+def test_queries_that_write_or_fail_are_refused_without_what_the_server_says(clinic, server, query, found):
+    with pytest.raises(DataError, match=found) as refused:
+        read_table(of(query=query))
+
+    assert "name " not in str(refused.value)
+    assert "ERROR" not in str(refused.value)
+    assert server.does("select count(*) from clinic.stays") == [(200,)]
+
+
+def test_who_has_no_right_is_told_so(server, clinic, monkeypatch):
+    monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", server.address("guest"))
+
+    with pytest.raises(DataError, match="there is no right"):
+        read_columns(of("clinic.stays"))
+    with pytest.raises(DataError, match="there is no right"):
+        refuse_early(of("research.stays_2026"), "refuse")
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        (lambda server: server.address(password="hunter3-wrong"), "refuses the login"),
+        (lambda server: server.address(user="nobody-known"), "refuses the login"),
+        (lambda server: server.address(database="nowhere"), "no such database"),
+        (lambda server: server.address(password="hun%zzter3"), "address cannot be understood"),
+        (lambda server: f"postgresql://a:{PASSWORD}@no-such-host.invalid/x", "no host of the name"),
+        (lambda server: f"postgresql://a:{PASSWORD}@127.0.0.1:1/x", "no connection to it"),
+    ],
+)
+def test_connections_that_fail_tell_why_and_never_the_address(server, monkeypatch, address, found):
+    monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", address(server))
+
+    with pytest.raises(DataError, match=found) as refused:
+        tried(of())
+
+    assert not re.search(r"hun%?\w*ter|nobody-known|nowhere|invalid/|127\.0", str(refused.value))
+
+
+def test_a_server_that_never_answers_is_given_up(monkeypatch):
+    monkeypatch.setattr(driver, "SECONDS", 0.2)
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        address = f"postgresql://a:{PASSWORD}@127.0.0.1:{deaf.getsockname()[1]}/x"
+        monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", address)
+        with pytest.raises(DataError, match="no answer within"):
+            tried(of())
+
+
+def test_a_table_that_others_build_on_is_not_replaced(clinic, server):
+    server.does(
+        "create table research.stays_2026 (a int)", "create view research.seen as select * from research.stays_2026"
+    )
+    (clinic / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n')
+    with pytest.raises(DataError, match="built on that table"):
+        run(clinic)
+
+    assert sorted(published(server)) == ["seen", "stays_2026"]
+    assert not (clinic / "out").exists()
+    server.does("drop view research.seen")
+    run(clinic)
+    assert server.does("select count(*) from research.stays_2026") == [(200,)]
+
+
+STEPS = {
+    "write": (Publication, "write"),
+    "put in place": (Publication, "put_in_place"),
+    "commit": (Publication, "commit"),
+    "name the folder": (disk, "_put_in_place"),
+}
+
+
+def killed(folder, when, step):
+    """Run in a child that ends itself as kill -9 would, before or after a step."""
+    child = os.fork()
+    if child:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        return
+    try:
+        place, name = STEPS[step]
+        original = getattr(place, name)
+
+        def last(*arguments, **options):
+            if when == "after":
+                original(*arguments, **options)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(place, name, last)
+        run(folder, threads=1)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.parametrize(
+    ("when", "step", "committed"),
+    [
+        ("after", "write", False),
+        ("after", "put in place", False),
+        ("after", "commit", True),
+        ("before", "name the folder", True),
+        ("after", "name the folder", True),
+    ],
+)
+def test_killed_between_two_steps_there_is_everything_or_nothing(clinic, server, when, step, committed):
+    killed(clinic, when, step)
+
+    assert published(server) == (["stays_2026"] if committed else [])
+    if not committed:
+        assert not (clinic / "out").exists()
+        run(clinic)
+    elif not (clinic / "out").exists():
+        with pytest.raises(OutputError, match="its folder was put in place"):
+            run(clinic)
+    plan = sf.Plan.load(clinic / "plan.toml")
+    assert all(verdict.satisfied for verdict in sf.audit(clinic / "out", plan))
+    assert published(server) == ["stays_2026"]

@@ -1,0 +1,349 @@
+"""Tables of databases: SQLite here; servers in tests/system/test_databases.py."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import threading
+import types
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sfumato.data.files import Source, how_read, named_database, read_columns, read_digested, read_table, sample
+from sfumato.data.files.databases import connections, publishing, reading, sqlite
+from sfumato.data.files.databases.base import Refused
+from sfumato.data.files.databases.failures import NO_ANSWER, refusal, within
+from sfumato.errors import DataError
+from sfumato.progress import SILENT
+
+SECRET = "hunter2"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A user who has no connections yet."""
+    for name in ("SFUMATO_DATABASE_CLINIC", "PGSERVICEFILE", "PGSYSCONFDIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(connections, "_told", {})
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    return tmp_path
+
+
+@pytest.fixture
+def stays(tmp_path):
+    path = tmp_path / "stays.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table stays (name text, age integer, dose real, mixed, codes text, blank text)")
+        rows = [("Ann", 30, 1, 7, "a|b", None), ("Bob", 41, 2.5, "x", "", None), ("Cy", None, None, 1.5, None, None)]
+        connection.executemany("insert into stays values (?, ?, ?, ?, ?, ?)", rows)
+    connection.close()
+    return path
+
+
+def source(path, table="stays", **more):
+    return Source(path, database=path.name, table=table, **more)
+
+
+def of_query(path, query):
+    return Source(path, database=path.name, query=query)
+
+
+# Reading.
+
+
+def test_cells_of_sqlite_are_numbers_where_all_of_a_column_are_and_text_otherwise(stays):
+    table = read_table(source(stays), drop={"name"})
+
+    assert {field.name: pa.types.is_dictionary(field.type) or field.type for field in table.schema} == {
+        "age": pa.int64(),
+        "dose": pa.float64(),
+        "mixed": True,
+        "codes": True,
+        "blank": True,
+    }
+    assert table.to_pydict() == {
+        "age": [30, 41, None],
+        "dose": [1.0, 2.5, None],
+        "mixed": ["7", "x", "1.5"],
+        "codes": ["a|b", "", None],
+        "blank": [None, None, None],
+    }
+    assert sample(source(stays), 2).num_rows == 2
+    assert read_columns(of_query(stays, "select age as years from stays -- all\n;")) == ["years"]
+
+
+def test_columns_that_are_dropped_are_not_even_selected(stays, monkeypatch):
+    said = []
+    execute = sqlite.SqliteSession._execute
+    monkeypatch.setattr(
+        sqlite.SqliteSession, "_execute", lambda self, sql, *more: (said.append(sql), execute(self, sql, *more))[1]
+    )
+
+    read_table(source(stays), drop={"name"})
+
+    assert any('"age"' in sql for sql in said)
+    assert not any("name" in sql for sql in said)
+
+
+def test_bytes_are_refused_with_the_column_named(stays):
+    with sqlite3.connect(stays) as connection:
+        connection.execute("update stays set mixed = x'00ff' where age = 30")
+
+    with pytest.raises(DataError, match=r"'mixed' was to be read, but it holds bytes"):
+        read_table(source(stays))
+
+
+def test_a_digest_depends_on_every_cell_and_not_on_the_order():
+    table = pa.table({"a": [1, 2, 2], "b": ["x", None, "y"], "c": [["p", "q"], None, []], "d": [0.5, None, 2.0]})
+    same = table.take([2, 0, 1])
+    changes = [
+        table.set_column(0, "a", pa.array([1, 2, 3])),
+        table.set_column(1, "b", pa.array(["x", "", "y"])),
+        table.set_column(2, "c", pa.array([["q", "p"], None, []])),
+        table.set_column(2, "c", pa.array([["p", "q"], [], []])),
+        table.set_column(1, "b", pa.array(["y", None, "x"])),  # cells that change rows
+        table.set_column(3, "d", pa.array([0.5, 0.0, 2.0])),
+        table.rename_columns(["a", "b", "c", "e"]),
+        table.slice(1),
+        pa.concat_tables([table, table.slice(0, 1)]),
+    ]
+
+    assert reading.digest_of_rows(same) == reading.digest_of_rows(table)
+    assert reading.digest_of_rows(pa.concat_tables([table.slice(0, 1), table.slice(1)])) == reading.digest_of_rows(
+        table
+    )
+    assert len({reading.digest_of_rows(each) for each in [table, *changes]}) == len(changes) + 1
+
+
+def test_what_is_read_and_its_digest_are_of_one_snapshot(stays):
+    with sqlite3.connect(stays) as connection:
+        connection.execute("pragma journal_mode = wal")
+    before = read_digested(source(stays))[1]
+    with reading.reading(source(stays)) as session:
+        with sqlite3.connect(stays) as connection:
+            connection.execute("delete from stays where age = 30")
+        assert read_digested(source(stays, session=session))[1] == before
+
+    assert read_digested(source(stays))[1] != before
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("delete from stays returning age", "no query that it understands"),
+        ("select 1 as a) q; drop table stays; select * from (select 1 as a", "no query that it understands"),
+        ("selec age from stays", "no query that it understands"),
+        ("select years from stays", "no such column"),
+        ("select age from stay", "no such table"),
+    ],
+)
+def test_queries_that_write_or_are_none_are_refused_in_our_own_words(stays, query, found):
+    with pytest.raises(DataError, match=found) as refused:
+        read_table(of_query(stays, query))
+
+    assert "near" not in str(refused.value)
+    assert read_table(source(stays)).num_rows == 3
+
+
+def test_nothing_is_written_even_if_somebody_gets_to_say_so(stays):
+    with pytest.raises(DataError, match="only reading is allowed"), reading.reading(source(stays)) as session:
+        session.drop("stays")
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (
+            lambda path: path.write_bytes(b"no database at all, but long enough to be looked at" * 9),
+            "it is no database",
+        ),
+        (lambda path: path.unlink(), "there is no such file"),
+    ],
+)
+def test_files_that_are_no_database_are_refused(stays, make, found):
+    make(stays)
+    with pytest.raises(DataError, match=found):
+        read_columns(source(stays))
+
+
+def test_a_database_that_somebody_locks_is_waited_for_and_then_refused(stays, monkeypatch):
+    monkeypatch.setattr(sqlite, "SECONDS", 0.05)
+    with sqlite3.connect(stays) as connection:
+        connection.execute("begin exclusive")
+        with pytest.raises(DataError, match="somebody else writes it"):
+            read_columns(source(stays))
+        connection.rollback()
+
+
+def test_who_never_answers_is_given_up():
+    with pytest.raises(Refused) as refused:
+        within(0.05, lambda: threading.Event().wait(5))
+
+    assert refused.value.sqlstate == NO_ANSWER
+    assert "within 10 seconds" in str(refusal("It was asked", Path("database:clinic"), refused.value))
+    with pytest.raises(ZeroDivisionError):
+        within(1, lambda: 1 / 0)
+    assert within(1, lambda: 7) == 7
+
+
+def test_a_state_that_is_not_known_is_told_by_its_number_and_nothing_else():
+    assert "SQLSTATE ZZ999" in str(refusal("A", Path("database:x"), Refused("ZZ999")))
+    assert SECRET not in str(refusal("A", Path("database:x"), Refused(f"{SECRET}: no")))
+
+
+def test_digits_become_numbers_where_a_float_holds_all_of_them():
+    def made(texts):
+        table = pa.table({"a": pa.array(texts, pa.string()).dictionary_encode()})
+        column = reading.Column("a", "a", pa.string(), is_decimal=True)
+        return reading._with_numbers(table, column).column("a").to_pylist()
+
+    assert made(["1.50", "-20", None, "1.50"]) == [1.5, -20.0, None, 1.5]
+    assert made(["7", None, "-3"]) == [7, None, -3]
+    assert made(["0.000000000000001234"]) == [1.234e-15]
+    assert made(["1234567890123456"]) == ["1234567890123456"]
+    assert made(["NaN", "1"]) == ["NaN", "1"]
+    assert made([None, None]) == [None, None]
+
+
+# Names of connections.
+
+
+def test_a_name_leads_to_an_address_by_the_nearest_place_that_knows_it(home, monkeypatch, stays):
+    def engine():
+        found = connections.address_of("clinic")
+        assert SECRET not in repr(found)
+        return found.engine, found.origin
+
+    with pytest.raises(DataError, match="no connection of that name is known"):
+        engine()
+    with connections.asking(lambda name: f" postgresql://{name}:{SECRET}@host/db "):
+        assert engine() == ("postgresql", "typed in")
+    assert engine() == ("postgresql", "typed in")  # until the process ends
+    ring = types.SimpleNamespace(get_password=lambda service, name: f"DSN={name};PWD={SECRET}")
+    monkeypatch.setitem(sys.modules, "keyring", ring)
+    assert engine() == ("odbc", "the keyring")
+    (home / ".pg_service.conf").write_text(f"[clinic]\nhost=here\npassword={SECRET}\n")
+    assert engine() == ("postgresql", "pg_service.conf")
+    connections.keep("clinic", f"Driver={{X}};PWD={SECRET}")
+    assert engine() == ("odbc", "connections.toml")
+    monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", f"sqlite://{stays}")
+    assert engine() == ("sqlite", "the environment, as SFUMATO_DATABASE_CLINIC")
+    asked = Source("database:clinic", database="clinic", table="stays")
+    assert read_columns(asked)[:2] == ["name", "age"]
+    assert how_read(asked)[0].reason.endswith("SFUMATO_DATABASE_CLINIC")
+    assert [name for name, _ in connections.known_addresses()] == ["clinic"]
+
+
+def test_connections_are_kept_for_their_owner_alone(home):
+    place = Path(connections.keep("clinic", f"postgresql://a:{SECRET}@h/d"))
+    connections.keep("other", "sqlite:///x.db")
+
+    assert place.stat().st_mode & 0o777 == 0o600
+    assert [name for name, _ in connections.known_addresses()] == ["clinic", "other"]
+    with pytest.raises(DataError, match="keyring is not installed"):
+        connections.keep("clinic", "sqlite:///x.db", keyring=True)
+
+
+@pytest.mark.posix
+def test_connections_that_others_may_read_are_not_used(home):
+    place = Path(connections.keep("clinic", f"postgresql://a:{SECRET}@h/d"))
+    place.chmod(0o640)
+
+    with pytest.raises(DataError, match="may be read by others") as refused:
+        connections.address_of("clinic")
+
+    assert SECRET not in str(refused.value)
+
+
+def test_a_file_of_connections_that_is_none_is_refused_without_its_content(home):
+    place = Path(connections.keep("clinic", "sqlite:///x.db"))
+    place.write_text(f"clinic = '{SECRET}")
+
+    with pytest.raises(DataError, match="is not such as") as refused:
+        connections.address_of("clinic")
+
+    assert SECRET not in str(refused.value)
+
+
+def test_an_address_of_no_kind_that_is_known_is_refused(home, monkeypatch):
+    monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", f"mongo://a:{SECRET}@h/d")
+
+    with pytest.raises(DataError, match="its address cannot be understood") as refused:
+        read_columns(Source("database:clinic", database="clinic", table="stays"))
+
+    assert SECRET not in str(refused.value)
+
+
+def test_databases_are_named_in_place_of_files(stays):
+    assert named_database(Path("people.csv"), None) is None
+    assert named_database(stays, "stays").table == "stays"
+    assert named_database(Path("database:clinic"), "a.b").path == Path("database:clinic")
+    for data, table in [("database:clinic", None), ("people.csv", "stays"), (f"database:x://a:{SECRET}@h", "t")]:
+        with pytest.raises(DataError) as refused:
+            named_database(Path(data), table)
+        assert SECRET not in str(refused.value)
+
+
+# Writing.
+
+
+def test_a_table_is_written_and_read_back_before_anybody_sees_it(stays, tmp_path):
+    target = source(tmp_path / "new.db", "made")
+    parts = [
+        pa.table(
+            {"n": [1, None], "f": [0.5, None], "s": [["a", "b"], []], "t": pa.array(["", None]), "b": [True, None]}
+        )
+    ]
+    with publishing.publishing(target, "refuse") as publication:
+        release = types.SimpleNamespace(columns={}, n_rows=2, batches=lambda rows, numbers: iter(parts))
+        table, about = publication.write(release, SILENT)
+        publication.put_in_place("")
+        with sqlite3.connect(target.path) as other:
+            assert other.execute("select count(*) from sqlite_master").fetchone() == (0,)
+        publication.commit()
+
+    assert table.to_pydict() == {
+        "n": [1, None],
+        "f": [0.5, None],
+        "s": ["a|b", ""],
+        "t": ["", None],
+        "b": ["true", None],
+    }
+    assert read_digested(target)[1] == about["sha256"]
+    with pytest.raises(DataError, match="of that name already"):
+        publishing.refuse_early(target, "refuse")
+    publishing.refuse_early(target, "replace")
+
+
+def committed_but(target, error):
+    release = types.SimpleNamespace(columns={}, n_rows=1, batches=lambda rows, numbers: iter([pa.table({"n": [1]})]))
+    with publishing.publishing(target, "refuse") as publication:
+        publication.write(release, SILENT)
+        publication.put_in_place("")
+        publication.commit()
+        raise error
+
+
+def test_what_fails_after_the_commit_takes_the_table_along(stays):
+    target = source(stays, "made")
+    with pytest.raises(publishing.OutputError, match=r"no room.*\n.*was dropped again"):
+        committed_but(target, publishing.OutputError("There is no room."))
+
+    with pytest.raises(DataError, match="no such table"):
+        read_columns(target)
+
+
+def test_members_that_hold_the_separator_are_refused(tmp_path):
+    parts = [pa.table({"s": [["a|b"]]})]
+    release = types.SimpleNamespace(columns={}, n_rows=1, batches=lambda rows, numbers: iter(parts))
+    with (
+        pytest.raises(DataError, match="'s' has members that contain"),
+        publishing.publishing(source(tmp_path / "new.db", "made"), "refuse") as publication,
+    ):
+        publication.write(release, SILENT)
+
+    assert not (tmp_path / "new.db").exists()
