@@ -74,7 +74,7 @@ def test_every_verb_reads_a_run_whose_release_is_a_table(folder):
     plan = ("--plan", folder / "plan.toml")
     table = (folder / "research.db", "--table", "stays_2026")
 
-    assert sorted(path.name for path in (folder / "out" / "release").iterdir()) == ["release.json"]
+    assert sorted(path.name for path in (folder / "out" / "release").iterdir()) == ["README.md", "release.json"]
     assert made["release"]["table"] == "research.db, table stays_2026"
     assert {"database", "table", "snapshot", "sha256"} <= set(made["source"])
     assert told("audit", folder / "out", *plan)["satisfied"]
@@ -126,7 +126,8 @@ def test_a_table_is_replaced_only_where_the_plan_says_so(folder):
     run(folder, overwrite=True, seed=2)
 
     assert tables(folder) == ["stays_2026"]
-    assert sorted(path.name for path in (folder / "out" / "release").iterdir()) == ["data.csv", "release.json"]
+    left = sorted(path.name for path in (folder / "out" / "release").iterdir())
+    assert left == ["README.md", "data.csv", "release.json"]
 
 
 def test_audits_judge_what_the_database_holds(folder, monkeypatch):

@@ -8,6 +8,7 @@ import random
 import re
 import signal
 import socket
+import subprocess
 
 import pytest
 
@@ -20,6 +21,7 @@ from sfumato.data.files.databases import postgresql as driver
 from sfumato.data.files.databases.publishing import Publication, refuse_early
 from sfumato.data.files.databases.reading import reading, tried
 from sfumato.errors import DataError, OutputError
+from sfumato.pipeline import case
 
 pytestmark = [pytest.mark.posix, pytest.mark.slow]
 
@@ -256,6 +258,90 @@ def test_a_table_that_others_build_on_is_not_replaced(clinic, server):
     server.does("drop view research.seen")
     run(clinic)
     assert server.does("select count(*) from research.stays_2026") == [(200,)]
+
+
+@pytest.fixture
+def ward(clinic, server, monkeypatch):
+    """The same server by ODBC, and a plan that reads and writes so."""
+    try:
+        import arrow_odbc  # noqa: F401
+    except (ImportError, OSError):
+        pytest.skip("arrow-odbc or the driver manager of ODBC is not installed")
+    drivers = subprocess.run(["odbcinst", "-q", "-d"], capture_output=True, text=True, check=False).stdout
+    if "[PostgreSQL Unicode]" not in drivers:
+        pytest.skip("no ODBC driver of PostgreSQL is installed")
+    parts = {"Server": "127.0.0.1", "Port": server.port, "Database": "postgres", "Uid": "postgres", "Pwd": PASSWORD}
+    told = "".join(f"{key}={value};" for key, value in parts.items())
+    monkeypatch.setenv("SFUMATO_DATABASE_WARD", f"odbc:Driver={{PostgreSQL Unicode}};{told}")
+    text = PLAN.replace('"clinic"', '"ward"').replace('table = "clinic.stays"', 'query = "select * from clinic.stays"')
+    (clinic / "plan.toml").write_text(text)
+    return clinic
+
+
+def test_a_release_goes_by_odbc_as_well(ward, server):
+    run(ward)
+    plan = sf.Plan.load(ward / "plan.toml")
+
+    assert all(verdict.satisfied for verdict in sf.audit(ward / "out", plan))
+    assert published(server) == ["stays_2026"]
+    assert server.does("select count(distinct cost), max(length(codes)) from research.stays_2026") == [(2, 5)]
+    with pytest.raises(DataError, match="of that name already"):
+        run(ward, overwrite=True)
+    (ward / "plan.toml").write_text((ward / "plan.toml").read_text() + 'if_exists = "replace"\n')
+    run(ward, overwrite=True)
+    assert published(server) == ["stays_2026"]
+
+
+def test_what_fails_by_odbc_leaves_no_staging_table(ward, server, monkeypatch):
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(case, "judge", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        run(ward)
+
+    assert published(server) == []
+    assert not (ward / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("select age from clinic.stay", "no such table"),
+        ("select (name || 'x')::int as a from clinic.stays", "does not fit"),
+        ("select repeat('a', 9000) as a", "does not fit"),  # longer than a cell may be: refused, never cut
+        ("delete from clinic.stays returning age", "no query that it understands"),
+        ("select bytes from kinds", "holds bytes"),
+    ],
+)
+def test_what_odbc_refuses_is_told_in_our_own_words(ward, query, found):
+    with pytest.raises(DataError, match=found) as refused:
+        read_table(Source("database:ward", database="ward", query=query))
+
+    assert "ERROR" not in str(refused.value)
+    assert "State" not in str(refused.value)
+
+
+def test_decimals_by_odbc_are_numbers(ward):
+    table = read_table(Source("database:ward", database="ward", query="select id, price, clock from kinds"))
+
+    assert table.to_pydict() == {"id": [1, 2], "price": [12.5, 7.0], "clock": ["03:04:05.000000", None]}
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ((PASSWORD, "hunter3-wrong"), "refuses the login"),
+        (("Driver={PostgreSQL Unicode}", "Driver={Nobody Has It}"), "address cannot be understood"),
+    ],
+)
+def test_connections_by_odbc_that_fail_tell_why_and_never_the_address(ward, monkeypatch, change, found):
+    monkeypatch.setenv("SFUMATO_DATABASE_WARD", os.environ["SFUMATO_DATABASE_WARD"].replace(*change))
+
+    with pytest.raises(DataError, match=found) as refused:
+        tried(Source("database:ward", database="ward"))
+
+    assert not re.search("hunter|Nobody", str(refused.value))
 
 
 STEPS = {

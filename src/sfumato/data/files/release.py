@@ -84,8 +84,7 @@ def write_release(
                 stage.advance(rows)
             files = {path.name: digest(path)}
         if release.readme:
-            (folder / README).write_text(release.readme + "
-", encoding="utf-8")
+            (folder / README).write_text(release.readme + "\n", encoding="utf-8")
             files[README] = digest(folder / README)
         description = {**_description(release, missing), "files": files}
         text = json.dumps(description, indent=1, ensure_ascii=False, default=_plain)

@@ -83,9 +83,9 @@ def relation_of(table: str | None, query: str | None) -> str:
 
     >>> print(relation_of("clinic.stays", None), relation_of(None, "select 1 as a;"))
     "clinic"."stays" (select 1 as a
-    ) as q
+    ) q
     """
     if query is not None:
-        return f"({query.strip().rstrip(';')}\n) as q"  # the line ends a comment
+        return f"({query.strip().rstrip(';')}\n) q"  # the line ends a comment
     assert table is not None
     return ".".join(map(quoted, table.split(".")))

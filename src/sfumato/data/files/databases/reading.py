@@ -43,6 +43,7 @@ def reading(source: Source) -> Iterator[Session]:
 
 def session_of(source: Source, *, writes: bool) -> Session:
     """Open a transaction of the database that a source names."""
+    from sfumato.data.files.databases.odbc import OdbcSession
     from sfumato.data.files.databases.postgresql import PostgresqlSession
     from sfumato.data.files.databases.sqlite import SqliteSession
 
@@ -58,6 +59,8 @@ def session_of(source: Source, *, writes: bool) -> Session:
             return SqliteSession(Path(address.text.partition("://")[2]), writes=writes)
         case "postgresql":
             return PostgresqlSession(address.text, source.path, writes=writes)
+        case "odbc":
+            return OdbcSession(address.text, source.path, writes=writes)
         case _:
             raise Refused(BAD_ADDRESS)
 

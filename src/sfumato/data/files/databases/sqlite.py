@@ -12,9 +12,8 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from sfumato.data.files.databases.base import BATCH, Column, Refused, quoted
+from sfumato.data.files.databases.cells import text_or_numbers
 from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE, SECONDS
-from sfumato.data.files.export import as_cell
-from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.errors import DataError
 
 # What SQLite says, as SQLSTATE has it; its texts show names and cells.
@@ -105,7 +104,9 @@ class SqliteSession:
                 declared = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in part.schema)
                 self._execute(f"create table {quoted(table)} ({declared})")
                 insert = f"insert into {quoted(table)} values ({', '.join('?' * part.num_columns)})"
-            columns = [_cells(part.column(name), name, separators.get(name, "|")) for name in part.column_names]
+            columns = [
+                text_or_numbers(part.column(name), name, separators.get(name, "|")) for name in part.column_names
+            ]
             with _telling():
                 self._connection.executemany(insert, zip(*columns, strict=True))
             yield part.num_rows
@@ -167,22 +168,3 @@ def _declared(kind: pa.DataType) -> str:
     if pa.types.is_integer(kind):
         return "integer"
     return "real" if pa.types.is_floating(kind) else "text"
-
-
-def _cells(column: pa.ChunkedArray, name: str, separator: str) -> list[Any]:
-    """Return cells as text or numbers; sets with their separator between the members."""
-    if is_text(value_type(column.type)):
-        return list(column.cast(pa.string()).to_pylist())
-    cells = column.to_pylist()
-    if is_list(column.type) and any(separator in str(member) for cell in cells for member in cell or ()):
-        raise DataError(
-            f"Column {name!r} has members that contain {separator!r}, which separates members in a cell.\n"
-            "Give the column another separator."
-        )
-    try:
-        return [as_cell(cell, separator, None) for cell in cells]
-    except TypeError:
-        raise DataError(
-            f"Column {name!r} holds values of type {column.type}, which SQLite cannot hold.\n"
-            "Drop the column, or convert it to text."
-        ) from None
