@@ -28,7 +28,7 @@ from sfumato.models.base import Verdict
 from sfumato.parameters import one_of
 from sfumato.pipeline import Case, Kept, Outcome, Seen, asked
 from sfumato.plan import Plan
-from sfumato.progress import SILENT, Progress
+from sfumato.progress import SILENT, Progress, announce
 from sfumato.receiving.dictionary import Dictionary
 from sfumato.receiving.loading import Loaded
 from sfumato.sweeping import sweep as run_sweep
@@ -325,6 +325,7 @@ def audit(
     What is public beyond the release comes from the plan, from the run, or is counted in the `original`: a frame, or
     the plan's source when none is given. Verdicts say which. With `name_items`, those that can name what breaks them.
     """
+    announce(progress, ("read", "audit"))
     case = _case(plan, original, progress)
     return case.audit(_seen(data, plan, progress), name_items=name_items)
 
@@ -333,6 +334,7 @@ def measure(
     data: Any, plan: Plan, *, original: Any = None, target: str | None = None, progress: Progress = SILENT
 ) -> tuple[Measurement, ...]:
     """Measure what a table is still good for against the original: a frame, or the plan's source when none is given."""
+    announce(progress, ("read", "encode", "measure"))
     return _case(plan, original, progress).measure(_seen(data, plan, progress), target=target)
 
 
@@ -349,6 +351,7 @@ def attack(
 
     `population` is a file with more people and the same quasi-identifiers, which a journalist would search.
     """
+    announce(progress, ("read", "encode", "attack"))
     crowd = Path(population) if population is not None else None
     return _case(plan, original, progress).attack(_seen(data, plan, progress), threshold=threshold, population=crowd)
 

@@ -78,7 +78,6 @@ ELSEWHERE = {
     "pipeline/facts.py": "unit/pipeline/test_known.py",
     "pipeline/making.py": "unit/pipeline/test_case.py",
     "pipeline/original.py": "conformance/test_the_house.py",
-    "progress.py": "unit/test_bars.py",
 }
 NAMED = [path for path in FILES if not path.stem.startswith("__") and "kernels" not in path.parts]
 

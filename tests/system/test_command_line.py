@@ -207,11 +207,15 @@ def test_a_draft_says_where_its_schema_is_and_the_schema_lets_it_pass(example):
 
 
 def test_json_is_the_only_thing_on_standard_output(example):
-    done = sfumato("anonymize", example / "plan.toml", "--out", example / "out", "--json")
+    followed = example / "progress.jsonl"
+    done = sfumato("anonymize", example / "plan.toml", "--out", example / "out", "--json", "--progress", followed)
 
     facts = json.loads(done.stdout)
     assert facts["release"]["rows"] == 800
     assert all(verdict["satisfied"] for verdict in facts["verdicts"])
+    events = [json.loads(line) for line in followed.read_text(encoding="utf-8").splitlines()]
+    assert [events[0]["event"], events[-1]["event"], events[-1]["exit"]] == ["stages", "end", 0]
+    assert events[-2]["stage"] == events[0]["stages"][-1]["id"] == "attack"
 
 
 def test_every_command_can_answer_in_json(example, demo, tmp_path):
@@ -312,10 +316,12 @@ def test_a_sensitive_hierarchy_that_misses_values_does_not_name_them(example):
 
 
 def test_errors_as_json_are_one_object(example):
-    done = sfumato("anonymize", example / "nothing.toml", "--out", example / "out", "--json")
+    followed = example / "progress.jsonl"
+    done = sfumato("anonymize", example / "nothing.toml", "--out", example / "out", "--json", "--progress", followed)
 
     assert done.returncode == 2
     assert json.loads(done.stdout)["exit_code"] == 2
+    assert json.loads(followed.read_text(encoding="utf-8"))["exit"] == 2
 
 
 def test_an_output_folder_that_cannot_be_written_is_refused(example):

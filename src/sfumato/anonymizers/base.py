@@ -145,6 +145,17 @@ class Phase(IntEnum):
     CELLS = 5  # which sets stand for single values
 
     @property
+    def words(self) -> str:
+        """What is done in it, for somebody who waits."""
+        return {
+            Phase.CLASSES: "Making people who look alike share their values",
+            Phase.MASKS: "Masking secrets that would give each other away",
+            Phase.TERMS: "Withholding terms that would give a secret away",
+            Phase.ITEMS: "Withholding items that would give a secret away",
+            Phase.CELLS: "Hiding single values among others, by chance",
+        }[self]
+
+    @property
     def forms_groups(self) -> bool:
         """Whether it is about groups of people with equal quasi-identifiers."""
         return self <= Phase.TERMS

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
+from sfumato.cli.terminal import follow
 
 app = typer.Typer(
     name="sfumato",
@@ -37,6 +38,16 @@ Seed = Annotated[
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads to use. Default: all cores.", min=1)]
 Engine = Annotated[str, typer.Option(metavar="ENGINE", help="Where it runs: local, this machine.")]
+ProgressFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--progress",
+        metavar="FILE",
+        hidden=True,
+        callback=follow,
+        help="Append how the work goes on to a file, a JSON object a line.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output of an earlier run.")]
 NoMeasure = Annotated[
     bool, typer.Option("--no-measure", help="Leave for later what was lost: `sfumato report RUN` measures it.")

@@ -11,7 +11,19 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from sfumato.cli.app import Engine, Json, NoAttack, NoMeasure, Overwrite, PlanFile, Seed, TableOption, Threads, app
+from sfumato.cli.app import (
+    Engine,
+    Json,
+    NoAttack,
+    NoMeasure,
+    Overwrite,
+    PlanFile,
+    ProgressFile,
+    Seed,
+    TableOption,
+    Threads,
+    app,
+)
 from sfumato.cli.terminal import print_json, say, show_columns, stdout, telling, warn, watching, wrote
 
 
@@ -46,6 +58,7 @@ def init(
     dates: Annotated[str | None, typer.Option(help="day-month-year, month-day-year or year-month-day.")] = None,
     sheet: Annotated[str | None, typer.Option(help="Of a workbook.")] = None,
     overwrite: Overwrite = False,
+    _: ProgressFile = None,
     as_json: Json = False,
 ) -> None:
     """Draft a plan for a table: kinds, likely roles, hierarchies, each with a reason."""
@@ -199,6 +212,7 @@ def anonymize(
     overwrite: Overwrite = False,
     no_measure: NoMeasure = False,
     no_attack: NoAttack = False,
+    _: ProgressFile = None,
     as_json: Json = False,
 ) -> None:
     """Make a release that satisfies the plan, audit and publish it, then measure, attack and report."""

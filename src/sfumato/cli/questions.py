@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from sfumato.cli.app import Json, Overwrite, PlanFile, PlanOption, Seed, TableOption, app
+from sfumato.cli.app import Json, Overwrite, PlanFile, PlanOption, ProgressFile, Seed, TableOption, app
 from sfumato.cli.terminal import INTERRUPTED, fail, print_json, say, stderr, stdout, telling, warn, watching, wrote
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def audit(
         bool,
         typer.Option("--show-items", help="Name the items of the worst rule. They are secrets: do not pass them on."),
     ] = False,
+    _: ProgressFile = None,
     as_json: Json = False,
 ) -> None:
     """Judge any table by the plan's requirements; exit 1 if one does not hold."""
@@ -109,6 +110,7 @@ def attack(
     population: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A larger table of people that a journalist would search.")
     ] = None,
+    _: ProgressFile = None,
     as_json: Json = False,
 ) -> None:
     """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
@@ -240,6 +242,7 @@ def sweep(
     jobs: Annotated[int | None, typer.Option(help="Combinations side by side. Default: all cores.", min=1)] = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
+    _: ProgressFile = None,
     as_json: Json = False,
 ) -> None:
     """Try combinations of settings: what does each cost, and where does strictness get dear? Writes no release."""

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from sfumato.progress import Progress
+    from sfumato.progress import Lines, Progress
 
 INTERRUPTED = 130  # the exit code of a command that was stopped, as shells have it
 TABLE_WIDTH = 80  # columns of a terminal below which tables are set as lists
@@ -32,6 +32,7 @@ COMPILING = (
 # Characters that steer a terminal or the direction of text, rather than to be read.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
+_FOLLOWED: list[Lines] = []  # files that say how the work goes on, and at last how it ended
 _WRITTEN: dict[str, str] = {}  # what this command has left behind for good, and what can be said of it
 
 
@@ -52,8 +53,19 @@ def written() -> str:
     return f"{', '.join(_WRITTEN)} was written.{''.join(_WRITTEN.values())}"
 
 
+def follow(path: Path | None) -> Path | None:
+    """Write down in a file how the work goes on from now, however it ends."""
+    from sfumato.progress import Lines
+
+    if path is not None:
+        _FOLLOWED.append(Lines(path))
+    return path
+
+
 def leave(exit_code: int) -> NoReturn:
     """End the process at once: threads of libraries that are still about at an ordinary end may abort it instead."""
+    for lines in _FOLLOWED:
+        lines.end(exit_code)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
@@ -137,11 +149,11 @@ def ask_for(name: str) -> str:
 
 @contextmanager
 def watching() -> Iterator[Progress]:
-    """Show bars for what takes over a second, say when loops are compiled, and ask for addresses nobody knows."""
+    """Show bars, or write it down; say when loops are compiled, and ask for addresses nobody knows."""
     from sfumato.bars import Bars
     from sfumato.compiling import Loop, while_compiling
     from sfumato.data.files.databases.connections import asking
-    from sfumato.progress import Stage
+    from sfumato.progress import Progress, Stage
 
     console = stderr()
     said = False
@@ -152,13 +164,14 @@ def watching() -> Iterator[Progress]:
         if not said:
             console.print(COMPILING, style="dim")
         said = True
-        stages.append(bars.stage(f"compile {loop.name.rpartition('.')[2]}"))
+        stages.append(listener.stage(f"compile {loop.name.rpartition('.')[2]}"))
 
     def done() -> None:
         stages.pop().done()
 
     with Bars(console) as bars, while_compiling(begun, done), asking(ask_for):
-        yield bars
+        listener: Progress = _FOLLOWED[0] if _FOLLOWED else bars
+        yield listener
 
 
 def show_columns(console: Console, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

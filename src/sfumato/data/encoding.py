@@ -17,19 +17,28 @@ from sfumato.data.kinds import is_list
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import PlacedSets, SetCodebook, encode_sets
 from sfumato.errors import DataError, HierarchyError, did_you_mean
+from sfumato.progress import SILENT, Progress
 
 _Encoder: TypeAlias = Callable[[pa.ChunkedArray, ColumnSpec], CodedColumn | CodedSets]
 
 
-def encode(table: pa.Table, schema: Schema) -> Dataset:
+def encode(table: pa.Table, schema: Schema, progress: Progress = SILENT) -> Dataset:
     """Return the table in codes, or raise with everything in the schema that does not fit the table.
 
     Identifiers need not be in the table any more. The columns are let go one after the other: who hands over the last
     reference to the table never holds both in full.
     """
+    stage = progress.stage("encode", total=table.num_columns)
+
+    def coded(array: pa.ChunkedArray, spec: ColumnSpec) -> CodedColumn | CodedSets:
+        stage.advance()
+        return encode_column(array, spec, schema.missing)
+
     box = [table]
     del table
-    return _encode(box, schema, lambda array, spec: encode_column(array, spec, schema.missing))
+    dataset = _encode(box, schema, coded)
+    stage.done()
+    return dataset
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from sfumato.drafting.people import put_together
 from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
 from sfumato.plan import Plan
 from sfumato.plan.json_schema import FILE
-from sfumato.progress import SILENT, Progress
+from sfumato.progress import SILENT, Progress, announce
 
 PAIR_ROWS = 20_000  # rows that dependence between columns is looked for in
 MANY_QUASI_IDENTIFIERS = 12  # beyond, little detail survives and searching labels takes long
@@ -84,6 +84,7 @@ class Draft:
 
 def draft(source: Source, folder: Path, progress: Progress = SILENT) -> Draft:
     """Return a plan for a source, in `folder`. All of the data is read: a draft that a late row breaks is no use."""
+    announce(progress, ("read", "look"))
     lines = _where(source, folder)
     if source.database is None:
         lines += _how_written(source)
@@ -145,7 +146,7 @@ def _looked(table: pa.Table, progress: Progress) -> tuple[list[Look], dict[str, 
     looks: list[Look] = []
     codes_of: dict[str, NDArray[np.int32]] = {}
     missing: list[str] = []
-    stage = progress.stage("look at columns", total=table.num_columns)
+    stage = progress.stage("look", total=table.num_columns)
     for name in table.column_names:
         array = table.column(name)
         if is_list(array.type):

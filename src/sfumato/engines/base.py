@@ -38,7 +38,7 @@ class Engine(Protocol):
     def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[pa.Table, str]:
         """Return a table without the columns in `drop`, and the SHA-256 of what was read."""
 
-    def encode(self, table: pa.Table, schema: Schema) -> Dataset:
+    def encode(self, table: pa.Table, schema: Schema, progress: Progress) -> Dataset:
         """Return the table in codes."""
 
     def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:

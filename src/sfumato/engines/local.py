@@ -80,9 +80,9 @@ class LocalEngine:
         """Return a table without the columns in `drop`, and its digest."""
         return read_digested(source, drop=drop, progress=progress)
 
-    def encode(self, table: pa.Table, schema: Schema) -> Dataset:
+    def encode(self, table: pa.Table, schema: Schema, progress: Progress) -> Dataset:
         """Return the table in codes."""
-        return encode(table, schema)
+        return encode(table, schema, progress)
 
     def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what a step decides."""

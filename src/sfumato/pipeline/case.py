@@ -52,7 +52,7 @@ from sfumato.pipeline.known import Gathering, Known, changes_since
 from sfumato.pipeline.making import Made, make, refuse_nothing_to_publish
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
-from sfumato.progress import SILENT, Progress
+from sfumato.progress import SILENT, Progress, announce
 
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 
@@ -80,6 +80,7 @@ class Case:
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
+        self.clock.progress = self.progress
         if self.table is not None:
             self.plan = self.plan.over(self.table.column_names)
 
@@ -132,6 +133,8 @@ class Case:
         if self.plan.target is not None:
             finish_earlier(out, self.plan.target)
             refuse_early(self.plan.target, self.plan.release.if_exists)
+        parts = asked(measure=measure, attack=attack)
+        self._announce("write", "audit", *(part for part in (MEASURE, ATTACK) if part in parts))
         with ExitStack() as transaction, atomic_folder(out, overwrite=overwrite, foreign=foreign_to_run) as folder:
             known, made = self._made(seed, threads)
             # Whoever finds this after a power cut shall not take it for a release: it gets that name last of all.
@@ -157,9 +160,7 @@ class Case:
                 publication.commit()  # last but for the name of the folder; what fails behind it takes the table along
         published()
         kept = Kept.at(out)
-        outcome = self._completed(
-            Outcome(self.plan, written, verdicts, facts), written, asked(measure=measure, attack=attack)
-        )
+        outcome = self._completed(Outcome(self.plan, written, verdicts, facts), written, parts)
         if outcome.facts is not facts:
             kept.replace(outcome.facts, page)
         return outcome
@@ -178,6 +179,12 @@ class Case:
         )
         kept.replace(outcome.facts, page)
         return outcome.facts
+
+    def _announce(self, *then: str) -> None:
+        """Say which parts the work will have, to whoever wants to know."""
+        gathered = ("gather",) if self.plan.gather is not None else ()
+        words = {step.anonymizer.name: step.anonymizer.phase.words for step in self.plan.steps()}
+        announce(self.progress, ("read", *gathered, "encode", "knowledge", *words, "publish", *then), words)
 
     def _made(self, seed: int | None, threads: int | None) -> tuple[Known, Made]:
         dataset = self.original.dataset

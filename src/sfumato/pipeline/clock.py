@@ -8,16 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.progress import SILENT, Progress, Watcher
+
 
 @dataclass
 class Clock:
-    """Where the time went, step by step."""
+    """Where the time went, step by step, and who wants to know which one is under way."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
+    progress: Progress = SILENT
 
     @contextmanager
     def time(self, step: str) -> Iterator[None]:
         """Count what happens inside as one step."""
+        if isinstance(self.progress, Watcher):
+            self.progress.enter(step)
         wall, cpu = time.perf_counter(), time.process_time()
         try:
             yield

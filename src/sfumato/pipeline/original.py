@@ -66,9 +66,7 @@ class Original:
         else:
             self.persons = repeated_persons(table, number_columns(table.column_names, schema), schema.missing)
         with self.clock.time("encode"):
-            stage = self.progress.stage("encode")
-            dataset = self.engine.encode(table, schema)
-            stage.done()
+            dataset = self.engine.encode(table, schema, self.progress)
         return dataset
 
     @cached_property

@@ -22,7 +22,7 @@ from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict, plain_number
 from sfumato.pipeline import Case
 from sfumato.plan import Plan
-from sfumato.progress import SILENT, Progress
+from sfumato.progress import SILENT, Progress, announce
 from sfumato.sweeping.facts import Row, facts_of
 from sfumato.sweeping.grid import Combination, Grid, grid_of
 from sfumato.sweeping.store import Page, Store, about_sweep, check_folder, digest_of, key_of
@@ -54,6 +54,7 @@ def sweep(
     if out is not None:
         check_folder(out)
     in_memory = {"path": None, "sha256": digest_of(table)} if table is not None else {}
+    announce(progress, ("read", "encode", "sweep"))
     original = Case(plan, table, progress=progress).original
     del table
     dataset = original.dataset  # what is wrong with the data is wrong for every combination
@@ -154,7 +155,7 @@ def _run_all(
     if store is not None:
         rows = {place: found for place, key in enumerate(keys) if (found := store.read(key)) is not None}
     waiting = [place for place in range(len(keys)) if place not in rows]
-    stage = progress.stage(f"sweep {len(keys):,} combinations", total=len(keys))
+    stage = progress.stage("sweep", total=len(keys))
     stage.advance(len(rows))
 
     def keep(place: int, row: Row) -> None:
