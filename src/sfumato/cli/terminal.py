@@ -153,7 +153,7 @@ def watching() -> Iterator[Progress]:
     from sfumato.bars import Bars
     from sfumato.compiling import Loop, while_compiling
     from sfumato.data.files.databases.connections import asking
-    from sfumato.progress import Progress, Stage
+    from sfumato.progress import Stage
 
     console = stderr()
     said = False

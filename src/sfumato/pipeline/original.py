@@ -66,8 +66,7 @@ class Original:
         else:
             self.persons = repeated_persons(table, number_columns(table.column_names, schema), schema.missing)
         with self.clock.time("encode"):
-            dataset = self.engine.encode(table, schema, self.progress)
-        return dataset
+            return self.engine.encode(table, schema, self.progress)
 
     @cached_property
     def sha256(self) -> str | None:
