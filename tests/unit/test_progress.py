@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Phase
 from sfumato.pipeline import Case
-from sfumato.progress import SILENT, WORDS, Lines, announce
+from sfumato.progress import SILENT, WORDS, Lines, Watcher, announce
 
 PEOPLE = pa.table({"age": [31, 32, 58, 59], "job": ["nurse", "cook", "cook", "nurse"]})
 PLAN = sf.Plan.from_dict(
@@ -108,6 +108,7 @@ def test_a_file_that_cannot_be_written_stops_no_work(tmp_path):
 
 
 def test_who_does_not_want_the_parts_is_not_told_them():
+    assert not isinstance(SILENT, Watcher)
     announce(SILENT, ["read"])
 
 
