@@ -163,9 +163,22 @@ def _in_order_of_time(labels: list[str], spec: ColumnSpec) -> ColumnSpec:
 
 
 def hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy | None:
-    """Return the column's hierarchy, its leaves in the order of the column."""
+    """Return the column's hierarchy, its leaves in the order of the column; raise if it misses some of the values."""
     if spec.hierarchy is None:
         return None
+    hierarchy, absent = hierarchy_over(spec, kind, labels)
+    if absent:
+        raise HierarchyError(
+            f"The hierarchy of column {spec.name!r} misses {len(absent):,} of the {len(labels):,} values in the data"
+            f"{spec.shown(absent)}.\n"
+            "Add a line for each, or list their spelling under missing = [...] if they stand for missing values."
+        )
+    return hierarchy
+
+
+def hierarchy_over(spec: ColumnSpec, kind: Kind, labels: list[str]) -> tuple[Hierarchy, list[str]]:
+    """Return the column's hierarchy, its leaves in the order of the column, and the values that it misses."""
+    assert spec.hierarchy is not None
     name = f"The hierarchy of column {spec.name!r}"
     hierarchy = spec.hierarchy.build(labels, name, secret=spec.secret)
     if kind is Kind.NUMBER:
@@ -174,14 +187,7 @@ def hierarchy_for(spec: ColumnSpec, kind: Kind, labels: list[str]) -> Hierarchy 
         place_of = {value: place for place, value in enumerate(spec.domain)}
         hierarchy = hierarchy.in_order(lambda leaf: place_of.get(leaf, len(place_of)))
     node_of = hierarchy.node_of
-    absent = [label for label in labels if node_of.get(label, hierarchy.n_leaves) >= hierarchy.n_leaves]
-    if absent:
-        shown = spec.shown(absent)
-        raise HierarchyError(
-            f"{name} misses {len(absent):,} of the {len(labels):,} values in the data{shown}.\n"
-            "Add a line for each, or list their spelling under missing = [...] if they stand for missing values."
-        )
-    return hierarchy
+    return hierarchy, [label for label in labels if node_of.get(label, hierarchy.n_leaves) >= hierarchy.n_leaves]
 
 
 def _by_number(hierarchy: Hierarchy, labels: list[str], name: str, *, secret: bool) -> Hierarchy:

@@ -36,6 +36,7 @@ class AlphaDiversity(PrivacyModel):
 
     name: ClassVar[str] = "alpha-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
     masks: ClassVar[bool] = True
 
@@ -106,6 +107,10 @@ class AlphaDiversity(PrivacyModel):
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield what is in the way of masks."""
         yield from in_the_way_of_masks(self, schema, together)
+
+    def most_classes(self, release: Release) -> float:
+        """Return how often k rows can be taken from those of a release."""
+        return release.total // (self.k or 1)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its classes tell about sensitive values."""

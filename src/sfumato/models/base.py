@@ -129,6 +129,8 @@ class PrivacyModel(Protocol):
     name: ClassVar[str]
     judged_role: ClassVar[Role]  # of the columns that it names
     needs: ClassVar[frozenset[Need]] = frozenset()
+    # Whether no release holds where the one that tells least does not: proven in docs/concepts/reach.md.
+    least_decides: ClassVar[bool] = False
     masks: ClassVar[bool] = False  # whether the columns that it names may be published as labels of their hierarchy
 
     def __post_init__(self) -> None:
@@ -153,6 +155,14 @@ class PrivacyModel(Protocol):
     def warnings(self) -> Iterator[str]:
         """Yield what is allowed but deserves a second look."""
         yield from ()
+
+    def most_classes(self, release: Release) -> float:
+        """Return a number of classes that no release of these rows exceeds and still holds; infinity if none is known.
+
+        The release has one class, all rows in it, its sensitive values as they are, and randomized cells that may be
+        anything.
+        """
+        return math.inf
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release; `name_items` lets the verdict name the items that break it: for the holder's eyes only."""

@@ -35,6 +35,7 @@ class KAnonymity(PrivacyModel):
 
     name: ClassVar[str] = "k-anonymity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    least_decides: ClassVar[bool] = True
 
     k: int = field(
         metadata=about(Takes.WHOLE, "Smallest class", "How many rows each class has at least.", least=1, example=5)
@@ -57,6 +58,10 @@ class KAnonymity(PrivacyModel):
     def judged_columns(self) -> tuple[str, ...]:
         """None besides the quasi-identifiers."""
         return ()
+
+    def most_classes(self, release: Release) -> float:
+        """Return how often k rows can be taken from those of a release."""
+        return release.total // self.k
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sizes of its classes."""

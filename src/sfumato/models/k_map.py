@@ -33,6 +33,7 @@ class KMap(PrivacyModel):
 
     name: ClassVar[str] = "k-map"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.POPULATION})
 
     k: int = field(

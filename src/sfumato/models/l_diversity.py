@@ -70,6 +70,7 @@ class LDiversity(PrivacyModel):
 
     name: ClassVar[str] = "l-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    least_decides: ClassVar[bool] = True
 
     sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must be well spread."))
     l: int | float | str | Fraction = field(  # a whole number stays one, anything else becomes an exact fraction
@@ -158,6 +159,19 @@ class LDiversity(PrivacyModel):
     def judged_columns(self) -> tuple[str, ...]:
         """The sensitive column."""
         return (self.sensitive,)
+
+    def most_classes(self, release: Release) -> float:
+        """Return how many classes can have l different values each, as every kind asks for at least."""
+        column = sensitive_column(release, self.sensitive, self)
+        counts = classes_of(release).counts(column, values_of(column, release.n_rows).value_of).count
+        l, low, high = math.ceil(self.exact_l), 0, release.total
+        while low < high:  # the classes that a value can be in are no more than its rows
+            middle = (low + high + 1) // 2
+            if int(np.minimum(counts, middle).sum()) >= middle * l:
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sensitive values in each class."""

@@ -52,6 +52,7 @@ class MultiDiversity(PrivacyModel):
 
     name: ClassVar[str] = "multi-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
     masks: ClassVar[bool] = True
 
@@ -151,6 +152,10 @@ class MultiDiversity(PrivacyModel):
             )
         elif self.exact_alpha_qi > self.exact_alpha_sa:
             yield "multi-diversity has alpha_qi above alpha_sa, which asks for nothing more."
+
+    def most_classes(self, release: Release) -> float:
+        """Return how often k rows can be taken from those of a release."""
+        return release.total // (self.k or 1)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what sensitive values tell about one another."""

@@ -84,6 +84,7 @@ class QSDiversity(PrivacyModel):
 
     name: ClassVar[str] = "qs-diversity"
     judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
+    least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE})
 
     column: str | tuple[str, ...] = field(

@@ -50,6 +50,7 @@ class SensitiveQidDiversity(PrivacyModel):
 
     name: ClassVar[str] = "sensitive-qid-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE_QUASI_IDENTIFIER
+    least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
 
     l: Mapping[str, int] = field(
@@ -105,6 +106,11 @@ class SensitiveQidDiversity(PrivacyModel):
         if l < d or self.small_domain == "error":
             return l
         return d if self.small_domain == "suppress" else d - 1
+
+    def most_classes(self, release: Release) -> float:
+        """Return 1 where each cell of a column has to be its whole domain."""
+        columns = (randomized_column(release, name, self) for name in self.l)
+        return 1 if any(self.needed(column.name, column.d) >= column.d for column in columns) else math.inf
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sizes of its cells, by chance, and on small tables by the definition itself."""

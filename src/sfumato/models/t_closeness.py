@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -132,6 +133,28 @@ class TCloseness(PrivacyModel):
         """Yield a missing hierarchy."""
         yield from hierarchies_missing(self, schema)
 
+    def most_classes(self, release: Release) -> float:
+        """Return 1 where no two classes can be near enough: no share of m rows is nearer than the next m-th.
+
+        Of two classes, one has at most half of the rows, and it is the farther one.
+        """
+        column = sensitive_column(release, self.sensitive, self)
+        values = values_of(column, release.n_rows)
+        ground = _GROUNDS[self.distance](column, values)
+        total = classes_of(release).counts(column, ground.rank[values.value_of]).total(ground.n_values)
+        n_rows, steps = int(total.sum()), np.cumsum(total) if self.distance == "ordered" else total
+        if n_rows < 2 or n_rows * steps.size > _LOOKED_AT:
+            return math.inf
+        # Sums of gains are half of all differences; two values of a hierarchy are at least one level apart.
+        scale = ground.scale if self.distance == "ordered" else 2 if self.distance == "equal" else ground.scale
+        for first in range(1, n_rows // 2 + 1, _AT_ONCE):
+            sizes = np.arange(first, min(first + _AT_ONCE, n_rows // 2 + 1))
+            over = sizes[:, None] * steps[None, :] % n_rows
+            least = np.minimum(over, n_rows - over).sum(axis=1) / (sizes * float(n_rows) * scale)
+            if (least <= float(self.exact_t) * (1 + 1e-9)).any():
+                return math.inf
+        return 1
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the distribution of sensitive values in each class."""
         column = sensitive_column(release, self.sensitive, self)
@@ -155,6 +178,10 @@ class TCloseness(PrivacyModel):
             bound="at most",
             values=len(values),
         )
+
+
+_LOOKED_AT = 20_000_000  # rows times values up to which it is worked out how near two classes can be
+_AT_ONCE = 10_000  # sizes of classes
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,65 @@
+"""Whether a hierarchy knows the values of a column, before it takes the place of another one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sfumato.data.codebook import hierarchy_over
+from sfumato.data.kinds import infer_kind
+from sfumato.data.schema import ColumnSpec, Kind
+
+SHOWN = 50  # values
+
+NONE, COMPLETE, MISSES = "none", "complete", "misses"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What a hierarchy knows of a column. Values are for the holder's eyes."""
+
+    state: str
+    values: int = 0  # distinct ones, without missing cells
+    covered: int = 0
+    missing: int = 0
+    examples: tuple[str, ...] = ()  # of values that it misses, the most frequent first
+    near: Mapping[str, str] | None = None  # what a value that it misses may have been meant to be
+    unknown: int = 0  # its own values that do not occur
+    rows: int = 0  # whose value it knows
+    rows_missing: int = 0  # cells that are missing: they stand alone
+    paths: tuple[tuple[str, ...], ...] = ()  # some values, each with what it becomes at every level
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def coverage(spec: ColumnSpec, labels: Sequence[str], rows: Sequence[int], rows_missing: int, found: Any) -> Coverage:
+    """Return what a column's hierarchy knows of its values, given how many rows have each.
+
+    `found` is the type of the column as it was found. A hierarchy that is broken raises.
+    """
+    if spec.hierarchy is None:
+        return Coverage(NONE, values=len(labels), rows_missing=rows_missing)
+    kind = spec.kind or infer_kind(list(labels), found)
+    hierarchy, absent = hierarchy_over(spec, Kind.ORDERED if kind is Kind.DATE else kind, list(labels))
+    lacking = set(absent)
+    rows_of = dict(zip(labels, rows, strict=True))
+    frequent = sorted(absent, key=lambda label: (-rows_of[label], label))[:SHOWN]
+    near = {label: similar[0] for label in frequent if (similar := difflib.get_close_matches(label, hierarchy.leaves, 1))}
+    known = sorted((label for label in labels if label not in lacking), key=hierarchy.node_of.__getitem__)
+    step = max(1, len(known) // SHOWN)
+    return Coverage(
+        state=MISSES if absent else COMPLETE,
+        values=len(labels),
+        covered=len(known),
+        missing=len(absent),
+        examples=tuple(frequent),
+        near=near,
+        unknown=len(set(hierarchy.leaves) - set(labels)),
+        rows=sum(rows_of[label] for label in known),
+        rows_missing=rows_missing,
+        paths=tuple(hierarchy.ancestors(label) for label in known[::step][:SHOWN]),
+    )

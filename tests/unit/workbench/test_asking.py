@@ -1,0 +1,87 @@
+"""The same questions to another process, which may be killed at any time."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+
+import pytest
+
+from sfumato.errors import DataError, HierarchyError, PlanError
+from sfumato.workbench import Asking, Lost, Workbench
+from sfumato.workbench import asking as module
+from sfumato.workbench.asking import QUESTIONS, serve
+
+
+def answers(plan, *questions):
+    told = io.StringIO()
+    serve(plan, io.StringIO("".join(json.dumps(question) + "\n" for question in questions)), told)
+    return [json.loads(line) for line in told.getvalue().splitlines()]
+
+
+def test_every_question_is_answered_as_the_workbench_does(plan):
+    bench = Workbench(plan)
+    found = answers(
+        plan,
+        {"ask": "columns"},
+        {"ask": "samples", "name": "job"},
+        {"ask": "values", "name": "job", "most": 1},
+        {"ask": "uniqueness", "names": ["age"]},
+        {"ask": "coverage", "name": "town"},
+        {"ask": "reach"},
+    )
+
+    assert len(found) == len(QUESTIONS)
+    assert found[0]["answer"] == [each.as_dict() for each in bench.columns()]
+    assert [each["answer"] for each in found[1:4]] == [
+        bench.samples("job"),
+        bench.values("job", 1),
+        bench.uniqueness(["age"]).as_dict(),
+    ]
+    assert found[4]["answer"]["state"] == "complete"
+    assert [each["state"] for each in found[5]["answer"]] == ["possible", "possible"]
+    assert all(each["memory"] > 1e6 for each in found)
+
+
+def test_what_is_wrong_is_told_and_the_next_question_is_answered(plan):
+    lost, wrong, fine = answers(
+        plan,
+        {"ask": "samples", "name": "jobb"},
+        {"ask": "coverage", "name": "town", "hierarchy": "nowhere.csv"},
+        {"ask": "samples", "name": "job"},
+    )
+
+    assert lost["kind"] == "DataError"
+    assert wrong["kind"] == "HierarchyError"
+    assert fine["answer"]["samples"]
+
+
+def test_a_killed_process_begins_again_and_errors_come_over_as_themselves(plan):
+    asking = Asking(plan)
+    try:
+        assert asking.ask("uniqueness", names=["age"])["people"] == 5
+        first = asking.pid
+        os.kill(first, signal.SIGKILL)
+        assert asking.ask("uniqueness", names=["age"])["unique"] == 1
+        assert asking.pid != first
+        with pytest.raises(DataError, match="no column"):
+            asking.ask("samples", name="jobb")
+        with pytest.raises(HierarchyError):
+            asking.ask("coverage", name="town", hierarchy="nowhere.csv")
+        plan.write_text("[columns", encoding="utf-8")
+        with pytest.raises(PlanError) as caught:
+            asking.ask("columns")
+        assert caught.value.problems[0].place == ""
+    finally:
+        asking.close()
+    assert asking.pid is None
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/bin/cat"])
+def test_one_that_dies_again_and_again_is_said_to_be_lost(plan, monkeypatch, program):
+    monkeypatch.setattr(module.sys, "executable", program)
+
+    with pytest.raises(Lost, match="ended twice"):
+        Asking(plan).ask("columns")
