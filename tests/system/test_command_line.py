@@ -16,6 +16,8 @@ from collections import Counter
 import pytest
 from jsonschema import Draft202012Validator
 
+from commands import told
+
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
 
 
@@ -179,6 +181,24 @@ def test_explain_says_what_will_be_done_and_why(demo):
     assert "does not stop" in done.stdout
     facts = json.loads(sfumato("explain", folder / "plan.toml", "--json").stdout)
     assert [step["anonymizer"] for step in facts["steps"]] == ["mondrian", "term-suppression"]
+
+
+def test_check_says_what_can_be_met_and_makes_nothing(example):
+    before = sorted(path.name for path in example.iterdir())
+    found = told("check", example / "plan.toml")
+    assert {each["state"] for each in found["reach"]} == {"possible"}
+    assert found["rows"] == 800
+
+    plan = example / "strict.toml"
+    text = (example / "plan.toml").read_text(encoding="utf-8")
+    plan.write_text(text.replace("k = 5", "k = 801"), encoding="utf-8")
+    done = sfumato("check", plan)
+    plan.unlink()
+
+    assert done.returncode == 1
+    assert "cannot be met" in done.stdout
+    assert "800" in done.stdout
+    assert sorted(path.name for path in example.iterdir()) == before
 
 
 def test_init_drafts_a_plan_that_runs(example):

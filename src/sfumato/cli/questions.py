@@ -69,6 +69,32 @@ def _show_verdicts(verdicts: Sequence[Verdict], *, show_items: bool) -> None:
 
 
 @app.command()
+def check(plan: PlanFile, as_json: Json = False) -> None:
+    """Find all that a run would find wrong in plan and data, and what cannot be met; makes nothing.
+
+    Reads every row. Exit 1 if no release can meet a requirement.
+    """
+    from sfumato.plan import Plan
+    from sfumato.plan.preview import preview
+    from sfumato.workbench import Workbench
+
+    with watching() as progress:
+        seen = preview(Plan.load(plan), every_row=True, progress=progress)
+        found = Workbench(plan, progress).reach()
+    fine = all(each.state != "impossible" for each in found)
+    with telling(0 if fine else 1):
+        if as_json:
+            reached = [each.as_dict() for each in found]
+            print_json({"satisfied": fine, "rows": seen.rows, "warnings": list(seen.warnings), "reach": reached})
+        else:
+            warn(seen.warnings)
+            for each in found:
+                style = {"possible": "green", "impossible": "bold red"}.get(each.state, "yellow")
+                say(f"{each.position + 1}. {each.model}: {each.words}", style=style)
+    raise typer.Exit(0 if fine else 1)
+
+
+@app.command()
 def measure(
     release: Annotated[
         Path,

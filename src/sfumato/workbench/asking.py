@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -134,8 +135,9 @@ class Asking:
             return
         process.kill()
         for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+            with suppress(OSError):  # what was not read any more
+                if pipe is not None:
+                    pipe.close()
         process.wait()
 
 

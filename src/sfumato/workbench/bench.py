@@ -55,7 +55,8 @@ class Workbench:
         """Return what each column of the source is by the plan, and what it looks like."""
         document, held = self._look()
         guesses = self._guesses(held)
-        return [self._facts(number, name, document, held, guesses) for number, name in enumerate(held.table.column_names)]
+        names = held.table.column_names
+        return [self._facts(number, name, document, held, guesses) for number, name in enumerate(names)]
 
     def samples(self, name: str) -> dict[str, list[str]]:
         """Return some values of a column, for the holder's eyes."""
@@ -82,7 +83,8 @@ class Workbench:
         plan = document.plan(self.path.parent)
         dataset = self._dataset(plan, held)
         known = Gathering(plan, lambda: dataset, progress=self.progress, judging=True).known()
-        return reach(dataset, plan.policy, known.public)
+        drops_rows = any(getattr(step.anonymizer, "drop_rows", 0) for step in plan.steps())
+        return reach(dataset, plan.policy, known.public, drops_rows=drops_rows)
 
     # What the questions have in common.
 

@@ -51,7 +51,8 @@ class Coded:
     def of(cls, array: pa.ChunkedArray, missing: tuple[str, ...]) -> Coded:
         """Code a column; cells that are lists count as what they hold, in order."""
         if is_list(array.type):
-            array = pa.chunked_array([[None if cell is None else "|".join(map(str, cell)) for cell in array.to_pylist()]])
+            cells = [None if cell is None else "|".join(map(str, cell)) for cell in array.to_pylist()]
+            array = pa.chunked_array([pa.array(cells, pa.string())])
         codes, labels, has_missing = text_codes(array, missing)
         return cls(codes, tuple(labels), has_missing, array.type)
 

@@ -48,7 +48,7 @@ def coverage(spec: ColumnSpec, labels: Sequence[str], rows: Sequence[int], rows_
     lacking = set(absent)
     rows_of = dict(zip(labels, rows, strict=True))
     frequent = sorted(absent, key=lambda label: (-rows_of[label], label))[:SHOWN]
-    near = {label: similar[0] for label in frequent if (similar := difflib.get_close_matches(label, hierarchy.leaves, 1))}
+    similar = {label: difflib.get_close_matches(label, hierarchy.leaves, 1) for label in frequent}
     known = sorted((label for label in labels if label not in lacking), key=hierarchy.node_of.__getitem__)
     step = max(1, len(known) // SHOWN)
     return Coverage(
@@ -57,7 +57,7 @@ def coverage(spec: ColumnSpec, labels: Sequence[str], rows: Sequence[int], rows_
         covered=len(known),
         missing=len(absent),
         examples=tuple(frequent),
-        near=near,
+        near={label: found[0] for label, found in similar.items() if found},
         unknown=len(set(hierarchy.leaves) - set(labels)),
         rows=sum(rows_of[label] for label in known),
         rows_missing=rows_missing,

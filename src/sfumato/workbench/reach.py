@@ -52,9 +52,19 @@ class Reach:
         return {**asdict(self), "state": self.state.value}
 
 
-def reach(dataset: Dataset, policy: Policy, public: PublicInputs) -> list[Reach]:
-    """Return what can be reached of each requirement, given what everybody knows."""
-    return [_reach(dataset, policy, public, position) for position in range(len(policy.requirements))]
+def reach(dataset: Dataset, policy: Policy, public: PublicInputs, *, drops_rows: bool = False) -> list[Reach]:
+    """Return what can be reached of each requirement, given what everybody knows.
+
+    Where an anonymizer `drops_rows`, a release may be about fewer people, and less is known beforehand.
+    """
+    found = (_reach(dataset, model, public, position) for position, model in enumerate(policy))
+    return [_of_fewer(each) if drops_rows else each for each in found]
+
+
+def _of_fewer(found: Reach) -> Reach:
+    if found.state is State.POSSIBLE:
+        return found
+    return replace(found, state=State.UNKNOWN, words="Rows may be dropped for it: only a run can tell what is left.")
 
 
 def coarsest(dataset: Dataset, model: PrivacyModel) -> Release:
@@ -121,19 +131,16 @@ def _whole_domain(column: CodedColumn, dataset: Dataset, n_rows: int) -> BitSets
     return BitSets(name=column.name, role=column.role, packed=packed, labels=domain, spec=spec)
 
 
-def _reach(dataset: Dataset, policy: Policy, public: PublicInputs, position: int) -> Reach:
-    model = policy.requirements[position]
+def _reach(dataset: Dataset, model: PrivacyModel, public: PublicInputs, position: int) -> Reach:
     try:
         release = replace(coarsest(dataset, model), public=public)
         verdict = model.audit(release)
         most = model.most_classes(release)
     except SfumatoError as error:  # the audit has something to say that only the holder can mend
         return Reach(position, model.name, State.UNKNOWN, None, None, "", None, str(error).split("\n")[0])
-    masked = {name for other in policy if other.masks for name in other.judged_columns}
     state = State.POSSIBLE
     if not verdict.satisfied:
-        unproven = not model.least_decides or (not model.masks and masked & set(model.judged_columns))
-        state = State.UNKNOWN if unproven else State.IMPOSSIBLE
+        state = State.IMPOSSIBLE if model.least_decides else State.UNKNOWN
     elif most <= 1 < dataset.total and any(len(column.labels) > 1 for column in _hidden(dataset, model)):
         state = State.EMPTY
     classes = int(most) if math.isfinite(most) else None

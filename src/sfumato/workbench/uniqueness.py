@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.data.dataset import Codes, distinct_codes
+from sfumato.data.dataset import Codes
+
+_LARGEST = 1 << 62  # that a number of 64 bits holds, with room
 
 
 @dataclass(frozen=True)
@@ -32,20 +33,20 @@ def uniqueness(columns: Mapping[str, tuple[Codes, int]], people: int) -> Uniquen
     >>> uniqueness({"age": (age, 2), "sex": (sex, 2)}, 3)
     Uniqueness(people=3, unique=3, without={'age': 1, 'sex': 1})
     """
-    if not columns:
-        return Uniqueness(people, int(people == 1), {})
-    cells = distinct_codes(list(columns.values()), people)
-    sizes = [size for _, size in columns.values()]
-
-    def alone_by(kept: list[int]) -> int:
-        # Rows that are equal in all columns are so in fewer: only distinct ones need to be looked at again.
-        chosen = [(np.ascontiguousarray(cells.codes[:, at]), sizes[at]) for at in kept]
-        return _alone(distinct_codes(chosen, cells.weight.size, cells.weight).weight)
-
-    places = range(len(sizes))
-    without = {name: alone_by([at for at in places if at != own]) for own, name in enumerate(columns)}
-    return Uniqueness(people, _alone(cells.weight), without)
+    parts = list(columns.values())
+    without = {name: _alone([*parts[:own], *parts[own + 1 :]], people) for own, name in enumerate(columns)}
+    return Uniqueness(people, _alone(parts, people), without)
 
 
-def _alone(weight: NDArray[np.int64]) -> int:
-    return int((weight == 1).sum())
+def _alone(columns: Sequence[tuple[Codes, int]], people: int) -> int:
+    """Return how many rows have a combination of codes that no other row has."""
+    key, span = np.zeros(people, dtype=np.int64), 1
+    for codes, size in columns:
+        if span * size > _LARGEST:  # number the combinations so far through
+            found, key = np.unique(key, return_inverse=True)
+            span = found.size
+        key = key * size + codes
+        span *= size
+    key.sort()
+    begins = np.concatenate([[True], key[1:] != key[:-1], [True]])
+    return int((begins[:-1] & begins[1:])[:people].sum())

@@ -8,7 +8,7 @@ import pytest
 
 from house import ROOT
 from sfumato.editing import PlanDocument
-from sfumato.errors import DataError, HierarchyError, PlanError
+from sfumato.errors import DataError, PlanError
 from sfumato.workbench import Workbench
 from sfumato.workbench.reach import State
 
@@ -47,36 +47,6 @@ def test_values_are_shown_one_column_at_a_time(bench):
 def test_uniqueness_counts_people_whatever_the_roles(bench):
     assert bench.uniqueness(["age", "town"]).as_dict() == {"people": 5, "unique": 1, "without": {"age": 1, "town": 1}}
     assert bench.uniqueness(["name"]).unique == 5
-
-
-def test_a_hierarchy_is_checked_before_it_takes_the_place_of_another(bench, plan):
-    (plan.parent / "other.csv").write_text("Bern;west;*\nBasell;west;*\n", encoding="utf-8")
-
-    now, then = bench.coverage("town"), bench.coverage("town", "other.csv")
-
-    assert (now.state, now.values, now.covered, now.unknown, now.rows) == ("complete", 3, 3, 1, 5)
-    assert (then.state, then.missing, then.examples, then.near) == (
-        "misses",
-        2,
-        ("Chur", "Basel"),
-        {"Basel": "Basell"},
-    )
-    assert bench.coverage("job", {"flat": True}).as_dict() | {"paths": ()} == {
-        "state": "complete",
-        "values": 2,
-        "covered": 2,
-        "missing": 0,
-        "examples": (),
-        "near": {},
-        "unknown": 0,
-        "rows": 4,
-        "rows_missing": 1,
-        "paths": (),
-    }
-    assert bench.coverage("age", {"widths": [5]}).paths[0] == ("31", "[30, 34]", "*")
-    assert bench.coverage("job").state == "none"
-    with pytest.raises(HierarchyError):
-        bench.coverage("town", "nowhere.csv")
 
 
 def test_a_broken_hierarchy_is_said_to_be_so_beside_the_other_columns(bench, plan):

@@ -195,14 +195,14 @@ def _only(*names):
     return Schema({name: SCHEMA.columns[name] for name in names})
 
 
-def test_what_another_requirement_masks_only_a_run_can_tell():
-    rows = TABLES[0]
-    table = pa.table({name: [row[name] for row in rows] for name in ("age", *BOTH)})
-    policy = Policy((LDiversity(sensitive="illness", l=9), AlphaDiversity(sensitive="illness", alpha="0.9", k=1)))
+def test_where_rows_may_be_dropped_only_a_run_can_tell():
+    dataset = encode(pa.table({"age": ["1", "2", "3"]}), _only("age"))
+    policy = Policy((KAnonymity(k=4), KAnonymity(k=3), KAnonymity(k=1)))
 
-    found = reach(encode(table, _only("age", *BOTH)), policy, release_of(rows).public)
+    plain, fewer = (reach(dataset, policy, PublicInputs(), drops_rows=drops) for drops in (False, True))
 
-    assert [each.state for each in found] == [State.UNKNOWN, State.POSSIBLE]
+    assert [each.state for each in plain] == [State.IMPOSSIBLE, State.EMPTY, State.POSSIBLE]
+    assert [each.state for each in fewer] == [State.UNKNOWN, State.UNKNOWN, State.POSSIBLE]
 
 
 def test_what_is_not_at_hand_leaves_it_unknown_with_the_reason():

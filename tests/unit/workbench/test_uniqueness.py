@@ -29,6 +29,14 @@ def test_people_are_counted_as_by_hand_also_without_each_column(rows):
     assert found.without == {str(at): alone([row[:at] + row[at + 1 :] for row in rows]) for at in range(3)}
 
 
+def test_columns_with_very_many_values_are_combined_as_well():
+    codes = np.arange(6, dtype=np.int32) // 2
+
+    found = uniqueness({name: (codes if name != "d" else np.arange(6, dtype=np.int32), 1 << 30) for name in "abcd"}, 6)
+
+    assert (found.unique, found.without) == (6, {"a": 6, "b": 6, "c": 6, "d": 0})
+
+
 def test_without_any_column_nobody_is_alone_unless_there_is_nobody_else():
     assert uniqueness({}, 3) == Uniqueness(3, 0, {})
     assert uniqueness({}, 1).unique == 1
