@@ -98,9 +98,9 @@ class Workbench:
         source = plan.source if plan is not None else self._source(document)
         if source is None:
             raise DataError("The plan names no data.\nOpen a table first.")
-        if not source.path.exists():
+        if source.database is None and not source.path.exists():
             raise DataError(f"The table {source.path.name} is not where the plan says.\nPut it back, or open another.")
-        file = (source, _state(source.path))
+        file = (source, _state(source.path) if source.database is None else None)
         if plan is None and self._held is not None and self._held.file == file:
             return document, self._held
         read = source if plan is None else _fitted(source, plan)

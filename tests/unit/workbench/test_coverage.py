@@ -45,4 +45,4 @@ def test_a_hierarchy_is_checked_before_it_takes_the_place_of_another(bench, plan
 
 def test_numbers_are_known_in_any_spelling(bench):
     assert bench.coverage("age", {"young": [31.0, 32], "old": [33]}).state == "complete"
-    assert bench.coverage("age", {"young": [31]}).examples == ("33", "32")
+    assert bench.coverage("age", {"young": [31], "old": [40]}).examples == ("33", "32")
