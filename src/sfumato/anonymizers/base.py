@@ -177,6 +177,7 @@ class Anonymizer(Protocol):
     phase: ClassVar[Phase]
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()  # of an earlier phase, which then needs no step
+    shows_figures: ClassVar[bool] = False  # whether classes may show the mean or median of numbers for their range
     leaves_tree: ClassVar[bool] = False  # whether its cuts are kept, so that a later step can undo them
     divides: ClassVar[Divides]
 

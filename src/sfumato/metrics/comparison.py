@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_numpy, distinct_rows
 from sfumato.data.distinct import text_codes
 from sfumato.data.encoding import encode_column
+from sfumato.data.figures import Spans
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role
@@ -103,7 +104,7 @@ class Comparison:
             original = self._original(name)
             released = _occurring(self._released(original))
             markers = self.dataset.schema.missing
-            covered = cover(released, original, domain=self.domain(name), markers=markers)
+            covered = cover(released, original, domain=self.domain(name), markers=markers, spans=self.spans(name))
             self._pairs[name] = _settled(released, original, covered)
         return self._pairs[name]
 
@@ -111,6 +112,11 @@ class Comparison:
         """Return the values that the plan declares for a column, in order; nothing when it declares none."""
         spec = self.dataset.schema.spec(name)
         return (spec.domain if spec is not None else None) or ()
+
+    def spans(self, name: str) -> Spans:
+        """Return what figures of classes stand for, as the release says it."""
+        found: Spans = self.release.description.get("columns", {}).get(name, {}).get("spans", {})
+        return found
 
     def _original(self, name: str) -> CodedColumn:
         carried = self.dataset.carried

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedColumn, Codes
 from sfumato.data.dates import day_of
+from sfumato.data.figures import Spans, span_of
 from sfumato.data.hierarchy import ROOT, some
 from sfumato.data.kinds import as_number, exact_number
 from sfumato.data.labels import parse_set, range_ends
@@ -169,13 +170,15 @@ def cover(
     domain: Sequence[str] = (),
     known: Sequence[str] = (),
     markers: Sequence[str] = ("",),
+    spans: Spans | None = None,
     exact: bool = False,
 ) -> Cover:
     """Return which values of the original column each label of the released column covers.
 
-    `domain` are the declared values, in order, occurring or not, `known` are values that make sense besides, and
-    `markers` stand for a missing value. A label may fit none of the values that occur: a number then stands for the
-    nearest one, anything else tells nothing and stands for all; under `exact` for none.
+    `domain` are the declared values, in order, occurring or not, `known` are values that make sense besides, `markers`
+    stand for a missing value, and figures of classes for what `spans` says. A label may fit none of the values that
+    occur: a number then stands for the nearest one, anything else tells nothing and stands for all; under `exact` for
+    none.
     Raises when labels mean nothing for the column at all.
 
     >>> from sfumato.data.schema import Role
@@ -191,6 +194,8 @@ def cover(
     value_of = np.array([reader.code_of.get(label, -1) for label in released.labels], dtype=np.int32)
     starred = [label == ROOT for label in released.labels]
     value_of[starred] = -1
+    stands_for = [span_of(spans or {}, label) for label in released.labels]
+    value_of[[meant != label for meant, label in zip(stands_for, released.labels, strict=True)]] = -1
     if released.missing >= 0:
         value_of[released.missing] = column.missing
     pieces: list[list[Piece]] = []
@@ -199,14 +204,14 @@ def cover(
     # Labels that are values need no list of their own: their one piece is filled in at the end.
     others = np.flatnonzero(value_of < 0)
     for label in others:
-        found = reader.everything if label == released.missing else reader.pieces(released.labels[label])
+        found = reader.everything if label == released.missing else reader.pieces(stands_for[label])
         if found is None:
             unknown += [int(label)] if shown_by[label] else []
             found = []
         elif not found:
             outside[label] = True
-            found = [] if exact else reader.stand_in(released.labels[label])
-        elif found[0][0] == found[-1][1] and reader.is_number(released.labels[label]):
+            found = [] if exact else reader.stand_in(stands_for[label])
+        elif found[0][0] == found[-1][1] and reader.is_number(stands_for[label]):
             value_of[label] = found[0][0]  # the same number in other digits
         pieces.append(found)
     if unknown:

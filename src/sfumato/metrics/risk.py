@@ -124,6 +124,7 @@ class Risk(Metric):
                     domain=comparison.domain(name),
                     known=pair.original.labels,
                     markers=self.population.schema.missing,
+                    spans=comparison.spans(name),
                     exact=True,
                 )
             )

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sfumato.anonymizers.base import Phase, Workplace, chosen_of, options_of
 from sfumato.data.dataset import Dataset
+from sfumato.data.figures import FEW, with_figures
 from sfumato.data.legend import legends
 from sfumato.data.persons import Alike, Persons, people_per_class
 from sfumato.data.recoding import Recoding
@@ -76,6 +77,9 @@ def make(
                 }
             )
     with clock.time("publish"):
+        if plan.release.shows != "range":
+            least = max((FEW, *(step.class_size for step in plan.steps())))
+            recoding = with_figures(dataset, recoding, plan.release.shows, least)
         models = [describe(model) for model in plan.policy]
         release = engine.publish(dataset, recoding, models, workplace.keys() if plan.release.shuffle else None)
     description = _described(plan, release, dataset, known, seeded=seed is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sfumato.anonymizers import choosing
+from sfumato.anonymizers import ANONYMIZERS, choosing
 from sfumato.data.schema import Role
 from sfumato.errors import Problem, did_you_mean
 from sfumato.models import PRIVACY_MODELS
@@ -35,6 +35,7 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
             "knowledge",
             "it judges quasi-sensitive columns, which needs public knowledge: [knowledge] path, label, terms.",
         )
+    yield from _figures(plan)
     yield from choosing.problems(plan.steps(), plan.chosen)
     judged = {name for model in plan.policy for name in model.judged_columns}
     for role in NEED_A_REQUIREMENT:
@@ -45,6 +46,21 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
                     f"column {name!r} has the role {role.value}, but no requirement protects it. "
                     f"Models in this version: {', '.join(map(repr, PRIVACY_MODELS))}.",
                 )
+
+
+def _figures(plan: Plan) -> Iterator[Problem]:
+    """Yield why classes cannot show figures of numbers, where a plan asks for them."""
+    if plan.release.shows == "range":
+        return
+    asked = f'shows = "{plan.release.shows}" was asked for, but'
+    if not any(step.anonymizer.shows_figures for step in plan.steps()):
+        able = ", ".join(name for name, anonymizer in ANONYMIZERS.items() if anonymizer.shows_figures)
+        yield Problem("release.shows", f"{asked} only classes of {able} show it. Leave it out, or name one of these.")
+    for model in plan.policy:
+        if Need.POPULATION in model.needs:
+            yield Problem(
+                "release.shows", f"{asked} {model.name} looks up ranges in a population. Leave one of them out."
+            )
 
 
 def _columns_of(model: PrivacyModel, plan: Plan) -> Iterator[Problem]:

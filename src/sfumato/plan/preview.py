@@ -244,6 +244,8 @@ def _fate(plan: Plan, spec: ColumnSpec, kind: Kind | None) -> str:
     if role is Role.QUASI_IDENTIFIER:
         shown = (step.anonymizer.shows(kind, hierarchy=spec.hierarchy is not None) for step in plan.steps())
         fate = next((fate for fate in shown if fate is not None), "published as it is: nothing is asked of it")
+        if kind is Kind.NUMBER and plan.release.shows != "range":
+            fate += f", then the {plan.release.shows} of each class is shown instead"
         return fate if spec.weight == 1 else f"{fate}; its detail counts {spec.weight:g} times"
     if spec.name in plan.masked_columns:
         return "masked by labels of its hierarchy where it would tell too much"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from sfumato.anonymizers import choosing
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.choosing import Step
+from sfumato.data.figures import SHOWS
 from sfumato.data.files import Source, digest
 from sfumato.data.files.databases.publishing import IfExists
 from sfumato.data.files.release import ReleaseFormat
@@ -62,6 +63,15 @@ class ReleaseOptions:
     shuffle: bool = field(
         default=True,
         metadata=about(Takes.FLAG, "Random order", "Whether rows are shuffled: their order may tell who they are."),
+    )
+    shows: str = field(
+        default="range",
+        metadata=about(
+            Takes.CHOICE,
+            "Numbers of classes",
+            "What stands for numbers that were made coarser: their range or label, or the mean or median of the class.",
+            choices=SHOWS,
+        ),
     )
     publish_base_rates: bool = field(
         default=False,

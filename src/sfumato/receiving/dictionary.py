@@ -225,6 +225,14 @@ def _words(role: Role, kind: Kind | None, about: Mapping[str, Any], *, masked: b
     """Return what cells mean, how they were changed, and what must not be concluded."""
     members = f"Several values, with `{_code(str(about.get('separator', '|')))}` between them."
     match role:
+        case Role.QUASI_IDENTIFIER if "shows" in about:
+            figure = _code(str(about["shows"]))
+            return (
+                f"A number is the {figure} of the class, rounded, where release.json lists the range that it stands "
+                f"for (`spans`), else the value itself. {_CELLS[Kind.NUMBER].partition('. ')[2]}",
+                f"Replaced by the {figure} of all rows with the same labels, once these were coarse enough.",
+                f"A {figure} is nobody's value: rows of a class differ, so the spread of the column looks too small.",
+            )
         case Role.QUASI_IDENTIFIER:
             return (
                 _CELLS.get(kind or Kind.CATEGORY, members),

@@ -12,12 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import as_arrow, distinct_codes
+from sfumato.data.figures import MOST_OFF
 from sfumato.errors import DataError
 from sfumato.receiving.spreading import Rates, spread
 from sfumato.receiving.values import Floats, Groups, Ranges
 
 MOST_CELLS = 1_000_000
-ROUNDED = 0.03  # of the width of a range: how far a published figure may lie from that of its class
 _AT_ONCE = 1 << 22  # numbers
 
 
@@ -158,8 +158,7 @@ def means_of(
     low, high = column.lower, column.upper
     figure, error = column.midpoint, (high - low) / math.sqrt(12)
     if classwise and column.shows == "mean":
-        shown = np.isin(column.codes, [code for code, label in enumerate(column.labels) if label in column.spans])
-        margin = np.where(shown, ROUNDED * (high - low), np.inf)
+        margin = np.where(column.figures[column.codes], MOST_OFF * (high - low), np.inf)
         low, high = np.maximum(low, figure - margin), np.minimum(high, figure + margin)
     if limits is not None:
         low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])

@@ -179,7 +179,7 @@ def _column(release: Release, name: str, masked: frozenset[str]) -> Column:
     legend = about.get("legend", {})
     coarse = column.role is Role.QUASI_IDENTIFIER or name in masked
     if is_ranged(column):
-        spans = {str(label): str(span) for label, span in about.get("spans", {}).items()}
+        spans = {str(label): dict(stands_for) for label, stands_for in about.get("spans", {}).items()}
         days = column.kind is Kind.DATE
         shows = about.get("shows")
         return Ranges(name, column.codes, column.labels, spans, legend, column.missing, coarse, days, shows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates
+from sfumato.data.figures import spans_of
 from sfumato.data.hierarchy import ROOT, some
 from sfumato.data.labels import number_text
 from sfumato.errors import DataError
@@ -104,6 +105,8 @@ def _of_numbers(column: Ranges, bins: Sequence[float] | None, rates: Rates | Non
             f"A table by {column.name!r} was asked for, which holds numbers.\n"
             "Give the edges of bins, rising, such as 20, 30, 40: from 20 up to, but not including, 30, and so on."
         )
+    if column.spans:
+        return _of_figures(column, edges, rates)
     low, high, closed = column.ends
     finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
     hull = (min([*finite, edges[0]]), max([*finite, edges[-1]]))
@@ -130,6 +133,25 @@ def _of_numbers(column: Ranges, bins: Sequence[float] | None, rates: Rates | Non
     share = np.clip(share, 0.0, 1.0)
     kept = [place for place, name in enumerate(names) if name != ELSEWHERE or possible[:, place].any()]
     return Spread(column.name, tuple(names[place] for place in kept), share[:, kept], possible[:, kept])
+
+
+def _of_figures(column: Ranges, edges: Sequence[float], rates: Rates | None) -> Spread:
+    """Return the same for figures of classes: each spreads over its ranges, by how many rows have them."""
+    parts = [
+        (code, span, rows)
+        for code, label in enumerate(column.labels)
+        for span, rows in (spans_of(column.spans, label) or {label: 1}).items()
+    ]
+    code_of, labels, weight = (list(part) for part in zip(*parts, strict=True))
+    missing = code_of.index(column.missing) if column.missing >= 0 else -1
+    ranges = replace(
+        column, codes=np.arange(len(labels), dtype=np.int32), labels=tuple(labels), spans={}, missing=missing
+    )
+    of_part = _of_numbers(ranges, edges, rates)
+    share, possible = (np.zeros((len(column.labels), len(of_part.values))) for _ in range(2))
+    np.add.at(share, code_of, of_part.share * np.array(weight, dtype=np.float64)[:, None])
+    np.add.at(possible, code_of, of_part.possible)
+    return Spread(column.name, of_part.values, share / share.sum(axis=1, keepdims=True), possible > 0)
 
 
 def _even(begin: Floats, end: Floats, edges: Sequence[float]) -> Floats:

@@ -16,6 +16,7 @@ from sfumato.data.base_rates import BaseRates
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets, Codes, as_arrow
 from sfumato.data.dates import days_of
+from sfumato.data.figures import Spans, span_of, spans_of
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.kinds import as_number
 from sfumato.data.labels import parse_range, parse_set
@@ -38,7 +39,7 @@ class Ranges:
     name: str
     codes: Codes  # (n,)
     labels: tuple[str, ...]  # (m,)
-    spans: Mapping[str, str] = field(default_factory=dict)  # label that is a figure of its class -> what it stands for
+    spans: Spans = field(default_factory=dict)  # by label that is a figure of its class: what it stands for
     legend: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by label, as release.json has it
     missing: int = -1
     coarse: bool = False  # whether cells may be coarser than the truth
@@ -53,7 +54,7 @@ class Ranges:
         for code, label in enumerate(self.labels):
             if code == self.missing:
                 low[code] = high[code] = np.nan
-            elif (found := self._read(self.spans.get(label, label))) is not None:
+            elif (found := self._read(span_of(self.spans, label))) is not None:
                 low[code], high[code], closed[code] = found
         return low, high, closed
 
@@ -77,10 +78,14 @@ class Ranges:
         low, high, _ = self.ends
         with np.errstate(invalid="ignore"):
             middle = (low + high) / 2
-        for code, label in enumerate(self.labels):
-            if label in self.spans:
-                middle[code] = as_number(label)
+        for code in np.flatnonzero(self.figures):
+            middle[code] = as_number(self.labels[code])
         return middle
+
+    @cached_property
+    def figures(self) -> NDArray[np.bool_]:
+        """The labels that are figures of their classes, (m,)."""
+        return np.array([bool(spans_of(self.spans, label)) for label in self.labels], dtype=np.bool_)
 
     @property
     def lower(self) -> Floats:
@@ -101,7 +106,7 @@ class Ranges:
     def open_width(self) -> Floats:
         """How wide the range of each row is; nothing where the figure of its class says where values lie in it."""
         width = np.nan_to_num(self.ends[1] - self.ends[0], nan=0.0, posinf=0.0)
-        return np.where([label in self.spans for label in self.labels], 0.0, width)[self.codes]
+        return np.where(self.figures, 0.0, width)[self.codes]
 
     @property
     def exact(self) -> NDArray[np.bool_]:

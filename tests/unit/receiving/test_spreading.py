@@ -51,6 +51,12 @@ def test_base_rates_of_numbers_decide_where_they_say_something():
     np.testing.assert_allclose(found.share, [[0.75, 0.25], [0, 1]])
 
 
+def test_a_figure_of_several_classes_spreads_over_their_ranges_by_their_rows():
+    found = spread(ranges("34", "50", spans={"34": {"[30, 39]": 3, "[20, 29]": 1}}), bins=[20, 30, 60])
+
+    np.testing.assert_allclose(found.share, [[0.25, 0.75], [0, 1]])
+
+
 def test_words_spread_over_the_values_below_them():
     found = spread(groups("nurse", "health", "{cook|nurse}", "*"))
 

@@ -38,7 +38,7 @@ def test_numbers_behind_words_cut_codes_and_lists_have_ends_too():
 
 
 def test_a_figure_of_a_class_stands_for_what_release_json_says():
-    found = ranges(["34.2"], spans={"34.2": "[30, 49]"})
+    found = ranges(["34.2"], spans={"34.2": {"[30, 49]": 5}})
 
     assert (found.lower[0], found.upper[0], found.midpoint[0]) == (30, 49, 34.2)
 

@@ -37,6 +37,7 @@ class LocalRecoding(Anonymizer):
     name: ClassVar[str] = "local-recoding"
     phase: ClassVar[Phase] = Phase.CLASSES
     divides: ClassVar[Divides] = Divides.REGIONS
+    shows_figures: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
 
     mode: str = field(

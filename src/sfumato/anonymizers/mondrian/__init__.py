@@ -48,6 +48,7 @@ class Mondrian(Anonymizer):
     phase: ClassVar[Phase] = Phase.CLASSES
     divides: ClassVar[Divides] = Divides.REGIONS
     leaves_tree: ClassVar[bool] = True
+    shows_figures: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed
 
     strict: bool = field(

@@ -1,0 +1,194 @@
+"""Figures of classes in the place of their ranges: the mean or the median of the numbers in each class.
+
+A figure is rounded to about a fiftieth of the range that it stands for, so that it does not tell the sum of a class to
+the last digit, and it is nobody's own: where fewer people have exactly this number than a class must hold, the next
+mark is taken, and the range stays where there is none. docs/decisions/0010-figures-of-classes.md has the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
+from sfumato.data.hierarchy import ROOT
+from sfumato.data.kinds import as_number
+from sfumato.data.labels import number_text, parse_range, range_label
+from sfumato.data.recoding import Labelled, Recoding
+
+MARKS = 50  # at least, in a range: a figure is rounded to one of them
+MOST_OFF = 1.5 / MARKS  # of its range: how far a figure may lie from that of its class
+FEW = 2  # people who must at least share a number that is shown, where no class needs more
+SHOWS = ("range", "mean", "median")
+
+Floats = NDArray[np.float64]
+Spans: TypeAlias = Mapping[str, Mapping[str, int]]  # by figure: the ranges that it stands for, with the rows of each
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """The classes of a decision: c classes, p rows or pieces of rows that are published."""
+
+    class_of: NDArray[np.int64]  # (p,)
+    row_of: NDArray[np.int64]  # (p,): rows of the dataset
+    count: NDArray[np.int64]  # (p,): how many rows each stands for
+    shown: Mapping[str, tuple[NDArray[np.int64], tuple[str, ...]]]  # by column: the label of each class, (c,)
+
+    @property
+    def size(self) -> int:
+        """How many classes there are."""
+        return int(self.class_of.max(initial=-1)) + 1
+
+
+def with_figures(dataset: Dataset, recoding: Recoding, shows: str, least: int) -> Recoding:
+    """Return a decision that shows the mean or the median of each class for numbers that were made coarser.
+
+    `least` people must have a number that is shown, or nobody. A class with a missing value keeps its label.
+    """
+    columns = [column for column in dataset.quasi_identifiers if column.values is not None]
+    chosen = [column for column in columns if isinstance(recoding.columns.get(column.name), Labelled)]
+    if not chosen:
+        return recoding
+    classes = _classes(dataset, recoding)
+    changed: dict[str, Labelled] = {}
+    public = {name: dict(more) for name, more in recoding.public.items()}
+    for column in chosen:
+        labels, spans = _figures(column, classes, shows, least)
+        place = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+        before = recoding.columns[column.name]
+        assert isinstance(before, Labelled)
+        codes = np.zeros(before.codes.size, dtype=np.int32)
+        kept = np.arange(codes.size) if recoding.keep_row is None else np.flatnonzero(recoding.keep_row)
+        codes[kept] = np.array([place[label] for label in labels], dtype=np.int32)[classes.class_of]
+        nothing = before.labels[before.missing] if before.missing >= 0 else None
+        changed[column.name] = Labelled(codes, tuple(place), place.get(nothing, -1) if nothing is not None else -1)
+        public[column.name] = {**public.get(column.name, {}), "shows": shows, "spans": spans}
+    return recoding.with_columns(changed, public=public)
+
+
+def _classes(dataset: Dataset, recoding: Recoding) -> _Classes:
+    pieces = recoding.pieces
+    row_of = np.arange(dataset.n_rows) if pieces is None else pieces.row_of
+    weights = np.ones(dataset.n_rows, dtype=np.int64) if dataset.weights is None else dataset.weights
+    count = weights if pieces is None else pieces.count
+    kept = np.arange(row_of.size) if recoding.keep_row is None else np.flatnonzero(recoding.keep_row)
+    row_of, count = row_of[kept], count[kept]
+    parts: list[tuple[Codes, tuple[str, ...]]] = []
+    for column in dataset.quasi_identifiers:
+        new = recoding.columns.get(column.name)
+        codes, labels = column.codes[row_of], column.labels
+        if isinstance(new, Labelled):
+            codes, labels = new.codes[kept], new.labels
+        place = {label: code for code, label in enumerate(dict.fromkeys(labels))}  # the same label may have two codes
+        parts.append((np.array([place[label] for label in labels], dtype=np.int32)[codes], tuple(place)))
+    cells = distinct_codes([(codes, len(labels)) for codes, labels in parts], row_of.size)
+    shown = {
+        column.name: (cells.codes[:, position].astype(np.int64), labels)
+        for position, (column, (_, labels)) in enumerate(zip(dataset.quasi_identifiers, parts, strict=True))
+    }
+    return _Classes(cells.cell_of.astype(np.int64), row_of, count, shown)
+
+
+def _figures(column: CodedColumn, classes: _Classes, shows: str, least: int) -> tuple[list[str], Spans]:
+    """Return what each class shows, and by figure what it stands for in how many rows."""
+    assert column.values is not None
+    codes = column.codes[classes.row_of]
+    order = np.lexsort((codes, classes.class_of))
+    start = np.searchsorted(classes.class_of[order], np.arange(classes.size + 1))
+    have: dict[float, int] = {}
+    for code, people in enumerate(np.bincount(codes, classes.count, minlength=len(column.labels)).astype(int).tolist()):
+        have[float(column.values[code])] = have.get(float(column.values[code]), 0) + people
+    label_of, names = classes.shown[column.name]
+    labels: list[str] = []
+    spans: dict[str, dict[str, int]] = {}
+    plain: dict[str, int] = {}  # numbers that are shown as they are
+    for number in range(classes.size):
+        rows = order[start[number] : start[number + 1]]
+        label, values, count = names[label_of[number]], column.values[codes[rows]], classes.count[rows]
+        figure = None
+        if np.isfinite(values).all() and math.isnan(as_number(label)):
+            figure = _figure(values, count, label, shows, lambda value: have.get(value, 0) == 0 or have[value] >= least)
+        stands_for = plain if figure is None else spans.setdefault(figure, {})
+        stands_for[label] = stands_for.get(label, 0) + int(count.sum())
+        labels.append(label if figure is None else figure)
+    for label in plain:
+        if (same := number_text(as_number(label))) in spans:
+            spans[same][label] = plain[label]
+    found = sorted(spans.items(), key=lambda pair: float(pair[0]))
+    return labels, {figure: dict(sorted(stands_for.items())) for figure, stands_for in found}
+
+
+def _figure(
+    values: Floats, count: NDArray[np.int64], label: str, shows: str, free: Callable[[float], bool]
+) -> str | None:
+    """Return the figure of a class, values ascending; None where each mark near it is somebody's own."""
+    ends = parse_range(label)
+    low, high = (float(values[0]), float(values[-1])) if ends is None else ends[:2]
+    if not (math.isfinite(low) and math.isfinite(high)):
+        low, high = float(values[0]), float(values[-1])
+    exact = float(np.average(values, weights=count)) if shows == "mean" else _median(values, count)
+    for mark in _marks(exact, high - low):
+        if low <= float(mark) <= high and free(float(mark)):
+            return _text(mark)
+    return None
+
+
+def _median(values: Floats, count: NDArray[np.int64]) -> float:
+    """Return the middle of ascending values, each so often; of an even number, the mean of the middle two."""
+    up_to, total = np.cumsum(count), int(count.sum())
+    return float(sum(values[np.searchsorted(up_to, place, "right")] for place in ((total - 1) // 2, total // 2)) / 2)
+
+
+def _marks(figure: float, width: float) -> Iterator[Decimal]:
+    """Yield marks near a figure: the nearest one, its neighbours, and the places between them."""
+    if width <= 0:
+        yield Decimal(repr(figure))
+        return
+    power = Decimal(1).scaleb(math.floor(math.log10(width / MARKS)))
+    step = next((digit * power for digit in (5, 2) if digit * power <= width / MARKS), power)
+    nearest = (Decimal(repr(figure)) / step).to_integral_value() * step
+    side = 1 if Decimal(repr(figure)) >= nearest else -1
+    yield nearest
+    for offset in (side * step, -side * step, side * step / 2, -side * step / 2):
+        yield nearest + offset
+
+
+def _text(mark: Decimal) -> str:
+    return number_text(float(mark))
+
+
+def span_of(spans: Spans, label: str) -> str:
+    """Return what a label stands for: a figure for all its ranges together, anything else for itself.
+
+    >>> span_of({"34": {"[30, 39]": 5, "[32, 41]": 7}}, "34.0"), span_of({"34": {"[30, 39]": 5}}, "35")
+    ('[30, 41]', '35')
+    """
+    stands_for = spans_of(spans, label)
+    if len(stands_for) < 2:
+        return next(iter(stands_for), label)
+    ends = [_ends(span) for span in stands_for]
+    if not all(ends):
+        return ROOT
+    low, high = min(each[0] for each in ends if each), max(each[1] for each in ends if each)
+    return range_label(number_text(low), number_text(high))
+
+
+def spans_of(spans: Spans, label: str) -> Mapping[str, int]:
+    """Return the ranges that a figure stands for, however it is written, with the rows of each; {} for other labels."""
+    if label in spans or not spans:
+        return spans.get(label, {})
+    number = as_number(label)
+    return {} if math.isnan(number) else spans.get(number_text(number), {})
+
+
+def _ends(span: str) -> tuple[float, float] | None:
+    found, number = parse_range(span), as_number(span)
+    if found is not None:
+        return found[0], found[1]
+    return None if math.isnan(number) else (number, number)
