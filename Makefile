@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check quick fuzz coverage install format lint types imports tests docs wheel clean
+.PHONY: help demo test check quick fuzz papers coverage install format lint types imports tests docs wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,11 @@ quick: install ## the tests of the inner loop (under a minute): no whole command
 SECONDS ?= 300
 fuzz: install ## random plans on random tables for SECONDS=300, judged by slow definitions
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS)
+
+DATA  ?= data
+QUICK ?=
+papers: install ## every figure of the four papers again: DATA=folder, QUICK=1 for under ten minutes
+	$(BIN)/python benchmarks/papers.py $(DATA) $(if $(QUICK),--quick) --out papers
 
 coverage: install ## which lines the tests run, outside compiled loops, with a floor
 	$(BIN)/pytest --numprocesses auto --cov --cov-report=term:skip-covered tests/unit tests/conformance tests/properties
@@ -56,4 +61,4 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 clean: ## remove all that was made here
-	rm -rf $(VENV) demo site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .import_linter_cache
+	rm -rf $(VENV) demo papers site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .import_linter_cache

@@ -2,12 +2,14 @@
 
     python benchmarks/rho_uncertainty.py [--quick] [--out FOLDER] [--data FOLDER] [--threads 2] [--only WORD]
 
-Figures 1 to 7 and Table 3 of the paper, on Retail and BMS-WebView-2 when --data names a folder with retail.txt.gz and
-bms_webview2.txt.gz (one record a line), and on made-up tables of the size of BMS-POS (popular and rare items) and Syn
-(all items alike). 40 % of the types of items are sensitive, drawn at random. Every release is audited.
+Figures 1 to 7 and Table 3 of the paper, for all methods and all four tables: BMS-POS, BMS-WebView-2 and Retail where
+--data names a folder with transactions/bms_pos.txt.gz, bms_webview2.txt.gz and retail.txt.gz (one record a line), else
+made-up tables of their size with popular and rare items, which are called so; Syn is made as the paper says, all items
+alike. 40 % of the types of items are sensitive, drawn at random. Every release is audited.
 
 NS is the share of occurrences withheld; NS/s relates it to dropping everything sensitive, which is the number to look
-at, because s depends on the draw. Times are CPU seconds of the search alone, after all loops were compiled.
+at, because s depends on the draw. Times are CPU seconds of the search alone, after all loops were compiled. "Whole" is
+a published search without divide and conquer.
 """
 
 from __future__ import annotations
@@ -16,14 +18,15 @@ import argparse
 import gzip
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from figures import Figures
+from figures import Figures, Table
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.partial_suppression import PartialSuppression
 from sfumato.anonymizers.published.drop_sensitive import DropSensitive
@@ -34,6 +37,7 @@ from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import Unsatisfiable
 from sfumato.generators import baskets
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.item_loss import ItemLoss, distances
@@ -43,6 +47,7 @@ from sfumato.models.rho_uncertainty import RhoUncertainty
 
 SHARE = 0.4  # of the types of items that is sensitive
 TMAX = 300  # as in the paper's Table 3
+QUICK = 8_000  # records of each table in a quick run
 METHODS = {
     "best": PartialSuppression(),
     "best, rules": PartialSuppression(goal="rules"),
@@ -51,6 +56,8 @@ METHODS = {
     "mine, restored": PartialSuppression(search="mine", tmax=TMAX, restore=True),
     "dist": PartialSuppression(search="dist", tmax=TMAX),
     "dist, restored": PartialSuppression(search="dist", tmax=TMAX, restore=True),
+    "mine, whole": PartialSuppression(search="mine", parts=1),
+    "dist, whole": PartialSuppression(search="dist", parts=1),
     "global": GlobalSuppression(),
     "td-control": TdControl(splits=16),
     "drop-sensitive": DropSensitive(),
@@ -127,54 +134,72 @@ def run(method: object, dataset: Dataset, rho: str, threads: int, seed: int = 1)
     return Result(dataset, release, cpu, recoding.facts["items"].get("parts", 1), safe)
 
 
-def read(path: Path) -> Data:
+def read(path: Path, name: str) -> Data:
     """Return a transaction file of numbered items; items of a record stay in the order of their numbers."""
     with gzip.open(path, "rt") as file:
         records = [sorted(set(map(int, line.split()))) for line in file]
     flat = np.array([item for record in records for item in record])
     distinct, items = np.unique(flat, return_inverse=True)
     start = np.concatenate([[0], np.cumsum([len(record) for record in records])]).astype(np.int64)
-    return Data(path.name.split(".")[0], start, items.astype(np.int32), distinct.size)
+    return Data(name, start, items.astype(np.int32), distinct.size)
+
+
+class Source(NamedTuple):
+    """A table of the paper, and how one of its size is made up."""
+
+    name: str
+    file: str
+    records: int
+    items: int
+    mean_length: float
+    longest: int
+    skew: float = 1.0
+
+    def table(self, folder: Path | None, most: int) -> Data:
+        """Return the table itself where its file is in the folder, else one that is made up and called so."""
+        path = folder / "transactions" / self.file if folder is not None and self.file else None
+        if path is not None and path.is_file():
+            data = read(path, self.name)
+            return data.first(min(most, data.start.size - 1))
+        drawn = baskets(
+            min(most, self.records),
+            self.items,
+            mean_length=self.mean_length,
+            longest=self.longest,
+            skew=self.skew,
+            seed=1,
+        )
+        return Data(f"{self.name} (made up)", *drawn, self.items)
+
+
+SOURCES = (
+    Source("POS", "bms_pos.txt.gz", 515_597, 1_657, 6.5, 164),
+    Source("WV", "bms_webview2.txt.gz", 77_512, 3_340, 4.6, 161),
+    Source("Retail", "retail.txt.gz", 88_162, 16_470, 10.3, 76),
+    Source("Syn", "", 493_193, 5_000, 4.2, 50, 0.0),
+)
 
 
 def tables(options: argparse.Namespace) -> Iterator[Data]:
-    """Yield the real tables, or made-up ones where there are none."""
-    files = ("bms_webview2.txt.gz", "retail.txt.gz")
-    found = [read(options.data / name) for name in files] if options.data is not None else []
-    if not found:
-        print("No --data: a made-up table stands in for the real ones.")
-        found = [Data("zipf", *baskets(40_000, 2_000, mean_length=4, seed=1), 2_000)]
-    for data in found:
-        yield data.first(min(15_000, data.start.size - 1)) if options.quick else data
-
-
-def large(options: argparse.Namespace) -> list[Data]:
-    """Return tables of the size of BMS-POS and Syn; a tenth of it when it shall be quick."""
-    part = 20 if options.quick else 1
-    pos = baskets(515_597 // part, 1_657, mean_length=6.5, longest=164, skew=1.0, seed=1)
-    syn = baskets(493_193 // part, 5_000, mean_length=4.2, longest=50, skew=0.0, seed=1)
-    return [Data("POS size", *pos, 1_657), Data("Syn size", *syn, 5_000)]
+    """Yield the four tables; the first records of each when it shall be quick."""
+    for source in SOURCES:
+        yield source.table(options.data, options.records or source.records)
 
 
 def losses(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
     """Figures 1 and 2, and the CPU seconds of Table 3."""
     table = figures.table(
         "Figures 1 and 2: loss and distance of shares",
-        "data, method",
-        "rho",
-        "NS",
-        "NS/s",
-        "loss",
-        "KL",
-        "sym-KL",
-        "CPU s",
-    )
+        "data", "method", "rho", "NS", "NS/s", "loss", "KL", "sym-KL", "CPU s",
+    )  # fmt: skip
     names = [
         "best",
         "best, distribution",
         "mine",
+        "mine, whole",
         "mine, restored",
         "dist",
+        "dist, whole",
         "dist, restored",
         "global",
         "td-control",
@@ -187,10 +212,9 @@ def losses(figures: Figures, data: list[Data], options: argparse.Namespace) -> N
             for name in figures.watch(names, f"{each.name}, rho {rho}"):
                 found = run(METHODS[name], dataset, rho, options.threads)
                 seconds[name] = found.cpu
-                table.row(f"{each.name}, {name}", float(rho), *found.loss().values(), found.cpu)
+                table.row(each.name, name, float(rho), *found.loss().values(), found.cpu)
             print(f"  mine / best in CPU seconds: {seconds['mine'] / seconds['best']:.1f}")
-    for y in ("NS/s", "sym-KL"):
-        table.plot(x="rho", y=y, by="data, method", log="y" if y == "sym-KL" else "")
+    _plots_by_data(table, data, x="rho", ys=("NS/s", "sym-KL"), log={"sym-KL": "y"})
 
 
 def draws(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
@@ -207,14 +231,24 @@ def draws(figures: Figures, data: list[Data], options: argparse.Namespace) -> No
             table.row(f"{each.name}, {rho}", float(np.mean(ratios)), min(ratios), max(ratios), cpu)
 
 
+def _plots_by_data(
+    table: Table, data: list[Data], *, x: str, ys: Sequence[str], log: Mapping[str, str] | None = None
+) -> None:
+    """Draw each y over x, one picture a table, one line a method."""
+    for each in data:
+        for y in ys:
+            table.plot(x=x, y=y, by="method", log=(log or {}).get(y, ""), where={"data": each.name})
+
+
 def rules(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
     """Figure 3: rules kept in tables cut off at five items; all rules, and those without sensitive items."""
     table = figures.table(
-        "Figure 3: rules kept, cut off at 5", "data, method", "rho", "J .3", "J .7", "J .3 none", "J .7 none", "NS"
-    )
+        "Figure 3: rules kept, cut off at 5",
+        "data", "method", "rho", "J .3", "J .7", "J .3 none", "J .7 none", "NS",
+    )  # fmt: skip
     for each in data:
         dataset = each.cut_off(5).dataset(1)
-        for rho in ("0.7",) if options.quick else ("0.3", "0.5", "0.7"):
+        for rho in ("0.3", "0.7") if options.quick else ("0.3", "0.5", "0.7"):
             names = ("best", "best, rules", "best, distribution", "mine", "dist", "global", "td-control")
             for name in figures.watch(names, each.name):
                 method = METHODS[name]
@@ -223,78 +257,92 @@ def rules(figures: Figures, data: list[Data], options: argparse.Namespace) -> No
                 found = run(method, dataset, rho, options.threads)
                 kept = RuleRetention(column="items").of(Comparison(found.dataset, found.release)).facts["confidences"]
                 table.row(
-                    f"{each.name}, {name}",
+                    each.name,
+                    name,
                     float(rho),
                     *(row["consequent_not_sensitive"]["jaccard"] for row in kept),
                     *(row["nothing_sensitive"]["jaccard"] for row in kept),
                     found.loss()["NS"],
                 )
-    table.plot(x="rho", y="J .7", by="data, method")
+    _plots_by_data(table, data, x="rho", ys=("J .3", "J .7"))
 
 
 def times(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
     """Table 3: CPU seconds at rho 0.7 and tmax 300, on tables of all sizes."""
-    table = figures.table("Table 3: time at rho 0.7", "data, method", "CPU s", "parts", "NS", "peak MB so far")
-    for each in [*data, *large(options)]:
-        names = ["best", "best, distribution", "mine", "dist", "global", "td-control"]
-        if each.name.endswith("size"):
-            names = ["best", "best, distribution"]
+    table = figures.table("Table 3: time at rho 0.7", "data", "method", "CPU s", "parts", "NS", "peak MB so far")
+    for each in data:
         dataset = each.dataset(1)
-        for name in figures.watch(names, each.name):
+        for name in figures.watch(("best", "best, distribution", "mine", "dist", "global", "td-control"), each.name):
             found = run(METHODS[name], dataset, "0.7", options.threads)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            table.row(f"{each.name}, {name}", found.cpu, found.parts, found.loss()["NS"], peak)
+            table.row(each.name, name, found.cpu, found.parts, found.loss()["NS"], peak)
 
 
 def scale_up(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
-    """Figure 4: time over fifths of the last table, with and without parts."""
-    table = figures.table("Figure 4: time over fifths", "fifths", "method", "CPU s", "parts", "ratio to one fifth")
-    whole = data[-1]
-    methods = {name: METHODS[name] for name in ("best", "best, distribution")}
+    """Figure 4: time over fifths of every table, with and without divide and conquer."""
+    table = figures.table(
+        "Figure 4: time over fifths", "data", "fifths", "method", "CPU s", "parts", "ratio to one fifth"
+    )
+    methods = {name: METHODS[name] for name in ("best", "best, distribution", "mine, whole", "dist, whole")}
     methods |= {name: replace(METHODS[name], tmax=500) for name in ("mine", "dist")}
-    first: dict[str, float] = {}
-    for fifths in figures.watch(range(1, 6), whole.name):
-        dataset = whole.first((whole.start.size - 1) * fifths // 5).dataset(1)
-        for name, method in methods.items():
-            found = run(method, dataset, "0.7", options.threads)
-            first.setdefault(name, found.cpu)
-            table.row(fifths, name, found.cpu, found.parts, found.cpu / first[name])
-    table.plot(x="fifths", y="CPU s", by="method")
+    for whole in data:
+        first: dict[str, float] = {}
+        for fifths in figures.watch((1, 3, 5) if options.quick else range(1, 6), whole.name):
+            dataset = whole.first((whole.start.size - 1) * fifths // 5).dataset(1)
+            for name, method in methods.items():
+                found = run(method, dataset, "0.7", options.threads)
+                first.setdefault(name, found.cpu)
+                table.row(whole.name, fifths, name, found.cpu, found.parts, found.cpu / max(first[name], 1e-9))
+    _plots_by_data(table, data, x="fifths", ys=("CPU s",))
 
 
 def partitions(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
-    """Figure 5: loss and time over tmax, on the last table."""
-    table = figures.table("Figure 5: loss and time over tmax", "tmax", "method", "NS", "CPU s", "parts")
-    dataset = data[-1].dataset(1)
-    for tmax in figures.watch((100, 500) if options.quick else (100, 300, 500, 1000, 2000), "tmax"):
-        for name in ("mine", "dist"):
-            found = run(replace(METHODS[name], tmax=tmax), dataset, "0.7", options.threads)
-            table.row(tmax, name, found.loss()["NS"], found.cpu, found.parts)
-    for y in ("NS", "CPU s"):
-        table.plot(x="tmax", y=y, by="method", log="x")
+    """Figure 5: loss and time over tmax, on every table."""
+    table = figures.table("Figure 5: loss and time over tmax", "data", "tmax", "method", "NS", "CPU s", "parts")
+    for each in data:
+        dataset = each.dataset(1)
+        sizes = (20, 100, 500) if options.quick else (100, 300, 500, 1000, 2000)
+        for tmax in figures.watch(sizes, each.name):
+            for name in ("mine", "dist"):
+                found = run(replace(METHODS[name], tmax=tmax), dataset, "0.7", options.threads)
+                table.row(each.name, tmax, name, found.loss()["NS"], found.cpu, found.parts)
+    _plots_by_data(table, data, x="tmax", ys=("NS", "CPU s"), log={"NS": "x", "CPU s": "x"})
 
 
 def buffers(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
-    """Figure 6: loss and time over the size of the buffer, on the first table."""
-    table = figures.table("Figure 6: loss and time over the buffer", "buffer", "method", "NS", "CPU s")
-    dataset = data[0].dataset(1)
-    for size in figures.watch((10**4, 10**6) if options.quick else (10**3, 10**4, 10**5, 10**6), "buffer"):
-        for name in ("mine", "dist"):
-            found = run(replace(METHODS[name], buffer_size=size), dataset, "0.7", options.threads)
-            table.row(size, name, found.loss()["NS"], found.cpu)
-    table.plot(x="buffer", y="CPU s", by="method", log="xy")
+    """Figure 6: loss and time over the size of the buffer, on every table."""
+    table = figures.table("Figure 6: loss and time over the buffer", "data", "buffer", "method", "NS", "CPU s")
+    for each in data:
+        dataset = each.dataset(1)
+        sizes = (10**2, 10**4, 10**6) if options.quick else (10**3, 10**4, 10**5, 10**6)
+        for size in figures.watch(sizes, each.name):
+            for name in ("mine", "dist"):
+                found = run(replace(METHODS[name], buffer_size=size), dataset, "0.7", options.threads)
+                table.row(each.name, size, name, found.loss()["NS"], found.cpu)
+    _plots_by_data(table, data, x="buffer", ys=("NS", "CPU s"), log={"NS": "x", "CPU s": "xy"})
 
 
 def permutations(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
     """Figure 7: against permutation, which keeps every item; so shares of pairs with a sensitive item are compared."""
-    table = figures.table("Figure 7: against permutation, rho = 1/p", "method", "p", "sym-KL of pairs", "CPU s", "safe")
-    dataset = data[0].dataset(1)
-    for p in figures.watch((4, 10) if options.quick else (4, 6, 8, 10), "p"):
-        methods = {name: METHODS[name] for name in ("best", "best, distribution", "mine", "dist")}
-        for name, method in {**methods, "permutation": Permutation(p=p)}.items():
-            found = run(method, dataset, str(Fraction(1, p)), options.threads)
-            table.row(name, p, distances(*pair_counts(found))[1], found.cpu, "yes" if found.safe else "no")
-    table.plot(x="p", y="sym-KL of pairs", by="method", log="y")
+    table = figures.table(
+        "Figure 7: against permutation, rho = 1/p",
+        "data", "method", "p", "sym-KL of items", "sym-KL of pairs", "CPU s", "safe",
+    )  # fmt: skip
+    for each in data:
+        dataset = each.dataset(1)
+        for p in figures.watch((4, 10) if options.quick else (4, 6, 8, 10), each.name):
+            methods = {name: METHODS[name] for name in ("best", "best, distribution", "mine", "dist")}
+            for name, method in {**methods, "permutation": Permutation(p=p)}.items():
+                try:
+                    found = run(method, dataset, str(Fraction(1, p)), options.threads)
+                except Unsatisfiable:  # permutation, where an item is in more than one record of p
+                    table.row(each.name, name, p, None, None, None, "impossible")
+                    continue
+                before, after = pair_counts(found)
+                pairs = distances(before, after)[1] if after.any() else None  # no pair is left: nothing to compare
+                safe = "yes" if found.safe else "no"
+                table.row(each.name, name, p, found.loss()["sym-KL"], pairs, found.cpu, safe)
+    _plots_by_data(table, data, x="p", ys=("sym-KL of pairs",), log={"sym-KL of pairs": "y"})
 
 
 def pair_counts(found: Result) -> tuple[np.ndarray, np.ndarray]:
@@ -328,15 +376,18 @@ PARTS: dict[str, Callable[[Figures, list[Data], argparse.Namespace], None]] = {
 }
 
 
-def main() -> None:
-    """Run the parts that are asked for."""
+def main(arguments: Sequence[str] | None = None) -> Figures:
+    """Run the parts that are asked for, and return their tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="parts of the tables, under two minutes")
+    parser.add_argument("--quick", action="store_true", help="the first records of each table: a few minutes")
+    parser.add_argument("--records", type=int, help="of each table at most")
     parser.add_argument("--out", type=Path, help="folder for csv files and plots")
-    parser.add_argument("--data", type=Path, help="folder with retail.txt.gz and bms_webview2.txt.gz")
+    parser.add_argument("--data", type=Path, help="folder with transactions/retail.txt.gz and the others")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", default="", help=f"a word of: {', '.join(PARTS)}")
-    options = parser.parse_args()
+    parser.add_argument("--only", nargs="*", default=[""], help=f"words of: {', '.join(PARTS)}")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.records = options.records or QUICK
     figures = Figures(options.out)
     data = list(tables(options))
     print("\n".join(f"{each.name}: {each.start.size - 1:,} records, {each.items.size:,} occurrences" for each in data))
@@ -344,8 +395,9 @@ def main() -> None:
     for method in METHODS.values():
         run(method, small, "0.5", 1)
     for name, part in PARTS.items():
-        if options.only in name:
+        if any(word in name for word in options.only):
             part(figures, data, options)
+    return figures
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     python benchmarks/sensitive_qids.py DATA [--quick] [--only WORD] [--queries 20] [--rows 2458285] [--out FOLDER]
 
-DATA is a folder with adult_train.csv.gz and adult_test.csv.gz (UCI Adult with a header line). Prints the acceptance
+DATA is a folder with adult/adult_train.csv.gz and adult/adult_test.csv.gz (UCI Adult with a header line); the census of
+1990 is tabular/uscensus1990.csv.gz there, else made up. Prints the acceptance
 rows first, then the settings of the paper's Figures 1 to 7; with --out every table is also a csv file and a plot. Times
 are CPU seconds of this process.
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.csv
 
 from figures import Figures
 from sfumato.anonymizers.base import Workplace
@@ -38,6 +40,7 @@ from sfumato.estimators.records import Cells, Records
 from sfumato.generators import CensusColumn, census
 from sfumato.metrics.cross_tables import distances
 
+WORDS = ("ratios", "adult", "census", "times", "picture")
 LS, TS = (2, 5, 10), (0.1, 0.3, 0.5)
 THREADS = 2
 
@@ -50,7 +53,7 @@ def adult(folder: Path) -> list[CensusColumn]:
     rows: list[list[str]] = []
     names: list[str] = []
     for part in ("train", "test"):
-        with gzip.open(folder / f"adult_{part}.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        with gzip.open(folder / "adult" / f"adult_{part}.csv.gz", "rt", encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
             names = next(reader)
             rows += [row for row in reader if "?" not in row]
@@ -67,6 +70,21 @@ def adult(folder: Path) -> list[CensusColumn]:
         code_of = {value: code for code, value in enumerate(sorted(set(values)))}  # type: ignore[type-var]
         found.append(CensusColumn(name, np.array([code_of[value] for value in values], dtype=np.int32), len(code_of)))
     return found
+
+
+def people(folder: Path, rows: int, columns: int) -> tuple[str, list[CensusColumn]]:
+    """Return the US Census of 1990 where its file is in the folder, else one that is made up; the name says which."""
+    path = folder / "tabular" / "uscensus1990.csv.gz"
+    if not path.is_file():
+        return "census (made up)", census(rows, columns)
+    with gzip.open(path, "rb") as file:
+        table = pyarrow.csv.read_csv(file)
+    found = []
+    for name in [each for each in table.column_names if each != "caseid"][:columns]:
+        coded = table[name].slice(0, rows).combine_chunks().dictionary_encode()
+        codes = coded.indices.to_numpy().astype(np.int32)
+        found.append(CensusColumn(name, codes, len(coded.dictionary)))
+    return "census", found
 
 
 def parameters(column: CensusColumn, setting: tuple[str, float]) -> Parameters:
@@ -363,24 +381,25 @@ def figure_picture(figures: Figures, columns: Sequence[CensusColumn]) -> None:
     table.plot(x="cell", y="count", by="method")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> Figures:
+    """Run the parts that are asked for, and return their tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help="folder with adult_train.csv.gz and adult_test.csv.gz")
+    parser.add_argument("data", type=Path, help="folder with adult/adult_train.csv.gz")
     parser.add_argument("--quick", action="store_true", help="under two minutes: fewer and smaller queries and rows")
-    parser.add_argument("--only", default="", help="ratios, adult, census, times or picture")
+    parser.add_argument("--only", nargs="*", choices=WORDS, default=WORDS)
     parser.add_argument("--queries", type=int, default=20)
     parser.add_argument("--rows", type=int, default=2_458_285)
     parser.add_argument("--columns", type=int, default=4, help="columns of a query, at most")
     parser.add_argument("--cells", type=int, default=5_000)
     parser.add_argument("--shown", type=int, default=600, help="combinations that a record shows, at most")
     parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.quick:
         options.queries, options.rows, options.columns, options.cells = 3, 200_000, 3, 2_000
     figures = Figures(options.out)
 
     def wanted(word: str) -> bool:
-        return options.only in ("", word)
+        return word in options.only
 
     if wanted("ratios"):
         ratios(figures)
@@ -394,14 +413,15 @@ def main() -> None:
     if wanted("picture"):
         figure_picture(figures, adult(options.data))
     if wanted("census") or wanted("times"):
-        table = census(options.rows, 12 if options.quick else 68)
+        name, table = people(options.data, options.rows, 12 if options.quick else 68)
         if wanted("times"):
             figure_anonymization(figures, table)
             figure_reconstruction(figures, table, options)
         if wanted("census"):
             few = argparse.Namespace(**{**vars(options), "queries": min(options.queries, 3)})
-            figure_distances(figures, "Figure 2: census over l", table, "l", few)
-            figure_distances(figures, "Figure 4: census over t", table, "t", few)
+            figure_distances(figures, f"Figure 2: {name} over l", table, "l", few)
+            figure_distances(figures, f"Figure 4: {name} over t", table, "t", few)
+    return figures
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ REQUIREMENTS: list[sf.PrivacyModel] = [
     sf.RhoUncertainty(column="drugs", rho="0.6"),
     sf.SensitiveQidDiversity(l={"job": 2}),
     sf.SensitiveQidCloseness(t={"household": 0.5}),
+    sf.LocalDifferentialPrivacy(epsilon={"household": 2}),
 ]
 
 AMONG_OTHERS: list[sf.PrivacyModel] = [

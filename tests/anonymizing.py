@@ -32,6 +32,7 @@ from sfumato.models import (
     KAnonymity,
     KMap,
     LDiversity,
+    LocalDifferentialPrivacy,
     MultiDiversity,
     QSCloseness,
     QSDiversity,
@@ -163,6 +164,7 @@ MULTI = MultiDiversity(sensitive=["therapy", "payer"], alpha_qi="0.6", alpha_sa=
 ALPHA = AlphaDiversity(sensitive="therapy", alpha="0.5")
 RHO = RhoUncertainty(column="drugs", rho="0.5")
 SETS = SensitiveQidDiversity(l={"job": 3, "household": 2})
+ODDS = LocalDifferentialPrivacy(epsilon={"job": "1.5", "household": 1})
 BELIEFS = SensitiveQidCloseness(t={"job": "0.3", "household": "0.3"})
 
 JOBS = (
@@ -200,4 +202,5 @@ JOBS = (
     Job("drop-sensitive", (RHO,)),
     Job("randomization", (SETS,)),
     Job("randomization", (BELIEFS,)),
+    Job("randomization", (ODDS, SETS)),
 )

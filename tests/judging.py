@@ -23,6 +23,7 @@ from sfumato.models import (
     KAnonymity,
     KMap,
     LDiversity,
+    LocalDifferentialPrivacy,
     MultiDiversity,
     QSCloseness,
     QSDiversity,
@@ -159,6 +160,7 @@ REQUIREMENTS = (
     SensitiveQidCloseness(t={"job": "0.2"}, distance="ordered"),
     SensitiveQidCloseness(t={"job": "0.1"}, distance="hierarchical"),
     SensitiveQidCloseness(t={"job": "0.3"}, prior="any"),
+    LocalDifferentialPrivacy(epsilon={"job": "1.1"}),
     RhoUncertainty(column="basket", rho="0.5"),
     RhoUncertainty(column="basket", rho="0.3", empty_antecedent=True),
 )

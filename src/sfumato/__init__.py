@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from sfumato.models import KAnonymity as KAnonymity
     from sfumato.models import KMap as KMap
     from sfumato.models import LDiversity as LDiversity
+    from sfumato.models import LocalDifferentialPrivacy as LocalDifferentialPrivacy
     from sfumato.models import MultiDiversity as MultiDiversity
     from sfumato.models import Policy as Policy
     from sfumato.models import PrivacyModel as PrivacyModel
@@ -113,6 +114,7 @@ _OFFERED = {
         "KAnonymity",
         "KMap",
         "LDiversity",
+        "LocalDifferentialPrivacy",
         "MultiDiversity",
         "Policy",
         "PrivacyModel",

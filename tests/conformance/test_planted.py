@@ -17,6 +17,7 @@ from sfumato.models import (
     KAnonymity,
     KMap,
     LDiversity,
+    LocalDifferentialPrivacy,
     MultiDiversity,
     PrivacyModel,
     QSCloseness,
@@ -139,6 +140,14 @@ PLANTED = [
         )
         for distance in ("equal", "ordered", "hierarchical")
         for prior in ("table", "any")
+    ),
+    Planted(
+        LocalDifferentialPrivacy(epsilon={"job": 4}),
+        [{"job": pair} for pair in PAIRS * 20],
+        {row: {"job": "baker|clerk"} for row in range(200)},
+        1,
+        200,
+        SPREAD,
     ),
     Planted(
         RhoUncertainty(column="basket", rho="0.5"),

@@ -369,6 +369,17 @@ def qid_closeness(case, shown, required, description):
     return True
 
 
+def local_differential_privacy(case, shown, required, description):
+    """No set that may be drawn is more than e^epsilon times as likely for one value as for another."""
+    for name, epsilon in required["epsilon"].items():
+        stated = description["columns"][name]
+        d, eta, p = len(stated["domain"]), stated["eta"], Fraction(str(stated["p"]))
+        chances = [p / math.comb(d - 1, eta - 1) * inside + (1 - p) / math.comb(d, eta) for inside in (0, 1)]
+        if eta < d and chances[1] > Fraction(math.exp(float(Fraction(str(epsilon))))) * chances[0]:
+            return False
+    return True
+
+
 def posterior(prior, some, d, eta, p):
     """Return the belief in each value after a set was seen, by the chance that it is drawn for each value."""
     within, anyway = p / math.comb(d - 1, eta - 1), (1 - p) / math.comb(d, eta)
@@ -398,4 +409,5 @@ JUDGES = {
     "rho-uncertainty": rho_uncertainty,
     "sensitive-qid-diversity": qid_diversity,
     "sensitive-qid-closeness": qid_closeness,
+    "local-differential-privacy": local_differential_privacy,
 }

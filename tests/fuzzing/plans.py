@@ -302,6 +302,9 @@ def add_cells(rng, case):
                 "prior": rng.choice(["table", "any"]),
             }
         )
+    if rng.random() < 0.3:
+        epsilon = {name: fraction(rng, 0.5, 1, "3/2", 4) for name in sizes}
+        case.require.append({"model": "local-differential-privacy", "epsilon": epsilon})
     case.options["randomization"] = {"dependence": "allow"}
 
 

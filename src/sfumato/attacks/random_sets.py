@@ -111,7 +111,7 @@ class SetInference(Attack):
     """
 
     name: ClassVar[str] = "set-inference"
-    answered_by: ClassVar[tuple[str, ...]] = ("sensitive-qid-closeness",)
+    answered_by: ClassVar[tuple[str, ...]] = ("sensitive-qid-closeness", "local-differential-privacy")
 
     column: str
     threshold: float = THRESHOLD

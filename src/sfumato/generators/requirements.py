@@ -43,6 +43,7 @@ REQUIREMENTS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "alpha-diversity": ({"sensitive": ["therapy", "payer"], "alpha": 0.6}, _MASKS),
     "sensitive-qid-diversity": ({"l": {"job": 3, "household": 2}}, _CELLS),
     "sensitive-qid-closeness": ({"t": {"job": 0.5, "household": 0.5}}, _CELLS),
+    "local-differential-privacy": ({"epsilon": {"job": 2, "household": 1}}, _CELLS),
     "rho-uncertainty": ({"column": "drugs", "rho": "0.5"}, _ITEMS),
 }
 

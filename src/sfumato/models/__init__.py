@@ -8,6 +8,7 @@ from sfumato.models.delta_presence import DeltaPresence
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.k_map import KMap
 from sfumato.models.l_diversity import LDiversity
+from sfumato.models.local_differential_privacy import LocalDifferentialPrivacy
 from sfumato.models.multi_diversity import MultiDiversity
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
@@ -31,6 +32,7 @@ PRIVACY_MODELS = {
         RhoUncertainty,
         SensitiveQidDiversity,
         SensitiveQidCloseness,
+        LocalDifferentialPrivacy,
         AlphaDiversity,
         MultiDiversity,
     )
@@ -45,6 +47,7 @@ __all__ = [
     "KAnonymity",
     "KMap",
     "LDiversity",
+    "LocalDifferentialPrivacy",
     "MultiDiversity",
     "Policy",
     "PrivacyModel",

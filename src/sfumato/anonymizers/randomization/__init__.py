@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
 from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
-from sfumato.anonymizers.randomization.parameters import Closeness, Edges, Parameters, choose, hierarchical, ordered
+from sfumato.anonymizers.randomization.parameters import (
+    Closeness,
+    Edges,
+    LocalPrivacy,
+    Parameters,
+    choose,
+    hierarchical,
+    ordered,
+)
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, visible_labels
 from sfumato.data.encoding import encode_column
@@ -29,6 +37,7 @@ from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, Problem, Unsatisfiable
 from sfumato.kernels.cells.randomization import draw_from_tables, draw_one_by_one
 from sfumato.models.base import Policy, PrivacyModel, plain_number
+from sfumato.models.local_differential_privacy import LocalDifferentialPrivacy
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
 from sfumato.parameters import Takes, about
@@ -47,7 +56,11 @@ class Randomization(Anonymizer):
     name: ClassVar[str] = "randomization"
     phase: ClassVar[Phase] = Phase.CELLS
     divides: ClassVar[Divides] = Divides.ROWS
-    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity, SensitiveQidCloseness)
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (
+        SensitiveQidDiversity,
+        SensitiveQidCloseness,
+        LocalDifferentialPrivacy,
+    )
 
     dependence: str = field(
         default="refuse",
@@ -225,7 +238,8 @@ class _Column:
 
     def parameters(self, policy: Policy) -> Parameters:
         """Return the parameters that meet all requirements on this column."""
-        least, asked = 1, []
+        least = 1
+        asked: list[Closeness | LocalPrivacy] = []
         for diversity in policy.of(SensitiveQidDiversity):
             if self.name in diversity.l:
                 l = diversity.l[self.name]
@@ -241,6 +255,9 @@ class _Column:
         for closeness in policy.of(SensitiveQidCloseness):
             if self.name in closeness.t:
                 asked.append(self._closeness(closeness))
+        for private in policy.of(LocalDifferentialPrivacy):
+            if self.name in private.epsilon:
+                asked.append(LocalPrivacy(private.epsilon[self.name]))
         return choose(self.d, least, asked)
 
     def _closeness(self, model: SensitiveQidCloseness) -> Closeness:
@@ -297,6 +314,9 @@ class _Column:
         if closenesses:
             nearest = min(closenesses, key=lambda model: Fraction(model.t[self.name]))
             about |= {"t": plain_number(nearest.t[self.name]), "distance": nearest.distance, "prior": nearest.prior}
+        epsilons = [m.epsilon[self.name] for m in policy.of(LocalDifferentialPrivacy) if self.name in m.epsilon]
+        if epsilons:
+            about["asked_epsilon"] = plain_number(min(epsilons))
         return about
 
     def facts(self, parameters: Parameters, policy: Policy) -> dict[str, Any]:

@@ -79,6 +79,17 @@ class Closeness:
         return [_tree_ratio(self.counts, self.edges, eta, float(self.t)) for eta in range(1, d)]
 
 
+@dataclass(frozen=True)
+class LocalPrivacy:
+    """One requirement of local differential privacy on a column."""
+
+    epsilon: Fraction
+
+    def ratios(self, d: int) -> list[Fraction | float]:
+        """Return for each number of values, 1 to d - 1, the least rho: e^-epsilon, and a little more for rounding."""
+        return [min(math.exp(-float(self.epsilon)) * (1 + 1e-12), 1.0)] * (d - 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Edges:
     """The edges of a tree: those leaves behind each, first to last - 1 in the order of `leaves`, and its length."""
@@ -120,7 +131,7 @@ def hierarchical(hierarchy: Hierarchy, domain: Sequence[str]) -> Edges:
     )
 
 
-def choose(d: int, least: int, asked: Sequence[Closeness]) -> Parameters:
+def choose(d: int, least: int, asked: Sequence[Closeness | LocalPrivacy]) -> Parameters:
     """Return the parameters with the least expected error, showing at least so many of d values.
 
     The whole domain is shown only when nothing else is allowed.
@@ -129,7 +140,7 @@ def choose(d: int, least: int, asked: Sequence[Closeness]) -> Parameters:
         return Parameters(d, d, Fraction(0))
     if not asked:
         return Parameters(d, least, Fraction(1))  # more values, or less of p, only add noise
-    ratios = [closeness.ratios(d) for closeness in asked]
+    ratios = [each.ratios(d) for each in asked]
     best = Parameters(d, d, Fraction(0))
     noise: Fraction | None = None
     for eta in range(max(least, 1), d):
