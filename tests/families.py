@@ -30,6 +30,11 @@ model = "delta-presence"
 high = 1
 population = "people.csv"
 """
+ODDS = """
+[[require]]
+model = "local-differential-privacy"
+epsilon = { job = 3 }
+"""
 ROWS = 150  # of the hospital
 
 
@@ -44,6 +49,8 @@ def plan_in(folder: Path, family: str) -> Path:
         kept = KEPT / ("classes" if family == LIKENESS else family)
         shutil.copytree(kept, here, ignore=shutil.ignore_patterns("run", "answers.json"))
     plan = here / "plan.toml"
+    if family == "cells":  # also of a model that came later
+        plan.write_text(plan.read_text(encoding="utf-8") + ODDS, encoding="utf-8")
     if family == LIKENESS:
         told = plan.read_text(encoding="utf-8").split("[[require]]")[0]
         told = told.replace('kind = "category"', 'kind = "category"\nhierarchy = { prefix = 5 }')
