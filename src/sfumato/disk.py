@@ -111,7 +111,7 @@ def _resolved(target: Path) -> Path:
 @contextmanager
 def _workplace(target: Path) -> Iterator[Path]:
     """Yield a free name beside the target; whatever has this name when work ends is deleted."""
-    _sweep_up(target)
+    sweep_up(target)
     try:
         lock, path = _claimed(target)
     except OSError as error:
@@ -158,8 +158,8 @@ def work_on(name: str) -> str | None:
     return f"{found[1] or ''}{found[2]}" if found else None
 
 
-def _sweep_up(target: Path) -> None:
-    """Delete what was left beside the target by who was killed in the middle of work."""
+def sweep_up(target: Path) -> None:
+    """Delete what was left beside the target by who was killed in the middle of work; nothing of who still works."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.lock-*"):
         with suppress(OSError):
             with path.open("r+b") as lock:
