@@ -16,14 +16,9 @@ from collections import Counter
 import pytest
 from jsonschema import Draft202012Validator
 
-from commands import told
+from commands import sfumato, told
 
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-
-
-def sfumato(*words, cwd=None, **options):
-    command = [sys.executable, "-m", "sfumato", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, check=False, **options)
 
 
 @pytest.fixture(scope="module")

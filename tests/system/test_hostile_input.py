@@ -10,6 +10,8 @@ import sys
 import pyarrow as pa
 import pytest
 
+import commands
+
 PLAN = """
 [source]
 path = "people.csv"
@@ -35,14 +37,8 @@ def folder(tmp_path):
 
 
 def sfumato(folder, *words, **environment):
-    done = subprocess.run(
-        [sys.executable, "-m", "sfumato", *words],
-        cwd=folder,
-        capture_output=True,
-        env={**os.environ, "COLUMNS": "120", **environment},
-        check=False,
-    )
-    return done.returncode, done.stdout.decode() + done.stderr.decode()
+    done = commands.sfumato(*words, cwd=folder, COLUMNS="120", **environment)
+    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

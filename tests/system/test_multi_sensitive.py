@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import random
-import subprocess
-import sys
 
 import pytest
+
+from commands import sfumato
 
 ILLS = ["Asthma", "Pneumonia", "Albinism", "Eczema", "Haemophilia", "Leukaemia"]
 TREE = '{ Lung = ["Asthma", "Pneumonia"], Skin = ["Albinism", "Eczema"], Blood = ["Haemophilia", "Leukaemia"] }'
@@ -34,11 +34,6 @@ sensitive = ["illness", "father"]
 alpha_sa = 0.5
 """
 DIVERSE = '[[require]]\nmodel = "l-diversity"\nsensitive = "father"\nl = 3\n'
-
-
-def sfumato(*arguments, cwd):
-    command = [sys.executable, "-m", "sfumato", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture

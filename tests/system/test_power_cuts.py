@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from commands import told
+from commands import sfumato, told
 
 pytestmark = pytest.mark.posix
 
@@ -57,9 +57,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def anonymize(folder, **options):
-    command = [sys.executable, "-m", "sfumato", "anonymize", "plan.toml", "--out", "out"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
+COMMAND = ("anonymize", "plan.toml", "--out", "out")
+
+
+def anonymize(folder):
+    return sfumato(*COMMAND, cwd=folder)
 
 
 def left(folder):
@@ -142,7 +144,10 @@ def test_a_full_disk_leaves_nothing_but_what_was_audited_and_says_so(folder, mos
     (folder / "plan.toml").write_text(f'{PLAN}[release]\nformat = "{form}"\n')
 
     # No file may grow beyond this: what a full disk is to whoever writes.
-    done = anonymize(folder, preexec_fn=lambda: limited(most))
+    command = [sys.executable, "-m", "sfumato", *COMMAND]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=lambda: limited(most)
+    )
 
     assert done.returncode == 2, (done.returncode, done.stderr)
     assert "cannot be written" in done.stderr

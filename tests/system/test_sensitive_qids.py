@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+
+from commands import sfumato
 
 PLAN = """
 [source]
@@ -30,11 +30,6 @@ l = { job = 2, age = 2 }
 model = "sensitive-qid-closeness"
 t = { job = 0.4 }
 """
-
-
-def sfumato(*arguments, cwd):
-    command = [sys.executable, "-m", "sfumato", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import time
 import pytest
 
 from browsing import BROWSER, opened
+from commands import sfumato
 
 ENVIRONMENT = {**os.environ, "COLUMNS": "60", "NO_COLOR": "1"}
 PLAN = """
@@ -36,8 +37,7 @@ t = 0.5
 
 
 def sweep(folder, *words):
-    command = [sys.executable, "-m", "sfumato", "sweep", "plan.toml", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=ENVIRONMENT, check=False)
+    return sfumato("sweep", "plan.toml", *words, cwd=folder, COLUMNS="60")
 
 
 def write(folder, rows):

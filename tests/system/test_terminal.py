@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 
 import pytest
+
+import commands
 
 POOR = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "COLUMNS": "60", "NO_COLOR": "1", "TERM": "dumb"}
 COMMANDS = ("demo", "init", "explain", "anonymize", "audit", "measure", "attack", "reconstruct", "sweep", "report")
 
 
 def sfumato(folder, *words):
-    command = [sys.executable, "-m", "sfumato", *map(str, words)]
-    return subprocess.run(command, cwd=folder, capture_output=True, env=os.environ | POOR, check=False)
+    return commands.sfumato(*words, cwd=folder, **POOR)
 
 
 def readable(done, *, wide=False):
     """Return standard output, after making sure that a poor terminal can show all of it."""
-    for output in (done.stdout, done.stderr):
-        text = output.decode("ascii")
+    for text in (done.stdout, done.stderr):
+        assert text.isascii()
         assert "\x1b" not in text
         assert "Traceback" not in text
         assert wide or max(map(len, text.splitlines()), default=0) <= 60, text
-    return done.stdout.decode("ascii")
+    return done.stdout
 
 
 @pytest.fixture(scope="module")

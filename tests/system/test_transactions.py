@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import random
-import subprocess
-import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from commands import sfumato
+
 csv.field_size_limit(10_000_000)
-ENVIRONMENT = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
 PLAN = """
 [source]
 path = "baskets.txt"
@@ -26,11 +24,6 @@ model = "rho-uncertainty"
 column = "items"
 rho = "0.5"
 """
-
-
-def sfumato(*words, cwd):
-    command = [sys.executable, "-m", "sfumato", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=ENVIRONMENT, check=False)
 
 
 def baskets(n=400, seed=1):
