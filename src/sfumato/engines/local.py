@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,11 +69,21 @@ class LocalEngine:
                 signal.default_int_handler(number, frame)
             asked.set()
 
+        def hear(dropped: sys.UnraisableHookArgs) -> None:
+            # Where C code calls Python, as the compiler of the inner loops does, an interrupt has nowhere to go.
+            if issubclass(dropped.exc_type, KeyboardInterrupt):
+                asked.set()
+            else:
+                drops(dropped)
+
+        drops = sys.unraisablehook
+        sys.unraisablehook = hear
         for number in usual:
             signal.signal(number, tell)
         try:
             yield asked.is_set
         finally:
+            sys.unraisablehook = drops
             for number, handler in usual.items():
                 signal.signal(number, handler)
 

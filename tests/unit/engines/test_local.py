@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -65,3 +67,13 @@ def test_beside_the_main_thread_signals_are_left_alone():
     thread.start()
     thread.join()
     assert heard == [(False, True)]
+
+
+def test_an_interrupt_that_c_code_drops_is_heard_at_the_next_checkpoint():
+    usual = sys.unraisablehook
+    interrupt = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+    with LocalEngine().stoppable() as stop:
+        interrupt()
+        assert stop()
+
+    assert sys.unraisablehook is usual

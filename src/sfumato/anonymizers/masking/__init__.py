@@ -40,8 +40,9 @@ SEARCHES = ("best", "fast", "paper")
 class Masking(Anonymizer):
     """Publish labels instead of quasi-identifiers and of sensitive values; no row is dropped.
 
-    `best` cuts classes in the cheapest way, masks row by row, and solves a linear program for each class; `fast` does
-    without the program; `paper` is the published greedy search (one set of labels for the whole table, masks by value).
+    `best` cuts classes in the cheapest way, masks row by row, and solves a linear program for each class, or for the
+    20,000 that lose most; `fast` does without programs; `paper` is the published greedy search (one set of labels for
+    the whole table, masks by value).
     """
 
     name: ClassVar[str] = "masking"

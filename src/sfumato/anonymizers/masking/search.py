@@ -40,6 +40,7 @@ from sfumato.kernels.masks.state import (
 
 FINEST = 10**9  # bounds are fractions of at most so many parts, rounded down: to the safe side
 LARGEST_PROGRAM = 3000  # variables of a linear program that is worth its time
+MOST_PROGRAMS = 20_000  # classes that get one, those that lose most: ten times the work of all else in a class
 
 
 class Column(NamedTuple):
@@ -150,22 +151,39 @@ def _masked(
     start = np.searchsorted(in_class, np.arange(len(nodes) + 1))
     work = ClassInWork.sized(secrets, int(np.diff(start).max()))
     stage = workplace.stage("masking", len(nodes))
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
+    parts: list[Flows | None] = []
     for number in range(len(nodes)):
         here = slice(start[number], start[number + 1])
-        done, work = _mask_class(secrets, cells.leaf_of, tuples[here], rows[here], work, effort)
-        if done is None:
-            return None
+        given = (tuples[here], cells.leaf_of[tuples[here]], rows[here])
+        done, work = _finished(secrets, cells.leaf_of, given, work, effort)
         parts.append(done)
         stage.advance()
     stage.done()
+    if effort.program:
+        losing = _most_losing(secrets, parts)
+        stage = workplace.stage("masking anew", losing.size)
+        for number in losing:
+            here = slice(start[number], start[number + 1])
+            parts[number], work = _programmed(
+                secrets, cells.leaf_of, tuples[here], rows[here], parts[number], work, effort
+            )
+            stage.advance()
+        stage.done()
+    masks = [part for part in parts if part is not None]
+    if len(masks) < len(parts):
+        return None
+    if effort.varied:
+        for number, part in enumerate(masks):
+            done, work = _finished(secrets, cells.leaf_of, part, work, effort, varied=True)
+            assert done is not None
+            masks[number] = done
     return Masked(
         class_of,
         nodes,
-        np.repeat(np.arange(len(nodes)), [part[0].size for part in parts]),
-        np.concatenate([part[0] for part in parts]),
-        np.concatenate([part[1] for part in parts]),
-        np.concatenate([part[2] for part in parts]),
+        np.repeat(np.arange(len(nodes)), [part[0].size for part in masks]),
+        np.concatenate([part[0] for part in masks]),
+        np.concatenate([part[1] for part in masks]),
+        np.concatenate([part[2] for part in masks]),
     )
 
 
@@ -193,28 +211,33 @@ class ClassInWork(NamedTuple):
 Flows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # tuple, labels and rows of each
 
 
-def _mask_class(
+def _most_losing(secrets: Secrets, parts: Sequence[Flows | None]) -> NDArray[np.int64]:
+    """Return the classes that lose something, at most so many as get a program, those that lose most first."""
+    loss = np.array([np.inf if part is None else _loss(secrets, part) for part in parts])
+    return np.argsort(-loss, kind="stable")[: min(np.count_nonzero(loss > 0), MOST_PROGRAMS)]
+
+
+def _programmed(
     secrets: Secrets,
     leaf_of: NDArray[np.int64],
     tuples: NDArray[np.int64],
     rows: NDArray[np.int64],
+    best: Flows | None,
     work: ClassInWork,
     effort: Effort,
 ) -> tuple[Flows | None, ClassInWork]:
-    """Return the flows of a class with these tuples, the cheaper of what raising and a linear program give."""
-    best, work = _finished(secrets, leaf_of, (tuples, leaf_of[tuples], rows), work, effort)
-    masked = best is None or bool((secrets.loss[np.arange(leaf_of.shape[1]), best[1]].sum(axis=1) > 0).any())
-    if effort.program and masked and linear_program.size_of(secrets, leaf_of[tuples]) <= LARGEST_PROGRAM:
-        program = linear_program.program_of(secrets, leaf_of[tuples])
-        chosen = linear_program.solve(program, rows)
-        if chosen is not None:
-            used = np.flatnonzero(chosen)
-            rounded = (tuples[program.origin[used]], program.labels[used], chosen[used])
-            other, work = _finished(secrets, leaf_of, rounded, work, effort)
-            if other is not None and (best is None or _loss(secrets, other) < _loss(secrets, best) - 1e-12):
-                best = other
-    if best is not None and effort.varied:
-        best, work = _finished(secrets, leaf_of, best, work, effort, varied=True)
+    """Return the flows of a class, the cheaper of what raising gave and of what a linear program gives."""
+    if linear_program.size_of(secrets, leaf_of[tuples]) > LARGEST_PROGRAM:
+        return best, work
+    program = linear_program.program_of(secrets, leaf_of[tuples])
+    chosen = linear_program.solve(program, rows)
+    if chosen is None:
+        return best, work
+    used = np.flatnonzero(chosen)
+    rounded = (tuples[program.origin[used]], program.labels[used], chosen[used])
+    other, work = _finished(secrets, leaf_of, rounded, work, effort)
+    if other is not None and (best is None or _loss(secrets, other) < _loss(secrets, best) - 1e-12):
+        best = other
     return best, work
 
 
