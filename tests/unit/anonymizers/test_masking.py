@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.masking import Masking, regions, search
+from sfumato.anonymizers.masking import Masking, regions
+from sfumato.anonymizers.masking import search as searching
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.builders import Flat, Given, Prefix, Widths
 from sfumato.data.encoding import encode
@@ -297,17 +298,17 @@ def test_given_base_rates_bound_nothing_for_the_true_reading_and_that_is_said_be
 
 def test_only_the_classes_that_lose_most_get_a_program(monkeypatch):
     table, solved = people(400, seed=5), []
-    solve = search.linear_program.solve
+    solve = searching.linear_program.solve
 
     def counted(program, rows):
         solved.append(rows.sum())
         return solve(program, rows)
 
-    monkeypatch.setattr(search.linear_program, "solve", counted)
+    monkeypatch.setattr(searching.linear_program, "solve", counted)
     loss = {}
-    for most in (0, 2, search.MOST_PROGRAMS):
+    for most in (0, 2, searching.MOST_PROGRAMS):
         solved.clear()
-        monkeypatch.setattr(search, "MOST_PROGRAMS", most)
+        monkeypatch.setattr(searching, "MOST_PROGRAMS", most)
         dataset, _, release = masked(table, MULTI)
         assert MULTI.audit(release).satisfied
         loss[most] = Distortion().measure(dataset, release).value
