@@ -151,7 +151,6 @@ def test_what_the_plan_spells_differently_from_the_data_is_said_in_the_terminal(
 
 def limited(folder, megabytes, code="from sfumato.cli import main; main()"):
     """Return what a command says under a limit of memory, which `sfumato.cli.limits` heeds."""
-    """Run the command line with so much memory."""
     import resource  # not on every system
 
     def limit():
