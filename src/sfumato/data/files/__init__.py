@@ -26,9 +26,9 @@ from dataclasses import replace
 import pyarrow as pa
 
 from sfumato.data.files.csv import layout_of, read_csv, spelling_of
+from sfumato.data.files.databases.digests import digest_of_rows
 from sfumato.data.files.databases.reading import (
     database_names,
-    digest_of_rows,
     how_database,
     is_known,
     named_database,

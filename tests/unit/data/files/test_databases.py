@@ -14,6 +14,7 @@ import pytest
 from sfumato.data.files import Source, how_read, named_database, read_columns, read_digested, read_table, sample
 from sfumato.data.files.databases import connections, publishing, reading, sqlite
 from sfumato.data.files.databases.base import Refused
+from sfumato.data.files.databases.digests import digest_of_rows, text_digests
 from sfumato.data.files.databases.failures import NO_ANSWER, refusal, within
 from sfumato.errors import DataError
 from sfumato.progress import SILENT
@@ -112,11 +113,21 @@ def test_a_digest_depends_on_every_cell_and_not_on_the_order():
         pa.concat_tables([table, table.slice(0, 1)]),
     ]
 
-    assert reading.digest_of_rows(same) == reading.digest_of_rows(table)
-    assert reading.digest_of_rows(pa.concat_tables([table.slice(0, 1), table.slice(1)])) == reading.digest_of_rows(
-        table
-    )
-    assert len({reading.digest_of_rows(each) for each in [table, *changes]}) == len(changes) + 1
+    assert digest_of_rows(same) == digest_of_rows(table)
+    assert digest_of_rows(pa.concat_tables([table.slice(0, 1), table.slice(1)])) == digest_of_rows(table)
+    assert len({digest_of_rows(each) for each in [table, *changes]}) == len(changes) + 1
+
+
+def test_texts_of_any_length_have_digests_of_their_own():
+    texts = ["", "a", "b", "ab", "a\0", "abcdefgh", "abcdefgi", "abcdefgha", "ä" * 700, "ä" * 699 + "ö", "x" * 1024]
+    array = pa.array([*texts, *texts])
+
+    found = text_digests(array).T.tolist()
+
+    assert found[: len(texts)] == found[len(texts) :]
+    for lane in (0, 1):
+        assert len({digest[lane] for digest in found}) == len(texts)
+    assert text_digests(array.slice(3, 4)).T.tolist() == found[3:7]
 
 
 def test_what_is_read_and_its_digest_are_of_one_snapshot(stays):

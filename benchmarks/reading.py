@@ -1,0 +1,99 @@
+"""How long a table takes from a database and from a CSV file: `python benchmarks/reading.py --database NAME`.
+
+NAME is a connection (`sfumato connections add NAME`) to a PostgreSQL server on which a table may be made; it is dropped
+at the end. Each reading is a process of its own: wall and CPU seconds, and how much the most memory grew above that of
+the libraries. The aim: 1,000,000 rows of 6 columns from PostgreSQL within 1.5 times the time of the same CSV file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+TABLE = "sfumato_reading"
+READS = """
+import json, re, sys, time
+from pathlib import Path
+from sfumato.data.files import Source, read_digested, read_columns
+
+def most():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+
+name, table = sys.argv[1:]
+if table:
+    source = Source(f"database:{name}", database=name, table=table)
+    read_columns(source)  # loads the driver
+else:
+    source = Source(Path(name))
+before, wall, cpu = most(), time.perf_counter(), time.process_time()
+found, _ = read_digested(source)
+seconds = time.perf_counter() - wall, time.process_time() - cpu
+grew = most() - before
+print(json.dumps(dict(wall=seconds[0], cpu=seconds[1], before=before, grew=grew, table=found.nbytes / 2**20)))
+"""
+
+
+def made_up(rows: int) -> pa.Table:
+    chance = np.random.default_rng(1)
+    return pa.table(
+        {
+            "person": [f"P{n:08}" for n in range(rows)],
+            "age": chance.integers(0, 100, rows),
+            "zip": [f"{code:05}" for code in chance.integers(0, 9_000, rows)],
+            "illness": np.array(["flu", "cold", "asthma", "diabetes"])[chance.integers(0, 4, rows)],
+            "cost": np.round(chance.gamma(2, 500, rows), 2),
+            "day": (chance.integers(0, 3_000, rows) + 15_000).astype("datetime64[D]"),
+        }
+    )
+
+
+def read(name: str, table: str = "") -> dict[str, float]:
+    done = subprocess.run([sys.executable, "-c", READS, name, table], capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--database", required=True)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    from adbc_driver_postgresql import dbapi
+
+    from sfumato.data.files.databases.connections import address_of
+
+    table, address = made_up(options.rows), address_of(options.database).text
+    with tempfile.TemporaryDirectory() as folder, dbapi.connect(address, autocommit=True) as connection:
+        path = Path(folder) / "people.csv"
+        pa_csv.write_csv(table, path)
+        with connection.cursor() as cursor:
+            cursor.execute(f"drop table if exists {TABLE}")
+            cursor.adbc_ingest(TABLE, table, mode="create")
+            del table
+            try:
+                print(
+                    f"{'source':<12}{'wall best':>10}{'CPU':>7}{'memory before':>15}{'grew by MB':>12}{'table MB':>10}"
+                )
+                best = {}
+                for shown, words in (("CSV", (str(path),)), ("PostgreSQL", (options.database, TABLE))):
+                    found = min((read(*words) for _ in range(options.runs)), key=lambda each: each["wall"])
+                    best[shown] = found["wall"]
+                    figures = (
+                        f"{found['wall']:>10.2f}{found['cpu']:>7.2f}{found['before']:>15.0f}{found['grew']:>12.0f}"
+                    )
+                    print(f"{shown:<12}{figures}{found['table']:>10.0f}")
+                print(f"PostgreSQL takes {best['PostgreSQL'] / best['CSV']:.2f} times as long as CSV")
+            finally:
+                cursor.execute(f"drop table {TABLE}")
+
+
+if __name__ == "__main__":
+    main()
