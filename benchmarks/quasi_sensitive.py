@@ -34,6 +34,7 @@ from quasi_sensitive_tables import (
 )
 from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
+from sfumato.anonymizers.term_suppression.records import Records, code_records, estimate_prior
 from sfumato.data.knowledge import Knowledge
 from sfumato.generators import knowledge_table, term_records
 from sfumato.models.qs_closeness import QSCloseness
@@ -47,13 +48,13 @@ SEARCHES = ("exact", "adaptive", "dfs")
 class Case:
     """Records with a prior, ready to be cut into groups."""
 
-    records: searching.Records
+    records: Records
     prior: np.ndarray
 
     @classmethod
     def make(cls, knowledge: Knowledge, rows: int, unlinked: str = "linked", **options: Any) -> Case:
         drawn = term_records(knowledge, rows, **options)
-        records = searching.code_records(
+        records = code_records(
             drawn.start,
             drawn.items,
             knowledge.start,
@@ -62,7 +63,7 @@ class Case:
             len(knowledge.terms),
             len(knowledge.labels),
         )
-        return cls(records, searching.estimate_prior(records, unlinked))
+        return cls(records, estimate_prior(records, unlinked))
 
     def solve(self, order: Any, start: Any, search: str = "exact", seconds: float = 10, **required: Any) -> Answer:
         """Solve groups with one of the searches; `seconds` bounds a published one in each group."""

@@ -148,6 +148,7 @@ def searched_groups() -> Iterator[tuple[str, Any]]:
     import numpy as np
 
     from sfumato.anonymizers.term_suppression import search as searching
+    from sfumato.anonymizers.term_suppression.records import code_records, estimate_prior
 
     rng = np.random.default_rng(4)
     for name, size, width, required in (
@@ -160,12 +161,22 @@ def searched_groups() -> Iterator[tuple[str, Any]]:
         records = [sorted(rng.permutation(rows[label])[:width].tolist()) for label in rng.integers(0, 6, size)]
         known = [np.cumsum([0, *map(len, rows)]), np.concatenate(rows).astype(np.int32), np.arange(12, dtype=np.int32)]
         held = [np.cumsum([0, *map(len, records)]), np.concatenate(records).astype(np.int32)]
-        coded = searching.code_records(*held, *known, 2 * width, 12)
+        coded = code_records(*held, *known, 2 * width, 12)
         prior = np.full(12, 1 / 12)
         order, start = np.arange(size), np.array([0, size])
         requirement = searching.make_requirement(prior, "linked", **required)
         found = searching.solve_all(coded, order, start, prior, requirement, nodes=400)
-        yield name, [searching.estimate_prior(coded), *found, searching.kept_items(coded, found)]
+        yield name, [estimate_prior(coded), *found, searching.kept_items(coded, found)]
+        if size > 12 or width > 7:
+            continue
+        often = [Fraction(int(part), 4) for part in rng.integers(1, 5, known[1].size)]
+        worth = [Fraction(int(part), 2) for part in rng.integers(1, 5, 2 * width)]
+        for more in ({"likelihood": often}, {"misses": 1}, {"worth": worth}):
+            coded = code_records(held[0], rng.permutation(held[1]), *known, 2 * width, 12, **more)
+            for also in (required, {"t": 0.3}):
+                requirement = searching.make_requirement(prior, "linked", **also)
+                found = searching.solve_all(coded, order, start, prior, requirement, nodes=400)
+                yield f"{name} {list(more)} {list(also)}", [*found, searching.kept_items(coded, found)]
 
 
 def items() -> Iterator[tuple[str, Any]]:

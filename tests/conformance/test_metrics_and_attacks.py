@@ -83,7 +83,7 @@ def test_the_models_that_answer_an_attack_are_there_and_its_columns_too():
             assert set(found.about) <= {spec.name for spec in plan_of(family).schema}
 
 
-def test_every_attack_is_reached():
+def test_every_attack_is_reached(tmp_path):
     reached = {found.attack for family in ALONE for found in attacked(family)}
     name = pa.table({"name": ["a", "b"], "age": [30, 30]})
     plan = sf.Plan.from_dict(
@@ -92,7 +92,18 @@ def test_every_attack_is_reached():
             "require": [{"model": "k-anonymity", "k": 2}],
         }
     )
-    assert reached | {found.attack for found in sf.attack(name, plan)} == set(ATTACKS)
+    (tmp_path / "diseases.csv").write_text("d,s\nflu,cough\nflu,fever\ngout,joint pain\n")
+    strange = pa.table({"age": ["20", "20"], "symptoms": ["cough|fever", "cough|joint pain"]})
+    looked_up = sf.Plan.from_dict(
+        {
+            "columns": {"age": {"role": "quasi-identifier"}, "symptoms": {"role": "quasi-sensitive", "kind": "set"}},
+            "knowledge": {"path": "diseases.csv", "label": "d", "terms": "s"},
+            "require": [{"model": "qs-diversity", "column": "symptoms", "c": 1, "l": 2}],
+        },
+        base=tmp_path,
+    )
+    others = [found for table, asked in ((name, plan), (strange, looked_up)) for found in sf.attack(table, asked)]
+    assert reached | {found.attack for found in others} == set(ATTACKS)
 
 
 @alone

@@ -7,6 +7,7 @@ from sfumato.attacks.class_inference import ClassInference
 from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
+from sfumato.attacks.partial_matching import PartialMatching
 from sfumato.attacks.plain_sight import PlainSight
 from sfumato.attacks.printed_figures import PrintedFigures
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
@@ -25,6 +26,7 @@ ATTACKS: dict[str, type[Attack]] = {
         SinglingOut,
         ClassInference,
         KnowledgeLinking,
+        PartialMatching,
         Disclosure,
         RuleInference,
         SetInference,
@@ -45,6 +47,7 @@ __all__ = [
     "Intersection",
     "KnowledgeLinking",
     "Linking",
+    "PartialMatching",
     "PlainSight",
     "PrintedFigures",
     "RuleInference",

@@ -62,12 +62,12 @@ class KnowledgeLinking(Attack):
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield one attack where there are terms and a table to look them up in."""
-        if release.public.knowledge is not None and _terms(release) is not None:
+        if release.public.knowledge is not None and terms_of(release) is not None:
             yield cls(threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
-        knowledge, terms = table.public.knowledge, _terms(table)
+        knowledge, terms = table.public.knowledge, terms_of(table)
         if knowledge is None or terms is None:
             raise DataError(
                 "Terms were to be looked up, but the table has no quasi-sensitive terms, or comes without knowledge.\n"
@@ -107,7 +107,7 @@ class KnowledgeLinking(Attack):
         )
 
 
-def _terms(table: Release) -> CodedSets | None:
+def terms_of(table: Release) -> CodedSets | None:
     """Return the terms of all quasi-sensitive columns, read together; None when there are none."""
     names = [column.name for column in table.columns.values() if column.role is Role.QUASI_SENSITIVE]
     if not names:

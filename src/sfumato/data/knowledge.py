@@ -51,6 +51,7 @@ class Knowledge:
     likelihood: tuple[Fraction, ...] | None = (
         None  # as `items`: how often who has the label has the term; None: not told
     )
+    misses: int = 0  # terms of a record, 0 or 1, that a label may lack where no label has them all
     unlinked: str = ASK  # what a record counts that no label explains: ask | linked | zero | forbid
 
     def __post_init__(self) -> None:
@@ -59,6 +60,16 @@ class Knowledge:
                 f"unlinked of the knowledge table was given as {self.unlinked!r}, which is not known."
                 f"{did_you_mean(str(self.unlinked), UNLINKED)}\nChoose one of: {', '.join(UNLINKED)}."
             )
+        if self.misses not in (0, 1):
+            raise PolicyError(
+                f"misses of the knowledge table was given as {self.misses!r}.\nGive 0, or 1 for an intruder who takes "
+                "labels that lack one of a record's terms."
+            )
+        if self.misses and self.likelihood is not None:
+            raise PolicyError(
+                "The knowledge table was to weigh terms and to overlook one, but nothing says how likely a label is "
+                "that lacks a term.\nLeave weights or misses out."
+            )
         if self.weight is not None:
             object.__setattr__(self, "weight", _checked_weight(self.weight, len(self.labels)))
 
@@ -66,6 +77,11 @@ class Knowledge:
     def forbids(self) -> bool:
         """Whether a group fails that has a record which no label explains."""
         return self.unlinked in (ASK, "forbid")
+
+    @property
+    def plain(self) -> bool:
+        """Whether labels have all terms of a record that they explain, and are equally likely."""
+        return self.likelihood is None and not self.misses
 
     @property
     def n_labels(self) -> int:
@@ -84,6 +100,7 @@ class Knowledge:
         *,
         weight: Mapping[str, float] | None = None,
         likelihood: Mapping[tuple[str, str], Fraction] | None = None,
+        misses: int = 0,
         unlinked: str = ASK,
     ) -> Knowledge:
         """Build the table from (label, terms) pairs; repeated terms and rows collapse.
@@ -114,6 +131,7 @@ class Knowledge:
             items=np.array([term_of[term] for _, term in pairs], dtype=np.int32),
             weight=None if weight is None else _weight_of(labels, weight),
             likelihood=None if likelihood is None else _likelihood_of(pairs, likelihood, len(distinct) - len(labels)),
+            misses=misses,
             unlinked=unlinked,
         )
 
@@ -125,6 +143,8 @@ class Knowledge:
         ]
         weight = None if self.weight is None else dict(zip(self.labels, self.weight.tolist(), strict=True))
         shown: dict[str, Any] = {"rows": rows, "weight": weight, "unlinked": self.unlinked}
+        if self.misses:
+            shown["misses"] = self.misses
         if self.likelihood is not None:
             each = iter(map(str, self.likelihood))
             shown["likelihood"] = [[next(each) for _ in terms] for _, terms in rows]
@@ -149,7 +169,10 @@ class Knowledge:
                 for term, each in zip(terms, own, strict=True)
             }
         )
-        return cls.from_rows(rows, weight=content["weight"], likelihood=likelihood, unlinked=content["unlinked"])
+        misses = content.get("misses", 0)
+        return cls.from_rows(
+            rows, weight=content["weight"], likelihood=likelihood, misses=misses, unlinked=content["unlinked"]
+        )
 
 
 def _weight_of(labels: tuple[str, ...], weight: Mapping[str, float]) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -41,6 +42,7 @@ class KnowledgeSource:
     separator: str | None = None  # between the terms of a cell
     prior: str = FROM_DATA  # a column of weights, or "data"
     weights: str | None = None  # a column that says how often who has the label has the term
+    misses: int = 0  # terms of a record that a label may lack where no label has them all
     unlinked: str = ASK
 
     def read(self, progress: Progress = SILENT) -> Knowledge:
@@ -52,6 +54,7 @@ class KnowledgeSource:
             separator=self.separator,
             prior=self.prior,
             weights=self.weights,
+            misses=self.misses,
             unlinked=self.unlinked,
             progress=progress,
         )
@@ -65,6 +68,7 @@ def read_knowledge(
     separator: str | None = None,
     prior: str = FROM_DATA,
     weights: str | None = None,
+    misses: int = 0,
     unlinked: str = ASK,
     progress: Progress = SILENT,
 ) -> Knowledge:
@@ -92,6 +96,7 @@ def read_knowledge(
         separator=separator,
         prior=prior,
         weights=weights,
+        misses=misses,
         unlinked=unlinked,
         missing=source.missing,
         name=str(source.path),
@@ -106,6 +111,7 @@ def knowledge_from_table(
     separator: str | None = None,
     prior: str = FROM_DATA,
     weights: str | None = None,
+    misses: int = 0,
     unlinked: str = ASK,
     missing: Sequence[str] = ("",),
     name: str = "The knowledge table",
@@ -137,12 +143,13 @@ def knowledge_from_table(
             )
         likelihood = _likelihood(table.column(weights), weights, label_of, cells, name)
         cells = [cell if cell and (of, cell[0]) in likelihood else [] for of, cell in zip(label_of, cells, strict=True)]
+    more: dict[str, Any] = {"weight": weight, "misses": misses, "unlinked": unlinked}
     if single:
         joined: dict[str, list[str]] = {of: [] for of in label_of}
         for of, cell in zip(label_of, cells, strict=True):
             joined[of].extend(cell)
-        return Knowledge.from_rows(joined.items(), weight=weight, likelihood=likelihood, unlinked=unlinked)
-    return Knowledge.from_rows(zip(label_of, cells, strict=True), weight=weight, unlinked=unlinked)
+        return Knowledge.from_rows(joined.items(), likelihood=likelihood, **more)
+    return Knowledge.from_rows(zip(label_of, cells, strict=True), **more)
 
 
 def _wanted(label: str, terms: str | Sequence[str], prior: str, weights: str | None) -> dict[str, str]:

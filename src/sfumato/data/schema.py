@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
@@ -108,6 +109,7 @@ class ColumnSpec:
     present: tuple[str, ...] | None = None  # of a binary quasi-sensitive column: the values that say yes
     term: str | None = None  # what a binary column says; its name, if nothing else
     base_rates: Path | None = None  # table of how common values are; None: as in the data
+    worth: tuple[tuple[str, Fraction], ...] | None = None  # of a quasi-sensitive column: what terms are worth; else 1
     weight: float = 1.0  # of a quasi-identifier: what its detail counts beside that of others
 
     @property

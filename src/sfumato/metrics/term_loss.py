@@ -1,13 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
+from sfumato.data.worth import worth_of
 from sfumato.errors import DataError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, ratio
 from sfumato.metrics.comparison import Comparison
@@ -19,7 +22,7 @@ class TermLoss(Metric):
 
     A record with w terms is worth 1 + 1/2 + ... + 1/w, so that the last term to go costs most: the inverse weighted
     cost T of Shi, Xiong and Fung (2010), over the whole table. Rows that are not published count as rows without terms.
-    Limit: all terms are taken for equally useful.
+    Where the plan says what terms are worth, the share of that. Limit: else all terms are taken for equally useful.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -53,8 +56,12 @@ class TermLoss(Metric):
                 'common.\nGive a column the role "quasi-sensitive" and kind = "set".'
             )
         before, after = comparison.terms
-        worth = _worth(before)
-        value = ratio(worth - _worth(after), worth) if worth else 0.0
+        given = worth_of(comparison.dataset.schema)
+        worth = _worth(before, given)
+        value = ratio(worth - _worth(after, given), worth) if worth else 0.0
+        weighed = (
+            "so that a record's last term counts most" if given is None else "by what the plan says they are worth"
+        )
         n_before, n_after = before.items.size, after.items.size
         return Measurement(
             name=self.name,
@@ -68,9 +75,10 @@ class TermLoss(Metric):
             worst=1.0,
             warning=little_left(value, f"the terms of {before.name!r}"),
             explanation=f"{n_before - n_after:,} of {n_before:,} terms in {before.name!r} are not published. Weighted "
-            f"so that a record's last term counts most, that is {amount(value, 'share')} of what they were worth.",
+            f"{weighed}, that is {amount(value, 'share')} of what they were worth.",
             facts={
                 "column": before.name,
+                **({} if given is None else {"worth": "given"}),
                 "terms_before": n_before,
                 "terms_after": n_after,
                 "mean_before": ratio(n_before, before.start.size - 1),
@@ -81,7 +89,10 @@ class TermLoss(Metric):
         )
 
 
-def _worth(sets: CodedSets) -> float:
+def _worth(sets: CodedSets, given: Mapping[str, Fraction] | None) -> float:
+    if given is not None:
+        count = np.bincount(sets.items, minlength=len(sets.labels))
+        return math.fsum(float(given.get(label, 1)) * n for label, n in zip(sets.labels, count.tolist(), strict=True))
     size: NDArray[np.int64] = np.diff(sets.start)
     of_size = np.bincount(size, minlength=1)  # by size, so that the order of rows does not change the last digit
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, of_size.size))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sfumato.data.builders import HierarchyFile, HierarchySource, hierarchy_sour
 from sfumato.data.files.text import whole_text
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import ColumnSpec, Kind, Role, SensitiveShare
+from sfumato.data.worth import read_worth
 from sfumato.errors import DataError, InputError, PolicyError
 from sfumato.plan.keys import COLUMN, REST, REST_COLUMN
 from sfumato.plan.notes import Notes, kind_of, names, one_line
@@ -43,6 +45,7 @@ def column_of(name: str, given: Mapping[str, Any], base: Path, notes: Notes) -> 
         present=column.present(),
         term=column.values["term"],
         base_rates=column.base_rates(),
+        worth=column.worth(),
         weight=column.weight(),
     )
 
@@ -83,6 +86,19 @@ class _Column:
         path = self.base / str(given)
         self.notes.files[f"{self.place}.base_rates"] = path
         return path
+
+    def worth(self) -> tuple[tuple[str, Fraction], ...] | None:
+        given = self.values["worth"]
+        if given is None:
+            return None
+        if self.role not in (None, Role.QUASI_SENSITIVE):
+            self.add("worth", f"{self.where} has a worth, which only a column with the role 'quasi-sensitive' has.")
+        self.notes.files[f"{self.place}.worth"] = path = self.base / str(given)
+        try:
+            return read_worth(path)
+        except InputError as error:
+            self.add("worth", f"{self.where} {one_line(error)}")
+            return None
 
     def weight(self) -> float:
         if "weight" in self.given and self.role not in (None, Role.QUASI_IDENTIFIER):

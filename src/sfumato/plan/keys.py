@@ -307,6 +307,13 @@ COLUMN = Table(
             default=FROM_DATA,
         ),
         _key(
+            "worth",
+            Takes.TEXT,
+            "Worth",
+            "Role quasi-sensitive, what terms are worth to users: a table (term, number); others are worth 1. Removing "
+            "a term costs what it is worth.",
+        ),
+        _key(
             "weight",
             Takes.NUMBER,
             "Weight",
@@ -346,6 +353,15 @@ KNOWLEDGE = Table(
             "Weights",
             "Column that says how often who has the label has the term, from 0 to 1: labels are as likely as the "
             "product of these for a record's terms. Left out: all labels that explain a record are equally likely.",
+        ),
+        _key(
+            "misses",
+            Takes.WHOLE,
+            "Misses",
+            "1: where no label has all terms of a record, an intruder takes those that lack one of them. 0: none.",
+            default=0,
+            least=0,
+            most=1,
         ),
         _key(
             "unlinked",

@@ -128,6 +128,8 @@ def _looked_up(plan: Plan) -> str | None:
         if given.weights is None
         else f"labels that explain a record are weighed by {given.weights!r}"
     )
+    if given.misses:
+        likely += ", or lack one of its terms where none has them all"
     prior = "estimated from the data" if given.prior == FROM_DATA else f"its column {given.prior!r}"
     return f"Terms are looked up in {given.path.name}: {likely}; the prior is {prior}."
 

@@ -16,6 +16,7 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.anonymizers.term_suppression.merging import Grove
+from sfumato.anonymizers.term_suppression.records import code_records, estimate_prior
 from sfumato.kernels.terms.subsets import (
     SMALL,
     closed_by_counting,
@@ -28,7 +29,7 @@ POLICIES = ("linked", "zero", "forbid")
 EVEN = defaultdict(lambda: Fraction(1))  # all labels that explain a record are equally likely
 
 
-def coded(groups, rows, prior=None, unlinked="linked", likelihood=None):
+def coded(groups, rows, prior=None, unlinked="linked", likelihood=None, misses=0, worth=None, **more):
     """Return records, group order, group starts and a prior, for groups of sets of terms and rows of (label, terms)."""
     weights = None
     if likelihood is not None:
@@ -36,26 +37,39 @@ def coded(groups, rows, prior=None, unlinked="linked", likelihood=None):
     rows = sorted((label, tuple(sorted(terms))) for label, terms in rows)
     records = [sorted(terms) for group in groups for terms in group]
     n_terms = max((term for _, terms in rows for term in terms), default=0) + 1
-    items = [term if term < n_terms else -1 for terms in records for term in terms]
+    known = {term for _, terms in rows for term in terms}
+    items = [term if term in known else -1 for terms in records for term in terms]
     start = np.cumsum([0, *map(len, records)])
     row_start = np.cumsum([0, *(len(terms) for _, terms in rows)])
     row_terms = np.array([term for _, terms in rows for term in terms], dtype=np.int32)
     label_of_row = np.array([label for label, _ in rows], dtype=np.int32)
     n_labels = len({label for label, _ in rows})
-    table = searching.code_records(
-        start, np.array(items, dtype=np.int32), row_start, row_terms, label_of_row, n_terms, n_labels, weights
+    table = code_records(
+        start,
+        np.array(items, dtype=np.int32),
+        row_start,
+        row_terms,
+        label_of_row,
+        n_terms,
+        n_labels,
+        weights,
+        misses,
+        worth=None if worth is None else [worth[term] for term in range(n_terms)],
+        **more,
     )
     if prior is None:
-        prior = searching.estimate_prior(table, unlinked)
+        prior = estimate_prior(table, unlinked)
     group_start = np.cumsum([0, *map(len, groups)])
     return table, np.arange(len(records)), group_start, prior
 
 
-def belief_of(group, rows, n_labels, likelihood=None):
+def belief_of(group, rows, n_labels, likelihood=None, misses=0):
     """Return the mass of each label, and how many records are linked, in exact fractions."""
     mass, linked = [Fraction(0)] * n_labels, 0
     for terms in group:
         labels = {label for label, row in rows if set(terms) <= set(row)}
+        if misses and not labels and set(terms) <= {term for _, row in rows for term in row}:
+            labels = {label for label, row in rows if len(set(terms) - set(row)) == 1}
         linked += bool(labels)
         weight = {label: math.prod((likelihood or EVEN)[label, term] for term in terms) for label in labels}
         for label in labels:
@@ -63,8 +77,8 @@ def belief_of(group, rows, n_labels, likelihood=None):
     return mass, linked
 
 
-def is_safe(group, rows, n_labels, prior, unlinked, t, c, l, likelihood=None):
-    mass, linked = belief_of(group, rows, n_labels, likelihood)
+def is_safe(group, rows, n_labels, prior, unlinked, t, c, l, likelihood=None, misses=0):
+    mass, linked = belief_of(group, rows, n_labels, likelihood, misses)
     if unlinked == "forbid" and linked < len(group):
         return False
     if linked == 0:
@@ -82,7 +96,14 @@ def harmonic(n):
     return sum((Fraction(1, i) for i in range(1, n + 1)), Fraction(0))
 
 
-def cheapest(group, rows, n_labels, prior, unlinked, t, c, l, likelihood=None):
+def price(terms, kept, worth):
+    """What a record loses: by harmonic numbers, or what each lost term is worth."""
+    if worth is None:
+        return harmonic(len(terms)) - harmonic(len(kept))
+    return sum(worth.get(term, 1) for term in set(terms) - set(kept))
+
+
+def cheapest(group, rows, n_labels, prior, unlinked, t, c, l, likelihood=None, misses=0, worth=None):
     """Return the least cost over all subsets of all records, None when nothing is safe."""
     subsets = [
         [kept for size in range(len(terms) + 1) for kept in itertools.combinations(sorted(terms), size)]
@@ -90,11 +111,11 @@ def cheapest(group, rows, n_labels, prior, unlinked, t, c, l, likelihood=None):
     ]
     choices = sorted(
         itertools.product(*subsets),
-        key=lambda choice: sum(harmonic(len(a)) - harmonic(len(b)) for a, b in zip(group, choice, strict=True)),
+        key=lambda choice: sum(price(a, b, worth) for a, b in zip(group, choice, strict=True)),
     )
     for choice in choices:
-        if is_safe(choice, rows, n_labels, prior, unlinked, t, c, l, likelihood):
-            return sum(harmonic(len(a)) - harmonic(len(b)) for a, b in zip(group, choice, strict=True))
+        if is_safe(choice, rows, n_labels, prior, unlinked, t, c, l, likelihood, misses):
+            return sum(price(a, b, worth) for a, b in zip(group, choice, strict=True))
     return None
 
 
@@ -171,6 +192,50 @@ def test_weighed_labels_are_searched_exactly_too(unlinked):
     assert unlike > 3
 
 
+@pytest.mark.parametrize("unlinked", POLICIES)
+def test_an_intruder_who_overlooks_a_term_is_searched_exactly_too(unlinked):
+    unlike = 0
+    for seed in range(60):
+        groups, rows, n_labels, prior, t, c, l = random_case(seed)
+        known = sorted({term for _, row in rows for term in row})
+        rng = np.random.default_rng(seed)
+        groups = [[tuple(sorted({*terms, *rng.permutation(known)[:2].tolist()})) for terms in groups[0]]]
+        table, order, start, prior = coded(groups, rows, prior, misses=1)
+        requirement = searching.make_requirement(prior, unlinked, t=t, c=c if l else None, l=l)
+        found = searching.solve_all(table, order, start, prior, requirement)
+        least = cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l, misses=1)
+        assert found.proven[0], seed
+        assert (found.status[0] == searching.UNREACHABLE) == (least is None), seed
+        if least is not None:
+            assert Fraction(int(found.cost[0]), table.unit) == least, seed
+        unlike += least != cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l)
+    assert unlike > 3
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("unlinked", POLICIES)
+def test_other_costs_are_searched_exactly_too(unlinked, counted):
+    unlike = 0
+    for seed in range(50):
+        groups, rows, n_labels, prior, t, c, l = random_case(seed)
+        rng = np.random.default_rng(seed)
+        worth = {term: Fraction(int(rng.integers(1, 9)), 2) for term in range(12)}
+        asked = {"cost": "count"} if counted else {"worth": worth}
+        table, order, start, prior = coded(groups, rows, prior, **asked)
+        requirement = searching.make_requirement(prior, unlinked, t=t, c=c if l else None, l=l)
+        found = searching.solve_all(table, order, start, prior, requirement)
+        known = {term for _, row in rows for term in row}
+        priced = {term: worth[term] if not counted and term in known else 1 for term in range(12)}
+        least = cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l, worth=priced)
+        assert found.proven[0], seed
+        assert (found.status[0] == searching.UNREACHABLE) == (least is None), seed
+        assert int(found.total[0]) == sum(priced[term] for terms in groups[0] for term in terms) * table.unit
+        if least is not None:
+            assert Fraction(int(found.cost[0]), table.unit) == least, seed
+        unlike += least != cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l)
+    assert unlike > 3
+
+
 def plain_closed_sets(terms, rows):
     """Return what some rows have in common with the terms, for all choices of rows, with the plainest code."""
     masks = {frozenset(terms) & set(row) for row in rows}
@@ -194,7 +259,7 @@ def test_closed_sets_are_the_intersections_of_rows(rows, terms):
     for function in (closed_by_counting, closed_by_intersection):
         subsets = make_subsets(len(rows) + 1, 1)
         touched = touch_rows(ordered, table.links, subsets)
-        more = (np.bool_(False),) if function is closed_by_counting else ()
+        more = (np.bool_(False), 0) if function is closed_by_counting else ()
         n = function(len(terms), touched, *more, subsets)
         n = n if function is closed_by_counting else n[0]
         found = {

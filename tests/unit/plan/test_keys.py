@@ -68,6 +68,8 @@ def test_a_table_gives_every_key_a_value():
         "terms": ("a", "b"),
         "separator": None,
         "prior": "data",
+        "weights": None,
+        "misses": 0,
         "unlinked": "ask",
         "publish_prior": False,
     }

@@ -8,17 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Deadline
-from sfumato.anonymizers.term_suppression.search import (
-    SOLVED,
-    UNREACHABLE,
-    Floats,
-    Found,
-    Ints,
-    Records,
-    Room,
-    judge_as_is,
-    nothing_found,
-)
+from sfumato.anonymizers.term_suppression.records import Floats, Ints, Records
+from sfumato.anonymizers.term_suppression.search import SOLVED, UNREACHABLE, Found, Room, judge_as_is, nothing_found
 from sfumato.kernels.published.terms import BEST, start_walk, walk_on
 from sfumato.kernels.terms.measures import Requirement, judge
 from sfumato.kernels.terms.options import AT, SIZE

@@ -30,10 +30,12 @@ from sfumato.anonymizers.term_suppression.conditions import (
     terms_of,
 )
 from sfumato.anonymizers.term_suppression.merging import Grove, Solve
+from sfumato.anonymizers.term_suppression.records import COUNT, INVERSE, Records
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
-from sfumato.data.terms import without
+from sfumato.data.terms import TermColumns, without
+from sfumato.data.worth import worth_of
 from sfumato.errors import PolicyError, Problem, Unsatisfiable
 from sfumato.kernels.terms.subsets import SMALL
 from sfumato.models.base import Policy, PrivacyModel
@@ -59,6 +61,16 @@ class TermSuppression(Anonymizer):
         default="exact",
         metadata=about(
             Takes.CHOICE, "Search", "exact, or one of the published searches, for comparison.", choices=SEARCHES
+        ),
+    )
+    cost: str = field(
+        default=INVERSE,
+        metadata=about(
+            Takes.CHOICE,
+            "Cost",
+            "What removing a term costs: 1 / terms left in its record, so that the last one is dearest (inverse), or "
+            "one (count). What the plan says terms are worth goes before.",
+            choices=(INVERSE, COUNT),
         ),
     )
     node_budget: int = field(
@@ -100,6 +112,12 @@ class TermSuppression(Anonymizer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.cost != INVERSE and self.search != "exact":
+            raise PolicyError(
+                f"cost = {self.cost!r} of term-suppression was asked for with search = {self.search!r}.\n"
+                'Only search = "exact" knows other costs than the papers\'.',
+                at="cost",
+            )
         if self.joint and self.search != "exact":
             raise PolicyError(
                 f"joint of term-suppression was asked for with search = {self.search!r}.\n"
@@ -126,8 +144,7 @@ class TermSuppression(Anonymizer):
         if not self.joint:
             return None
         names, asked = next(iter(_by_columns(policy)))
-        sets = terms_of(dataset, names).sets
-        return ask_terms(sets, knowledge_of(workplace, self.name), workplace.public.belief, asked).crowding
+        return self._asked(terms_of(dataset, names), asked, workplace).crowding
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the terms that had to go.
@@ -144,6 +161,12 @@ class TermSuppression(Anonymizer):
             recoding = self._suppress(names, asked, dataset, recoding, workplace)
         return recoding
 
+    def _asked(self, terms: TermColumns, requirements: Sequence[TermModel], workplace: Workplace) -> TermsAsked:
+        """Return the records of some columns, and what is asked of groups of them."""
+        knowledge, worth = knowledge_of(workplace, self.name), worth_of(terms.specs.values())
+        prior = workplace.public.belief
+        return ask_terms(terms.sets, knowledge, prior, requirements, cost=self.cost, worth=worth)
+
     def _suppress(
         self,
         names: tuple[str, ...],
@@ -155,7 +178,7 @@ class TermSuppression(Anonymizer):
         """Return a recoding with the terms of one column, or of several together, made safe."""
         terms = terms_of(dataset, names)
         refuse_unreachable(terms.sets, knowledge_of(workplace, self.name), requirements)
-        asked = ask_terms(terms.sets, knowledge_of(workplace, self.name), workplace.public.belief, requirements)
+        asked = self._asked(terms, requirements, workplace)
         tree = before.tree if self.search == "exact" else None
         if self.joint and tree is None:
             raise PolicyError(
@@ -303,10 +326,12 @@ def _solver(
         return lambda order, start: searching.solve_all(
             asked.records, order, start, asked.belief, asked.requirement, advance=stage.advance, **options
         )
-    if asked.records.links.likelihood.size:
+    links = asked.records.links
+    if links.likelihood.size or links.misses or links.worth.size:
         raise PolicyError(
-            f"search = {search!r} was asked for, but [knowledge] gives weights: the published searches take all labels "
-            'that explain a record for equally likely.\nUse search = "exact", or leave weights out.'
+            f"search = {search!r} was asked for, but the plan gives weights, misses or worth: the published searches "
+            "take labels that have all terms of a record for equally likely, and all terms for equally useful.\n"
+            'Use search = "exact", or leave these out.'
         )
     most = int(np.diff(sets.start).max(initial=0))
     if most > SMALL:
@@ -328,7 +353,7 @@ def _solver(
 
 
 def _facts(
-    records: searching.Records, found: searching.Found, keep: NDArray[np.bool_], merged: int, search: str, rows: Any
+    records: Records, found: searching.Found, keep: NDArray[np.bool_], merged: int, search: str, rows: Any
 ) -> dict[str, Any]:
     """Return what the holder's report says."""
     total = max(int(found.total.sum()), 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.term_suppression import search as searching
+from sfumato.anonymizers.term_suppression.records import INVERSE, Records, code_records, estimate_prior
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.terms import TermColumns, without
@@ -29,7 +30,7 @@ TermModel: TypeAlias = QSDiversity | QSCloseness
 class TermsAsked:
     """Records of terms, and what groups of them must satisfy."""
 
-    records: searching.Records
+    records: Records
     belief: NDArray[np.float64]  # (labels,): the prior
     requirement: Requirement
 
@@ -80,19 +81,29 @@ def ask_terms(
     knowledge: Knowledge,
     prior: NDArray[np.float64] | None,
     requirements: Sequence[TermModel],
+    *,
+    cost: str = INVERSE,
+    worth: Mapping[str, Fraction] | None = None,
 ) -> TermsAsked:
-    """Return what is asked of groups of records; prior: (labels,), None to take it from the terms of all rows."""
+    """Return what is asked of groups of records; prior: (labels,), None to take it from the terms of all rows.
+
+    cost, and worth by term where a plan says it: what removing a term costs.
+    """
     c, l, t = _parameters(requirements, knowledge)
-    records = _records(sets, knowledge)
-    belief = (
-        searching.estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
-    )
+    worths = None if worth is None else [worth.get(term, Fraction(1)) for term in knowledge.terms]
+    records = _records(sets, knowledge, cost, worths)
+    belief = estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
     return TermsAsked(records, belief, searching.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l))
 
 
-def _records(sets: CodedSets, knowledge: Knowledge) -> searching.Records:
+def _records(
+    sets: CodedSets,
+    knowledge: Knowledge,
+    cost: str = INVERSE,
+    worth: Sequence[Fraction] | None = None,
+) -> Records:
     term_of = np.array([knowledge.term_of.get(label, -1) for label in sets.labels], dtype=np.int32)
-    return searching.code_records(
+    return code_records(
         sets.start,
         term_of[sets.items] if sets.items.size else np.empty(0, dtype=np.int32),
         knowledge.start,
@@ -101,6 +112,9 @@ def _records(sets: CodedSets, knowledge: Knowledge) -> searching.Records:
         len(knowledge.terms),
         knowledge.n_labels,
         knowledge.likelihood,
+        knowledge.misses,
+        cost,
+        worth,
     )
 
 
@@ -142,8 +156,8 @@ def refuse_unreachable(sets: CodedSets, knowledge: Knowledge, requirements: Sequ
     is what the whole table tells, so it is never out of reach.
     """
     closeness = [model for model in requirements if isinstance(model, QSCloseness)]
-    if knowledge.weight is None or not closeness or sets.start.size < 2 or knowledge.likelihood is not None:
-        return  # where labels are weighed, a record may be all but sure of any of them
+    if knowledge.weight is None or not closeness or sets.start.size < 2 or not knowledge.plain:
+        return  # where labels are weighed, or may lack a term, nothing this simple bounds a belief
     strictest = min(closeness, key=lambda model: model.exact_t)
     for label in np.flatnonzero(knowledge.weight > float(strictest.exact_t)):
         given, most = float(knowledge.weight[label]), _most_belief(int(label), sets, knowledge)
@@ -193,7 +207,7 @@ def in_words(model: TermModel) -> str:
 
 def _nearest(condition: TermsAsked, asked: Sequence[TermModel]) -> str:
     """Return what the whole table reaches."""
-    belief = np.sort(searching.estimate_prior(condition.records))[::-1]
+    belief = np.sort(estimate_prior(condition.records))[::-1]
     rest = np.cumsum(belief[::-1])[::-1]
     found = []
     for model in asked:
@@ -201,7 +215,7 @@ def _nearest(condition: TermsAsked, asked: Sequence[TermModel]) -> str:
             reached = int((belief[0] <= float(model.exact_c) * rest).sum())
             found.append(f"All rows together reach l = {reached:,} with this c. ")
         else:
-            distance = float(np.linalg.norm(searching.estimate_prior(condition.records) - condition.belief))
+            distance = float(np.linalg.norm(estimate_prior(condition.records) - condition.belief))
             found.append(f"All rows together are {distance:.4g} away from the prior. ")
     return "".join(found)
 

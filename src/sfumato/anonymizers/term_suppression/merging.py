@@ -13,14 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.term_suppression.search import (
-    UNREACHABLE,
-    Found,
-    Ints,
-    Records,
-    groups_as_ranges,
-    nothing_found,
-)
+from sfumato.anonymizers.term_suppression.records import Ints, Records
+from sfumato.anonymizers.term_suppression.search import UNREACHABLE, Found, groups_as_ranges, nothing_found
 
 Solve: TypeAlias = Callable[[Ints, Ints], Found]  # rows group by group, and where each group starts
 

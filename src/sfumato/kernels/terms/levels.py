@@ -1,6 +1,7 @@
 """Vectors of levels: how many terms each record of a group keeps, and what the sizes of sets say about the excess.
 
-A level of a record is one number of kept terms; its size is the most labels that a closed set of so many terms has.
+A level of a record is one cost: a number of kept terms, unless terms differ in their worth. Its size is the most labels
+that an option of this cost has.
 Records with disjoint sets of these sizes have the least excess that their levels allow.
 """
 
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.compiling import kernel
-from sfumato.kernels.terms.options import AT, COST, KEPT, SIZE
+from sfumato.kernels.terms.options import AT, COST, SIZE
 
 MOST = 96  # records of a group that is tried
 
 
 class Levels(NamedTuple):
-    """The options of records by the number of kept terms; record i has levels start[i]:start[i + 1], cheapest first."""
+    """The options of records by what they cost; record i has levels start[i]:start[i + 1], cheapest first."""
 
     start: NDArray[np.int64]  # (d + 1,)
     cost: NDArray[np.int64]
@@ -44,7 +45,7 @@ def make_levels(low, high, n_labels, menu):
     n = 0
     for i in range(d):
         for option in range(low[i], high[i]):
-            if option > low[i] and table[option, KEPT] == table[option - 1, KEPT]:
+            if option > low[i] and table[option, COST] == table[option - 1, COST]:
                 last[n - 1] = option + 1
             else:
                 cost[n], size[n], first[n], last[n] = table[option, COST], table[option, SIZE], option, option + 1

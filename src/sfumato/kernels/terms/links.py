@@ -30,6 +30,8 @@ class Links(NamedTuple):
     prior: NDArray[np.float64]  # (n,)
     likelihood: NDArray[np.float64]  # how often who has the label has the term, as row_terms; empty: not told
     residue: Ints  # (2, terms of rows): the same modulo the primes
+    worth: Ints  # (e,) what each term is worth in whole units; empty: terms are worth what their number says
+    misses: int  # terms that a label may lack, 0 or 1, where no label has all terms of a set
 
 
 class Lists(NamedTuple):
@@ -55,6 +57,58 @@ class Sets(NamedTuple):
     size: NDArray[np.int32]  # (s,) labels that it is linked to
     at: Ints  # (s,) where they stand in `labels`; -1: they are all, equally likely, and not listed
     labels: Lists
+    worth: Ints  # (s,) of all terms, in whole units
+
+
+@kernel
+def _lacks(row, terms, links):
+    """Return how many of the terms a row lacks: 0, 1, or 2 for more."""
+    lacking = 0
+    for i in range(terms.size):
+        low, high = links.row_start[row], links.row_start[row + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if links.row_terms[middle] < terms[i]:
+                low = middle + 1
+            else:
+                high = middle
+        if low == links.row_start[row + 1] or links.row_terms[low] != terms[i]:
+            lacking += 1
+            if lacking > 1:
+                break
+    return lacking
+
+
+@kernel
+def link_nearly(terms, links, labels, used):
+    """Append the labels with a row that lacks one of the terms; return where they end.
+
+    Such a row has one of any two terms: those of the shortest lists. There is room for both lists.
+    """
+    start = links.term_start
+    one, two = -1, -1
+    for i in range(terms.size):
+        length = start[terms[i] + 1] - start[terms[i]]
+        if one < 0 or length < start[terms[one] + 1] - start[terms[one]]:
+            one, two = i, one
+        elif two < 0 or length < start[terms[two] + 1] - start[terms[two]]:
+            two = i
+    if two < 0:
+        return used
+    begin = used
+    a, end_a = start[terms[one]], start[terms[one] + 1]
+    b, end_b = start[terms[two]], start[terms[two] + 1]
+    while a < end_a or b < end_b:
+        row = links.term_rows[a] if a < end_a else links.term_rows[b]
+        if b < end_b and links.term_rows[b] < row:
+            row = links.term_rows[b]
+        a += a < end_a and links.term_rows[a] == row
+        b += b < end_b and links.term_rows[b] == row
+        label = links.label_of_row[row]
+        if (used == begin or labels[used - 1] != label) and _lacks(row, terms, links) < 2:
+            labels[used] = label
+            used += 1
+    return used
 
 
 @kernel
@@ -118,6 +172,8 @@ def make_links(
     n_terms: int,
     prior: NDArray[np.float64],
     likelihood: tuple[NDArray[np.float64], Ints] | None = None,
+    misses: int = 0,
+    worth: Ints | None = None,
 ) -> Links:
     """Return the knowledge table, given as rows of terms and the label of each row, from both sides.
 
@@ -135,4 +191,6 @@ def make_links(
         prior=np.ascontiguousarray(prior, dtype=np.float64),
         likelihood=(likelihood or even)[0],
         residue=(likelihood or even)[1],
+        worth=np.empty(0, dtype=np.int64) if worth is None else worth,
+        misses=misses,
     )

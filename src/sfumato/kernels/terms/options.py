@@ -21,6 +21,7 @@ from sfumato.compiling import kernel
 from sfumato.kernels.terms.links import Links, Lists, make_lists, weigh
 from sfumato.kernels.terms.subsets import (
     BITS,
+    COUNT,
     KEY,
     LENGTH,
     PLACE,
@@ -33,6 +34,7 @@ from sfumato.kernels.terms.subsets import (
     touch_rows,
 )
 
+_FEWER = np.int64(1 << 18) - 1  # labels that a key tells apart
 WEIGHED = 10  # terms in a set whose subsets are all options where labels are weighed
 
 COST, KEPT, SIZE, AT = range(4)  # columns of Menu.table
@@ -105,10 +107,19 @@ def _sort(note, n):
 
 
 @kernel
-def _list_labels(small, n, n_touched, label_of_row, subsets, labels, listed):
+def _append(option, label, note, labels):
+    """Add a label to the list of an option, unless it is there: rows of a label come one after the other."""
+    end = note[option, START] + note[option, LENGTH]
+    if note[option, LENGTH] == 0 or labels[end - 1] != label:
+        labels[end] = label
+        note[option, LENGTH] += 1
+
+
+@kernel
+def _list_labels(small, width, n, n_touched, links, subsets, labels, listed):
     """Write the labels of every option found, in the order of rows; return where they end, -1 when there is no room."""
     row_bits, touched, bits, note = subsets.row_bits, subsets.touched, subsets.bits, subsets.note
-    words = bits.shape[1]
+    words, label_of_row = bits.shape[1], links.label_of_row
     for option in range(n):
         note[option, START] = listed
         if small:
@@ -139,14 +150,24 @@ def _list_labels(small, n, n_touched, label_of_row, subsets, labels, listed):
         whole = row_bits[row, 0]
         subset = whole
         while subset != 0:
-            option = note[subset, PLACE]
-            if option >= 0:
-                end = note[option, START] + note[option, LENGTH]
-                if note[option, LENGTH] == 0 or labels[end - 1] != label:
-                    labels[end] = label
-                    note[option, LENGTH] += 1
+            if note[subset, PLACE] >= 0:
+                _append(note[subset, PLACE], label, note, labels)
+            for bit in range(width if links.misses > 0 else 0):  # what the row has all of but one term
+                more = subset | np.int64(1) << bit
+                if whole >> bit & 1 == 0 and note[more, COUNT] == 0 and note[more, PLACE] >= 0:
+                    _append(note[more, PLACE], label, note, labels)
             subset = (subset - 1) & whole
     return listed
+
+
+@kernel
+def _worth(kept, terms, links):
+    """Return what the terms that are kept are worth."""
+    worth = np.int64(0)
+    for bit in range(terms.size):
+        if kept[bit // BITS] >> (bit % BITS) & 1:
+            worth += links.worth[terms[bit]]
+    return worth
 
 
 @kernel
@@ -182,7 +203,7 @@ def _sum_up(option, width, terms, kept, links, menu):
 def add_options(numbers, sets, links, harmonic, pool, menu, subsets):
     """Append the options of some sets, in turn, until there is no room; return how many sets are done.
 
-    harmonic[n] is 1 + 1/2 + ... + 1/n in whole units.
+    sets.worth and harmonic tell what terms are worth: of a set, and of so many terms.
     """
     table, value, labels = menu
     used, slots, kept_bits, slot_of_set = pool
@@ -199,14 +220,14 @@ def add_options(numbers, sets, links, harmonic, pool, menu, subsets):
         capped = False
         small = width <= (WEIGHED if weighed else SMALL)
         if small:
-            n = np.int64(closed_by_counting(width, n_touched, weighed, subsets))
+            n = np.int64(closed_by_counting(width, n_touched, weighed, links.misses, subsets))
             for option in range(n):
                 for word in range(1, words):
                     bits[option, word] = 0
         else:
             n, capped = closed_by_intersection(width, n_touched, subsets)
-            capped = capped or weighed
-        listed = _list_labels(small, n, n_touched, links.label_of_row, subsets, labels.label, used[2])
+            capped = capped or weighed or links.misses > 0
+        listed = _list_labels(small, width, n, n_touched, links, subsets, labels.label, used[2])
         for i in range(n_touched):
             for word in range(words):
                 row_bits[touched[i], word] = 0
@@ -219,13 +240,16 @@ def add_options(numbers, sets, links, harmonic, pool, menu, subsets):
                 note[option, LENGTH] = n_labels
             low = bits[option, 0] if small else option
             note[low, PLACE] = option
-            note[option, KEY] = (np.int64(width - kept) << 48) | (np.int64(n_labels - note[option, LENGTH]) << 14) | low
+            fewer = np.int64(n_labels - note[option, LENGTH])
+            note[option, KEY] = (np.int64(width - kept) << 48) | (fewer << 14) | low
+            if links.worth.size > 0:
+                lost = sets.worth[number] - _worth(bits[option], terms, links)
+                note[option, KEY] = (lost << 32) | (min(fewer, _FEWER) << 14) | low
         _sort(note, n)
 
         into = used[1]
         slot = used[0]
         slots[slot, 0], slots[slot, 1], slots[slot, 3] = number, into, capped
-        total = harmonic[width + unknown]
         room = np.empty(2 * width if weighed else 0, dtype=np.int32)
         for i in range(room.size - width):
             room[width + i] = terms[i]
@@ -237,9 +261,10 @@ def add_options(numbers, sets, links, harmonic, pool, menu, subsets):
             into += 1
         for i in range(n):
             option = note[note[i, KEY] & (TABLE - 1), PLACE]
-            kept = width - (note[i, KEY] >> 48)
+            kept = bits_in(bits, option)
             size = note[option, LENGTH]
-            table[into, COST], table[into, KEPT], table[into, SIZE] = total - harmonic[kept], kept, size
+            worth = harmonic[kept] if links.worth.size == 0 else _worth(bits[option], terms, links)
+            table[into, COST], table[into, KEPT], table[into, SIZE] = sets.worth[number] - worth, kept, size
             even = kept == 0 or (size == n_labels and not weighed)
             table[into, AT] = -1 if even else note[option, START]
             for word in range(words):

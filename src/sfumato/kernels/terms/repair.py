@@ -11,10 +11,10 @@ import numpy as np
 from sfumato.compiling import kernel
 from sfumato.kernels.terms.frontier import NEVER
 from sfumato.kernels.terms.measures import make_tally, satisfies
-from sfumato.kernels.terms.options import AT, COST, KEPT, SIZE
+from sfumato.kernels.terms.options import AT, COST, SIZE
 
 CROWD = 96  # records of a group beyond which blocks are moved
-TRIES = 4  # options per number of kept terms that are looked at
+TRIES = 4  # options of one cost that are looked at
 
 
 @kernel
@@ -41,7 +41,7 @@ def _repair(low, high, pick, sizes, ats, prior, requirement, menu, tally):
             before = pick[i]
             run = 0
             for option in range(low[i], high[i]):
-                run = run + 1 if option > low[i] and table[option, KEPT] == table[option - 1, KEPT] else 0
+                run = run + 1 if option > low[i] and table[option, COST] == table[option - 1, COST] else 0
                 price = table[option, COST] - table[before, COST]
                 if option == before or run >= TRIES:
                     continue
@@ -80,7 +80,7 @@ def _repair_crowd(low, high, pick, sizes, ats, prior, requirement, menu, tally):
                     option, here = low[i], 0
                     while option < high[i] - 1 and here < level:
                         option += 1
-                        if table[option, KEPT] != table[option - 1, KEPT]:
+                        if table[option, COST] != table[option - 1, COST]:
                             here += 1
                     if here == level and table[option, COST] < table[pick[i], COST]:
                         trial[i] = option

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.compiling import kernel
+from sfumato.kernels.terms.links import link_nearly
 from sfumato.kernels.terms.subsets import BITS
 
 
@@ -91,8 +92,13 @@ def link_sets(set_start, set_terms, unknown, links, size, at_of):
             ):
                 rarest = term
         length = links.term_start[rarest + 1] - links.term_start[rarest]
-        if used + length > labels.size:
-            grown = np.empty(2 * labels.size + length, dtype=np.int32)
+        needed = length
+        if links.misses > 0:
+            for at in range(first, last):  # those of the second shortest list are not more
+                needed = max(needed, links.term_start[set_terms[at] + 1] - links.term_start[set_terms[at]])
+            needed += length
+        if used + needed > labels.size:
+            grown = np.empty(2 * labels.size + needed, dtype=np.int32)
             for place in range(used):  # not as slices: numba would compile text formatting for its error messages
                 grown[place] = labels[place]
             labels = grown
@@ -118,6 +124,8 @@ def link_sets(set_start, set_terms, unknown, links, size, at_of):
             if inside:
                 labels[used] = label
                 used += 1
+        if used == begin and links.misses > 0:
+            used = link_nearly(set_terms[first:last], links, labels, used)
         size[number] = used - begin
         if size[number] == links.prior.size and links.likelihood.size == 0:
             used, at_of[number] = begin, -1

@@ -79,10 +79,23 @@ def touch_rows(terms, links, subsets):
 
 
 @kernel
-def closed_by_counting(width, n_touched, every, subsets):
+def _nearly(subset, note):
+    """Return how many rows lack one term of a subset that no row has as a whole; 0 where one has it."""
+    if note[subset, COUNT] > 0:
+        return np.int64(0)
+    count, rest = np.int64(0), subset
+    while rest != 0:
+        count += note[subset & ~(rest & -rest), COUNT]
+        rest &= rest - 1
+    return count
+
+
+@kernel
+def closed_by_counting(width, n_touched, every, misses, subsets):
     """List the closed subsets of a small set in subsets.bits and how many rows have each as LENGTH; return how many.
 
-    `every`: also those that are not closed, if some row has them.
+    `every`: also those that are not closed, if some row has them. With `misses`, also those that no row has as a whole,
+    where one term more would lose a row that lacks a single one of them.
     """
     row_bits, touched, bits, note = subsets.row_bits, subsets.touched, subsets.bits, subsets.note
     full = np.int64(1) << width
@@ -104,6 +117,21 @@ def closed_by_counting(width, n_touched, every, subsets):
         flag = np.int64(1)
         while closed and flag < full and not every:
             if subset & flag == 0 and note[subset | flag, COUNT] == count:
+                closed = False
+            flag <<= 1
+        if closed:
+            note[subset, PLACE] = n
+            bits[n, 0] = subset
+            note[n, LENGTH] = count
+            n += 1
+    if misses == 0:
+        return n
+    for subset in range(full):
+        count = _nearly(subset, note)
+        closed = count > 0
+        flag = np.int64(1)
+        while closed and flag < full:
+            if subset & flag == 0 and _nearly(subset | flag, note) == count:
                 closed = False
             flag <<= 1
         if closed:

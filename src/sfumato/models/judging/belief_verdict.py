@@ -71,6 +71,7 @@ class Judgement:
                 "rows": self.classes.n_rows,
                 "unlinked": self.knowledge.unlinked,
                 **({} if self.knowledge.likelihood is None else {"weighed": True}),
+                **({"misses": self.knowledge.misses} if self.knowledge.misses else {}),
                 "unlinkable_rows": self.unlinkable,
                 "rows_without_terms": self.whole,
                 "vacuous_groups": int(self.vacuous.sum()),

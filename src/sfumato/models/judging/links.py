@@ -71,7 +71,29 @@ class Index:
         return np.asarray(self._keys[place] == key)
 
     def link(self, sets: TermSets) -> Links:
-        """Return the labels that each set is linked to; every set has a term, and all its terms are known."""
+        """Return the labels that each set is linked to; every set has a term, and all its terms are known.
+
+        Those that have all its terms; where none has, and the knowledge table allows a miss, those that lack one.
+        """
+        links = self._exactly(sets)
+        alone = np.flatnonzero(links.size == 0)
+        return self._nearly(sets, links, alone) if self.knowledge.misses and alone.size else links
+
+    def _nearly(self, sets: TermSets, links: Links, alone: Integers) -> Links:
+        """Return the links with those of the sets `alone`, which have none, when any one of their terms is left out."""
+        size = np.diff(sets.start)[alone]
+        owner = np.repeat(alone, size)  # of each set with a term left out, which has one item less
+        left_out = np.repeat(ranges(np.zeros_like(size), size), np.repeat(size, size))
+        place = ranges(np.zeros(owner.size, dtype=np.int64), np.repeat(size, size))
+        items = sets.items[ranges(sets.start[owner], np.repeat(size, size))][place != left_out]
+        start = np.concatenate([[0], np.cumsum(np.repeat(size, size) - 1)]).astype(np.int64)
+        found = self._exactly(TermSets(start, items))
+        pairs = np.repeat(owner, found.size) * self.knowledge.n_labels + found.label
+        known = np.repeat(np.arange(sets.size), links.size) * self.knowledge.n_labels + links.label
+        of_set, label = np.divmod(np.unique(np.concatenate([known, pairs])), self.knowledge.n_labels)
+        return Links(np.searchsorted(of_set, np.arange(sets.size + 1)).astype(np.int64), label)
+
+    def _exactly(self, sets: TermSets) -> Links:
         parts = [self._link(*part) for part in sets.split(self.length, BATCH)]
         of_set = np.concatenate([part[0] for part in parts]) if parts else np.empty(0, np.int64)
         label = np.concatenate([part[1] for part in parts]) if parts else np.empty(0, np.int64)
