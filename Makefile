@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check quick fuzz papers coverage install format lint types imports tests docs wheel clean
+.PHONY: help demo test check more quick fuzz papers coverage install format lint types imports tests docs wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -18,6 +18,9 @@ demo: install ## make up a hospital, anonymize it, say where the report is
 
 test: check ## all that must be green before a change is offered (under 10 minutes)
 check: install format lint types imports tests
+
+more: install ## the tests that need a browser, Java or PostgreSQL: skipped with the reason where they are missing
+	SFUMATO_TEST_MORE=1 $(BIN)/pytest --numprocesses auto -m more tests/system
 
 quick: install ## the tests of the inner loop (under a minute): no whole command, no browser, nothing marked slow
 	$(BIN)/pytest --numprocesses auto -m "not slow" tests/unit tests/conformance

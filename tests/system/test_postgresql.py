@@ -23,7 +23,7 @@ from sfumato.data.files.databases.reading import reading, tried
 from sfumato.errors import DataError, OutputError
 from sfumato.pipeline import case
 
-pytestmark = [pytest.mark.posix, pytest.mark.slow]
+pytestmark = [pytest.mark.more, pytest.mark.posix, pytest.mark.slow]
 
 TYPES = """
 create type mood as enum ('sad', 'ok');

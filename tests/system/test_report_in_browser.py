@@ -13,9 +13,13 @@ from sfumato.report.page import PARTS, render
 
 RUN = Path(__file__).parents[1] / "unit" / "report" / "run.json"
 
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason="needs a browser to open the report in: install chromium, or put google-chrome on the PATH"
-)
+pytestmark = [
+    pytest.mark.more,
+    pytest.mark.skipif(
+        BROWSER is None,
+        reason="needs a browser to open the report in: install chromium, or put google-chrome on the PATH",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -207,6 +207,7 @@ def test_a_killed_sweep_leaves_no_process_and_goes_on(tmp_path):
     assert sweep(folder, "--vary", "k=2..60/40", "--out", "out").returncode == 0
 
 
+@pytest.mark.more
 @pytest.mark.skipif(BROWSER is None, reason="needs a browser to open the page in")
 def test_the_page_opens_in_a_browser_without_network(swept, tmp_path):
     dom, console, hosts = opened(swept[0] / "sweep.html", tmp_path, "--dump-dom")
@@ -223,6 +224,7 @@ def test_the_page_opens_in_a_browser_without_network(swept, tmp_path):
     assert len(re.findall(r'role="img" aria-label="[^"]+"', dom)) == chosen[0] * chosen[1]
 
 
+@pytest.mark.more
 @pytest.mark.skipif(BROWSER is None, reason="needs a browser to open the page in")
 @pytest.mark.parametrize("width", [400, 800, 1280])
 def test_nothing_sticks_out_of_the_window_and_the_table_fits_its_frame(swept, tmp_path, width):
