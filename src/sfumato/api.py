@@ -428,7 +428,7 @@ def load(release: Any) -> Loaded:
     >>> sorted(zip(loaded["age"].lower.tolist(), loaded["age"].upper.tolist()))
     [(30.0, 34.0), (30.0, 34.0), (55.0, 64.0), (55.0, 64.0)]
     """
-    return Loaded.of(_described(release))
+    return Loaded(_described(release))
 
 
 def _described(release: Any) -> Release:

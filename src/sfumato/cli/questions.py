@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -14,6 +14,7 @@ from sfumato.cli.terminal import INTERRUPTED, fail, print_json, say, stderr, std
 
 if TYPE_CHECKING:
     from sfumato.estimators.base import CrossTable
+    from sfumato.metrics.base import Measurement
     from sfumato.models.base import Verdict
 
 SHOWN = 30  # rows of a table that fit a screen
@@ -117,9 +118,28 @@ def measure(
         measurements = api.measure(seen, Plan.load(plan), target=target, progress=progress)
     with telling():
         if as_json:
-            print_json({"measurements": [measurement.headline() for measurement in measurements]})
+            shown = {"measurements": [measurement.headline() for measurement in measurements]}
+            print_json({**shown, "statistics": _statistics(measurements)})
         else:
             say("\n".join(map(str, measurements)))
+            _show_statistics(_statistics(measurements))
+
+
+def _statistics(measurements: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """Return what an analyst would compute, before and after."""
+    return [each for found in measurements for each in found.facts.get("statistics", ())]
+
+
+def _show_statistics(found: Sequence[Mapping[str, Any]]) -> None:
+    if not found:
+        return
+    say("\nWhat an analyst would compute:")
+    shown = Table("", "before", "after", box=None, pad_edge=False)
+    for each in found[:SHOWN]:
+        shown.add_row(each["what"], f"{each['before']:.4g}", f"{each['after']:.4g}")
+    stdout().print(shown, markup=False, highlight=False)
+    if len(found) > SHOWN:
+        say(f"and {len(found) - SHOWN:,} more; --json prints them all")
 
 
 @app.command()

@@ -38,6 +38,7 @@ class _Classes:
     class_of: NDArray[np.int64]  # (p,)
     row_of: NDArray[np.int64]  # (p,): rows of the dataset
     count: NDArray[np.int64]  # (p,): how many rows each stands for
+    weight: Floats  # (p,): the same with survey weights
     shown: Mapping[str, tuple[NDArray[np.int64], tuple[str, ...]]]  # by column: the label of each class, (c,)
 
     @property
@@ -46,16 +47,19 @@ class _Classes:
         return int(self.class_of.max(initial=-1)) + 1
 
 
-def with_figures(dataset: Dataset, recoding: Recoding, shows: str, least: int) -> Recoding:
+def with_figures(
+    dataset: Dataset, recoding: Recoding, shows: str, least: int, weight: Floats | None = None
+) -> Recoding:
     """Return a decision that shows the mean or the median of each class for numbers that were made coarser.
 
-    `least` people must have a number that is shown, or nobody. A class with a missing value keeps its label.
+    `least` people must have a number that is shown, or nobody. A class with a missing value keeps its label. `weight`
+    says how many people each row of the dataset stands for, (n,), where that counts.
     """
     columns = [column for column in dataset.quasi_identifiers if column.values is not None]
     chosen = [column for column in columns if isinstance(recoding.columns.get(column.name), Labelled)]
     if not chosen:
         return recoding
-    classes = _classes(dataset, recoding)
+    classes = _classes(dataset, recoding, np.ones(dataset.n_rows) if weight is None else weight)
     changed: dict[str, Labelled] = {}
     public = {name: dict(more) for name, more in recoding.public.items()}
     for column in chosen:
@@ -72,7 +76,7 @@ def with_figures(dataset: Dataset, recoding: Recoding, shows: str, least: int) -
     return recoding.with_columns(changed, public=public)
 
 
-def _classes(dataset: Dataset, recoding: Recoding) -> _Classes:
+def _classes(dataset: Dataset, recoding: Recoding, weight: Floats) -> _Classes:
     pieces = recoding.pieces
     row_of = np.arange(dataset.n_rows) if pieces is None else pieces.row_of
     weights = np.ones(dataset.n_rows, dtype=np.int64) if dataset.weights is None else dataset.weights
@@ -92,7 +96,7 @@ def _classes(dataset: Dataset, recoding: Recoding) -> _Classes:
         column.name: (cells.codes[:, position].astype(np.int64), labels)
         for position, (column, (_, labels)) in enumerate(zip(dataset.quasi_identifiers, parts, strict=True))
     }
-    return _Classes(cells.cell_of.astype(np.int64), row_of, count, shown)
+    return _Classes(cells.cell_of.astype(np.int64), row_of, count, count * weight[row_of], shown)
 
 
 def _figures(column: CodedColumn, classes: _Classes, shows: str, least: int) -> tuple[list[str], Spans]:
@@ -110,12 +114,12 @@ def _figures(column: CodedColumn, classes: _Classes, shows: str, least: int) -> 
     plain: dict[str, int] = {}  # numbers that are shown as they are
     for number in range(classes.size):
         rows = order[start[number] : start[number + 1]]
-        label, values, count = names[label_of[number]], column.values[codes[rows]], classes.count[rows]
+        label, values, weight = names[label_of[number]], column.values[codes[rows]], classes.weight[rows]
         figure = None
-        if np.isfinite(values).all() and math.isnan(as_number(label)):
-            figure = _figure(values, count, label, shows, lambda value: have.get(value, 0) == 0 or have[value] >= least)
+        if np.isfinite(values).all() and math.isnan(as_number(label)) and weight.any():
+            figure = _figure(values, weight, label, shows, lambda value: have.get(value, least) >= least)
         stands_for = plain if figure is None else spans.setdefault(figure, {})
-        stands_for[label] = stands_for.get(label, 0) + int(count.sum())
+        stands_for[label] = stands_for.get(label, 0) + int(classes.count[rows].sum())
         labels.append(label if figure is None else figure)
     for label in plain:
         if (same := number_text(as_number(label))) in spans:
@@ -124,25 +128,26 @@ def _figures(column: CodedColumn, classes: _Classes, shows: str, least: int) -> 
     return labels, {figure: dict(sorted(stands_for.items())) for figure, stands_for in found}
 
 
-def _figure(
-    values: Floats, count: NDArray[np.int64], label: str, shows: str, free: Callable[[float], bool]
-) -> str | None:
+def _figure(values: Floats, weight: Floats, label: str, shows: str, free: Callable[[float], bool]) -> str | None:
     """Return the figure of a class, values ascending; None where each mark near it is somebody's own."""
     ends = parse_range(label)
     low, high = (float(values[0]), float(values[-1])) if ends is None else ends[:2]
     if not (math.isfinite(low) and math.isfinite(high)):
         low, high = float(values[0]), float(values[-1])
-    exact = float(np.average(values, weights=count)) if shows == "mean" else _median(values, count)
+    exact = float(np.average(values, weights=weight)) if shows == "mean" else _median(values, weight)
     for mark in _marks(exact, high - low):
         if low <= float(mark) <= high and free(float(mark)):
             return _text(mark)
     return None
 
 
-def _median(values: Floats, count: NDArray[np.int64]) -> float:
-    """Return the middle of ascending values, each so often; of an even number, the mean of the middle two."""
-    up_to, total = np.cumsum(count), int(count.sum())
-    return float(sum(values[np.searchsorted(up_to, place, "right")] for place in ((total - 1) // 2, total // 2)) / 2)
+def _median(values: Floats, weight: Floats) -> float:
+    """Return the middle of ascending values with weights; between two values, the mean of both."""
+    up_to = np.cumsum(weight)
+    half = up_to[-1] / 2
+    first = int(np.searchsorted(up_to, half * (1 - 1e-12), "left"))
+    last = int(np.searchsorted(up_to, half * (1 + 1e-12), "right"))
+    return float(values[first] + values[min(last, values.size - 1)]) / 2
 
 
 def _marks(figure: float, width: float) -> Iterator[Decimal]:

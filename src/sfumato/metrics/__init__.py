@@ -28,6 +28,7 @@ from sfumato.metrics.ncp import Ncp
 from sfumato.metrics.query_error import QueryError
 from sfumato.metrics.risk import Risk
 from sfumato.metrics.rule_retention import RuleRetention
+from sfumato.metrics.statistics import Statistics
 from sfumato.metrics.suppression import Suppression
 from sfumato.metrics.term_loss import TermLoss
 from sfumato.progress import SILENT, Progress
@@ -48,6 +49,7 @@ METRICS: dict[str, type[Metric]] = {
         BeliefChange,
         KlDivergence,
         ColumnDistributions,
+        Statistics,
         RuleRetention,
         QueryError,
         CrossTables,
@@ -77,6 +79,7 @@ __all__ = [
     "QueryError",
     "Risk",
     "RuleRetention",
+    "Statistics",
     "Suppression",
     "TermLoss",
     "measure_all",

@@ -16,6 +16,7 @@ from sfumato.data.legend import legends
 from sfumato.data.persons import Alike, Persons, people_per_class
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
+from sfumato.data.weighting import row_weights_of
 from sfumato.engines.base import Engine
 from sfumato.errors import DataError
 from sfumato.models.base import describe
@@ -79,7 +80,8 @@ def make(
     with clock.time("publish"):
         if plan.release.shows != "range":
             least = max((FEW, *(step.class_size for step in plan.steps())))
-            recoding = with_figures(dataset, recoding, plan.release.shows, least)
+            weight = row_weights_of(dataset.carried, {"weight": plan.weight}, dataset.n_rows)
+            recoding = with_figures(dataset, recoding, plan.release.shows, least, weight)
         models = [describe(model) for model in plan.policy]
         release = engine.publish(dataset, recoding, models, workplace.keys() if plan.release.shuffle else None)
     description = _described(plan, release, dataset, known, seeded=seed is not None)
@@ -137,6 +139,8 @@ def _shown(cell: Any) -> str:
 def _described(plan: Plan, release: Release, dataset: Dataset, known: Known, *, seeded: bool) -> dict[str, Any]:
     """Return the public description, with what the plan lets everybody know."""
     public, described = known.public, dict(release.description)
+    if plan.weight is not None:
+        described["weight"] = plan.weight
     if seeded:
         described["test_only"] = True  # whoever guesses the seed repeats every draw
     if plan.publish_prior and public.knowledge is not None and public.belief is not None:

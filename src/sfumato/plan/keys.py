@@ -152,6 +152,12 @@ SOURCE = Table(
             "Person",
             "Column that says whose row it is, so that people are counted, not rows. It is not published.",
         ),
+        _key(
+            "weight",
+            Takes.COLUMN,
+            "Survey weight",
+            "Column that says how many people a row stands for; role other. Counts, means and measures use it.",
+        ),
     ),
 )
 
@@ -199,7 +205,7 @@ EVENTS = Table(
     title="Events",
     help="A further table. Only the columns that are named are read.",
     keys=(
-        *(key for key in SOURCE.keys if key.name not in ("missing", "person")),
+        *(key for key in SOURCE.keys if key.name not in ("missing", "person", "weight")),
         _key("person", Takes.COLUMN, "Person", "Column that says whose row it is, if not that of the source."),
         _ORDER,
         _key(

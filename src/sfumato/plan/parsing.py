@@ -67,6 +67,7 @@ def parse(
         policy=Policy(tuple(requirements)),
         source=source_of(source, base, notes, "source"),
         gather=gather,
+        weight=source["weight"],
         knowledge=knowledge,
         publish_prior=publish_prior,
         chosen=chosen,

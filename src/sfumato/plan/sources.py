@@ -18,6 +18,7 @@ _NOT_HOW = (
     "table",
     "query",
     "person",
+    "weight",
     "order",
     "columns",
 )  # keys that do not say how it is written

@@ -123,6 +123,7 @@ class Plan:
     policy: Policy
     source: Source | None = None
     gather: Gather | None = None  # whose row each is, where the plan says it
+    weight: str | None = None  # the column of survey weights: how many people each row stands for
     knowledge: KnowledgeSource | None = None
     publish_prior: bool = False  # whether release.json shows a prior that was estimated from the data
     chosen: Mapping[int, str] = field(default_factory=dict)  # requirement's position -> anonymizer that the plan names

@@ -83,6 +83,7 @@ class Dictionary:
     entries: tuple[Entry, ...]
     promises: tuple[Promise, ...]
     test_only: bool = False
+    weight: str | None = None  # the column that says how many people a row stands for
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Dictionary:
@@ -100,6 +101,7 @@ class Dictionary:
             entries=tuple(_entry(name, about, name in masked) for name, about in description["columns"].items()),
             promises=tuple(_promise(described, model) for described, model in _models(description)),
             test_only=bool(description.get("test_only")),
+            weight=str(description["weight"]) if "weight" in description else None,
         )
 
     @classmethod
@@ -118,6 +120,7 @@ class Dictionary:
             "models": [promise.as_dict() for promise in self.promises],
             "beware": list(self.beware),
             "test_only": self.test_only,
+            "weight": self.weight,
         }
 
     @property
@@ -142,6 +145,8 @@ class Dictionary:
             yield "**For tests only:** it was made with a seed, so whoever guesses it repeats every draw.\n"
         marker = f"shows `{_code(self.missing)}`" if self.missing else "is empty"
         yield f"A cell that {marker} was missing in the source: that is a value of its own and stands for no other.\n"
+        if self.weight is not None:
+            yield f"Each row stands for as many people as `{_code(self.weight)}` says: counts and means need it.\n"
         yield "## What is promised\n"
         for promise in self.promises:
             yield f"- **{promise.title}.** {promise.promise}" + (

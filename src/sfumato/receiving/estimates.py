@@ -96,7 +96,7 @@ def table_of(
     bins: Mapping[str, Sequence[float]],
     values: Mapping[str, Sequence[str]],
     rates: Mapping[str, Rates],
-    weight: Floats | None,
+    weight: Floats,
 ) -> SpreadTable:
     """Return the table of some columns, with the rows behind each label spread over what it may stand for."""
     axes = [
@@ -110,7 +110,7 @@ def table_of(
         )
     n_rows = columns[0].codes.size
     kinds = distinct_codes([(column.codes, len(column.labels)) for column in columns], n_rows)
-    rows = np.ones(n_rows) if weight is None else weight
+    rows = weight
     total = np.bincount(kinds.cell_of, rows, minlength=len(kinds.weight))
     squared = np.bincount(kinds.cell_of, rows**2, minlength=len(kinds.weight))
     counts, variance, lower, upper = (np.zeros(shape) for _ in range(4))
@@ -147,7 +147,7 @@ def means_of(
     groups: Sequence[Ranges | Groups],
     *,
     limits: tuple[float, float] | None,
-    weight: Floats | None,
+    weight: Floats,
     classwise: bool,
 ) -> tuple[Mean, ...]:
     """Return the mean of a column in all rows, or by published labels of others.
@@ -162,14 +162,14 @@ def means_of(
         low, high = np.maximum(low, figure - margin), np.minimum(high, figure + margin)
     if limits is not None:
         low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
-    rows = np.ones(column.codes.size) if weight is None else weight
+    rows = weight
     found = []
     for number in range(len(kinds.weight)):
         chosen = (kinds.cell_of == number) & ~np.isnan(low)
         known = chosen & np.isfinite(figure)
         total = rows[known].sum()
         value = float((rows[known] * figure[known]).sum() / total) if total else math.nan
-        spread_of = (figure[known] - value) ** 2 + np.nan_to_num(error[known]) ** 2
+        spread_of = (figure[known] - value) ** 2 + np.nan_to_num(error[known], posinf=0.0) ** 2
         whole = rows[chosen].sum()
         found.append(
             Mean(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -31,13 +31,12 @@ class Loaded:
     """The columns of a release, each cell with what it may stand for."""
 
     release: Release
-    columns: Mapping[str, Column]
+    _read: dict[str, Column] = field(default_factory=dict, init=False, repr=False)  # columns that were asked for
 
-    @classmethod
-    def of(cls, release: Release) -> Loaded:
-        """Read the labels of a release by what release.json says of them."""
-        masked = masked_columns(release.description)
-        return cls(release, {name: _column(release, name, masked) for name in release.order})
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """All columns by name, in order."""
+        return {name: self[name] for name in self}
 
     @property
     def n_rows(self) -> int:
@@ -51,18 +50,19 @@ class Loaded:
 
     def __getitem__(self, name: str) -> Column:
         """Return a column by name."""
-        if name not in self.columns:
-            raise DataError(
-                f"Column {name!r} was asked for, but the release does not have it.{did_you_mean(name, self.columns)}"
-            )
-        return self.columns[name]
+        if name not in self.release.order:
+            near = did_you_mean(name, self.release.order)
+            raise DataError(f"Column {name!r} was asked for, but the release does not have it.{near}")
+        if name not in self._read:
+            self._read[name] = _column(self.release, name, masked_columns(self.release.description))
+        return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the columns."""
-        return iter(self.columns)
+        return iter(self.release.order)
 
     def __repr__(self) -> str:
-        return f"<Loaded: {self.n_rows:,} rows; {', '.join(self.columns)}>"
+        return f"<Loaded: {self.n_rows:,} rows; {', '.join(self)}>"
 
     def to_arrow(self) -> pa.Table:
         """Return what was made coarser as structures, anything else as it is, sets as lists.
@@ -83,7 +83,8 @@ class Loaded:
 
         return pandas.DataFrame({name: column.pandas() for name, column in self.columns.items()})
 
-    # Estimates that respect what was made coarser.
+    # Estimates that respect what was made coarser. Rows count by `weight`, a column: without one, by that which the
+    # holder named for it, if any; `weight=""` counts them all alike.
 
     def table(
         self,
@@ -106,7 +107,7 @@ class Loaded:
             bins=bins or {},
             values=values or {},
             rates=rates or {},
-            weight=self._weights(weight),
+            weight=self.row_weights(weight),
         )
 
     def mean(
@@ -121,16 +122,14 @@ class Loaded:
 
         `limits` are what no value exceeds, for cells that show nothing.
         """
-        numbers = self._single(column)
-        if not isinstance(numbers, Ranges):
-            raise DataError(f"The mean of {column!r} was asked for, which holds words.\nAsk for a table of it.")
+        numbers = self.numbers(column)
         quasi_identifiers = {shown.name for shown in self.release.quasi_identifiers}
         return means_of(
             numbers,
             [self._single(name) for name in by],
             limits=limits,
-            weight=self._weights(weight),
-            classwise=weight is None and set(by) <= quasi_identifiers,
+            weight=self.row_weights(weight),
+            classwise=weight in (None, self.weight or "") and set(by) <= quasi_identifiers,
         )
 
     def regression(
@@ -147,8 +146,21 @@ class Loaded:
             raise DataError(f"A regression of {outcome!r} was asked for on {list(on)}.\nName other columns.")
         covariates = [self._single(name) for name in on]
         return regression_of(
-            self._single(outcome), covariates, value=value, rates=rates or {}, weight=self._weights(weight)
+            self._single(outcome), covariates, value=value, rates=rates or {}, weight=self.row_weights(weight)
         )
+
+    @property
+    def weight(self) -> str | None:
+        """The column of survey weights, where the holder named one: what is estimated counts with it."""
+        found = self.release.description.get("weight")
+        return None if found is None else str(found)
+
+    def numbers(self, name: str) -> Ranges:
+        """Return a column of numbers or days."""
+        column = self._single(name)
+        if not isinstance(column, Ranges):
+            raise DataError(f"Numbers of {name!r} were asked for, but it holds words.\nAsk for a table of it.")
+        return column
 
     def _single(self, name: str) -> Ranges | Groups:
         column = self[name]
@@ -157,9 +169,11 @@ class Loaded:
             raise DataError(f"Column {name!r} was asked for, but it holds sets.\nThey were {how}.")
         return column
 
-    def _weights(self, name: str | None) -> Floats | None:
-        if name is None:
-            return None
+    def row_weights(self, name: str | None = None) -> Floats:
+        """Return the weight of each row: by a column, else as the holder says; all alike for the empty name."""
+        name = self.weight if name is None else name
+        if not name:
+            return np.ones(self.n_rows)
         column = self._single(name)
         weights = column.lower if isinstance(column, Ranges) and column.exact.all() else np.array([np.nan])
         if not np.isfinite(weights).all() or weights.min(initial=0) < 0 or not weights.any():

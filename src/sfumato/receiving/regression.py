@@ -74,7 +74,7 @@ def regression_of(
     *,
     value: str | None,
     rates: Mapping[str, Rates],
-    weight: Floats | None,
+    weight: Floats,
 ) -> Regression:
     """Return the regression of an outcome, numbers or the share of one value, on some columns."""
     n_rows = outcome.codes.size
@@ -87,7 +87,7 @@ def regression_of(
     design = np.hstack(parts)
     widths = {names.index(column.name): column.open_width for column in covariates if isinstance(column, Ranges)}
     used = np.isfinite(design).all(axis=1) & np.isfinite(low) & np.isfinite(high)
-    rows = np.ones(n_rows) if weight is None else weight
+    rows = weight
     used &= rows > 0
     design, low, high, rows = design[used], low[used], high[used], rows[used]
     if len(rows) <= design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:

@@ -19,12 +19,14 @@ from sfumato.report.reading import (
 from sfumato.report.wording import NAME_LENGTH, UNKNOWN, amount, count, figure, plural, said, share, shortened
 
 TITLE = "What was lost"
+MOST_DRAWN = 12  # statistics
 
 
 def content(facts: Facts) -> dict[str, Any] | None:
     """Return what was lost: all measures as a table, and pictures of those that have parts."""
     made = measurements(facts, "loss")
-    shown = [picture for picture in (_loss_by_column(facts), _queries(facts), _predictions(facts)) if picture]
+    drawn = (_loss_by_column(facts), _statistics(facts), _queries(facts), _predictions(facts))
+    shown = [picture for picture in drawn if picture]
     if not made and not shown:
         return None
     return {"measures": [_measure(entry) for entry in made], "pictures": shown}
@@ -66,6 +68,34 @@ def _loss_by_column(facts: Facts) -> Picture | None:
                     figure(divergence.get(text(entry.get("name")))),
                 ]
                 for entry in ordered
+            ],
+        ),
+    )
+
+
+def _statistics(facts: Facts) -> Picture | None:
+    inside = mapping(measurement(facts, "statistics").get("facts"))
+    found = mappings(inside.get("statistics"))
+    if not found:
+        return None
+    ordered = sorted(found, key=lambda entry: -(number(entry.get("moved")) or 0.0))[:MOST_DRAWN]
+    named = [(text(entry.get("what")), [number(entry.get("moved"))]) for entry in ordered]
+    weighted = f" Rows count by {text(inside.get('weight'))}." if inside.get("weight") else ""
+    words = "; ".join(f"{name} {figure(moved)}" for name, (moved,) in named[:4])
+    return Picture(
+        title="What an analyst would compute",
+        plot=bar_chart(named, [(AFTER, "moved, in standard deviations")], show=figure),
+        alt=f"Means, correlations and slopes that moved most: {words}.",
+        note="From the release as sf.load estimates it: a mean moves in standard deviations of its column, a slope as "
+        f"if both columns had standard deviation 1.{weighted}",
+        table=Table(
+            head=["Statistic", "Before", "After", "surely from", "to", "Standard error"],
+            rows=[
+                [
+                    text(entry.get("what")),
+                    *(figure(entry.get(key)) for key in ("before", "after", "lower", "upper", "std_error")),
+                ]
+                for entry in found
             ],
         ),
     )

@@ -26,7 +26,7 @@ def in_ranges(values, width):
 
 
 def fitted(outcome, *covariates, **more):
-    return regression_of(outcome, covariates, value=None, rates={}, weight=None, **more)
+    return regression_of(outcome, covariates, value=None, rates={}, weight=np.ones(outcome.codes.size), **more)
 
 
 @pytest.fixture(scope="module")

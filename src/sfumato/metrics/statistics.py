@@ -1,0 +1,166 @@
+"""What an analyst would compute from the numbers of a table, before and after: means, correlations, regressions.
+
+From the release they are computed as `sf.load` does it, with what ranges leave open taken into account.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import CodedColumn
+from sfumato.data.release import ReleasedColumn
+from sfumato.data.schema import Kind
+from sfumato.data.weighting import row_weights_of
+from sfumato.errors import DataError
+from sfumato.metrics.base import About, Asked, Measurement, Metric
+from sfumato.metrics.comparison import Comparison
+from sfumato.receiving.loading import Loaded
+
+MOST_COLUMNS = 8  # those with most values; more would make tables that nobody reads
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics(Metric):
+    """By how much means, correlations and regression slopes of the numbers change, in units that compare.
+
+    A mean counts in standard deviations of its column, a slope as if both columns had standard deviation 1. Survey
+    weights count as the plan says.
+    Limit: other questions may change more; these are the ones that nearly everybody asks first.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.encoding import encode
+    >>> from sfumato.data.release import Release
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
+    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
+    >>> original = encode(pa.table({"age": [20, 20, 30, 30]}), schema)
+    >>> release = Release.from_table(pa.table({"age": ["[20, 25]"] * 2 + ["30"] * 2}), schema)
+    >>> print(Statistics().measure(original, release))
+    Statistics moved: 0.25 sd (original: 0 sd); most: mean of age, 25 became 26.25
+    """
+
+    name: ClassVar[str] = "statistics"
+    about: ClassVar[About] = About.LOSS
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where a column of numbers is published as such."""
+        if numbers_in(comparison):
+            yield cls()
+
+    def of(self, comparison: Comparison) -> Measurement:
+        """Measure a comparison."""
+        numbers = numbers_in(comparison)
+        before = {name: column.values[column.codes] for name, column in numbers.items() if column.values is not None}
+        weight = row_weights_of(comparison.dataset.carried, comparison.release.description, comparison.dataset.n_rows)
+        loaded = _loaded(comparison, numbers)
+        parts = (part(before, loaded, weight) for part in (_means, _correlations, _slopes))
+        found = [each for part in parts for each in part]
+        value = float(np.mean([each["moved"] for each in found])) if found else 0.0
+        worst = max(found, key=lambda each: float(each["moved"]), default=None)
+        most = f"most: {worst['what']}, {worst['before']:.4g} became {worst['after']:.4g}" if worst and value else ""
+        return Measurement(
+            name=self.name,
+            about=self.about,
+            main=self.main,
+            title="Statistics moved",
+            value=value,
+            before=0.0,
+            unit="sd",
+            better="lower",
+            note=most,
+            explanation="By how much means, correlations and regression slopes of the numbers, computed from the "
+            "release, differ from those of the original, on average, in standard deviations.",
+            facts={"statistics": found, "weight": comparison.release.description.get("weight")},
+        )
+
+
+def numbers_in(comparison: Comparison) -> dict[str, CodedColumn]:
+    """Return the columns of numbers that are published as single labels; those with most values."""
+    found = {
+        name: column
+        for name, column in comparison.dataset.columns.items()
+        if isinstance(column, CodedColumn) and column.values is not None
+        if isinstance(comparison.release.columns.get(name), ReleasedColumn)
+    }
+    chosen = sorted(found, key=lambda name: -len(found[name].labels))[:MOST_COLUMNS]
+    return {name: column for name, column in found.items() if name in chosen}
+
+
+def _loaded(comparison: Comparison, numbers: Mapping[str, CodedColumn]) -> Loaded:
+    """Return the release as values; that a column holds numbers, a table of another tool does not say itself."""
+    columns = dict(comparison.release.columns)
+    for name in numbers:
+        shown = columns[name]
+        assert isinstance(shown, ReleasedColumn)
+        columns[name] = replace(shown, kind=Kind.NUMBER)
+    return Loaded(replace(comparison.release, columns=columns))
+
+
+def _entry(what: str, before: float, after: float, unit: float, **more: Any) -> Iterator[dict[str, Any]]:
+    """Yield a statistic if it exists on both sides."""
+    if math.isfinite(before) and math.isfinite(after) and unit > 0:
+        known = {name: value if value is None or math.isfinite(value) else None for name, value in more.items()}
+        moved = min(abs(after - before) / unit, 1e6)
+        yield {"what": what, "before": before, "after": after, **known, "moved": moved}
+
+
+def _means(before: Mapping[str, Floats], loaded: Loaded, weight: Floats) -> Iterator[dict[str, Any]]:
+    for name, values in before.items():
+        mean, deviation = _moments(values, weight)
+        for after in loaded.mean(name):  # none where no row is left
+            yield from _entry(f"mean of {name}", mean, after.value, deviation, lower=after.lower, upper=after.upper)
+
+
+def _moments(values: Floats, weight: Floats) -> tuple[float, float]:
+    known = np.isfinite(values) & (weight > 0)
+    if not known.any():
+        return math.nan, math.nan
+    mean = float(np.average(values[known], weights=weight[known]))
+    return mean, math.sqrt(float(np.average((values[known] - mean) ** 2, weights=weight[known])))
+
+
+def _correlations(before: Mapping[str, Floats], loaded: Loaded, weight: Floats) -> Iterator[dict[str, Any]]:
+    rows = loaded.row_weights()
+    for one, other in combinations(before, 2):
+        first = _correlation(before[one], before[other], weight)
+        second = _correlation(loaded.numbers(one).midpoint, loaded.numbers(other).midpoint, rows)
+        yield from _entry(f"correlation of {one} and {other}", first, second, 1.0)
+
+
+def _correlation(x: Floats, y: Floats, weight: Floats) -> float:
+    known = np.isfinite(x) & np.isfinite(y) & (weight > 0)
+    if known.sum() < 2:
+        return math.nan
+    w = weight[known]
+    x, y = x[known] - np.average(x[known], weights=w), y[known] - np.average(y[known], weights=w)
+    product = math.sqrt(float(np.average(x**2, weights=w) * np.average(y**2, weights=w)))
+    return float(np.average(x * y, weights=w)) / product if product > 0 else math.nan
+
+
+def _slopes(before: Mapping[str, Floats], loaded: Loaded, weight: Floats) -> Iterator[dict[str, Any]]:
+    """Yield the slopes of each column on all others."""
+    for outcome in before if len(before) > 1 else ():
+        others = [name for name in before if name != outcome]
+        design = np.column_stack([np.ones(weight.size), *(before[name] for name in others)])
+        known = np.isfinite(design).all(axis=1) & np.isfinite(before[outcome]) & (weight > 0)
+        root = np.sqrt(weight[known])
+        if known.sum() <= len(before) or np.linalg.matrix_rank(design[known]) < len(before):
+            continue
+        truth = np.linalg.lstsq(design[known] * root[:, None], before[outcome][known] * root, rcond=None)[0]
+        try:
+            after = loaded.regression(outcome, others)
+        except DataError:  # nothing is left to tell its columns apart
+            continue
+        spread = _moments(before[outcome], weight)[1]
+        for name, slope in zip(others, truth[1:].tolist(), strict=True):
+            estimate, error = after[name]
+            scale = spread / (_moments(before[name], weight)[1] or math.inf)
+            yield from _entry(f"slope of {outcome} on {name}", slope, estimate, scale, std_error=error)
