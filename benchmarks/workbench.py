@@ -16,7 +16,7 @@ from sfumato.editing import PlanDocument
 from sfumato.generators import hospital
 from sfumato.generators.requirements import REQUIREMENTS, plan_for
 from sfumato.plan.writing import toml_of
-from sfumato.workbench import Workbench
+from sfumato.workbench.bench import Workbench
 
 FIVE = ("age", "sex", "zip", "admission", "job")
 

@@ -77,7 +77,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
     """
     from sfumato.plan import Plan
     from sfumato.plan.preview import preview
-    from sfumato.workbench import Workbench
+    from sfumato.workbench.bench import Workbench
 
     with watching() as progress:
         seen = preview(Plan.load(plan), every_row=True, progress=progress)

@@ -11,6 +11,5 @@
 """
 
 from sfumato.workbench.asking import Asking, Lost
-from sfumato.workbench.bench import Workbench
 
-__all__ = ["Asking", "Lost", "Workbench"]
+__all__ = ["Asking", "Lost"]  # what the process that is asked does itself, only that one loads

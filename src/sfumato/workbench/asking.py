@@ -14,11 +14,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sfumato import errors
 from sfumato.errors import InputError, PlanError, Problem, SfumatoError
-from sfumato.workbench.bench import Workbench
+
+if TYPE_CHECKING:
+    from sfumato.workbench.bench import Workbench
 
 MOST_MEMORY = 8_000_000_000  # bytes after which the next question starts another process
 
@@ -39,6 +41,8 @@ QUESTIONS: Mapping[str, Callable[..., Any]] = {
 
 def serve(path: Path, questions: TextIO, answers: TextIO) -> None:
     """Answer questions about a plan until there are no more."""
+    from sfumato.workbench.bench import Workbench
+
     bench = Workbench(path)
     for answer in _answers(bench, questions):
         answers.write(json.dumps(answer) + "\n")

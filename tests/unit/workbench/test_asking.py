@@ -10,9 +10,10 @@ import signal
 import pytest
 
 from sfumato.errors import DataError, HierarchyError, PlanError
-from sfumato.workbench import Asking, Lost, Workbench
+from sfumato.workbench import Asking, Lost
 from sfumato.workbench import asking as module
 from sfumato.workbench.asking import QUESTIONS, serve
+from sfumato.workbench.bench import Workbench
 
 
 def answers(plan, *questions):

@@ -9,7 +9,7 @@ import pytest
 from house import ROOT
 from sfumato.editing import PlanDocument
 from sfumato.errors import DataError, PlanError
-from sfumato.workbench import Workbench
+from sfumato.workbench.bench import Workbench
 from sfumato.workbench.reach import State
 
 

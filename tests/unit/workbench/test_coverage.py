@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.errors import HierarchyError
-from sfumato.workbench import Workbench
+from sfumato.workbench.bench import Workbench
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.items import Task, tasks_of
@@ -177,6 +175,9 @@ def _band(baskets: Baskets) -> Integers:
     item = n_records + baskets.items[plain].astype(np.int64)
     ends = (np.concatenate([record, item]), np.concatenate([item, record]))
     size = n_records + n_items
+    from scipy import sparse  # heavy, and few plans need it
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     graph = sparse.csr_matrix((np.ones(ends[0].size, dtype=np.int8), ends), shape=(size, size))
     order = np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), dtype=np.int64)
     return order[order < n_records]

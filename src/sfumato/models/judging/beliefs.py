@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
@@ -157,6 +156,8 @@ def _beliefs_of_groups(groups: Integers, group_of: Integers, rows: Integers, ter
     n_labels = terms.index.knowledge.n_labels
     linked_sets = _link_rows(rows, terms)
     links, counted = linked_sets.links, linked_sets.counts(group_of, groups.size)
+    from scipy import sparse  # heavy, and few plans need it
+
     share = sparse.csr_matrix(
         (terms.index.shares(linked_sets.sets, links), links.label, links.start),
         shape=(links.size.size, n_labels),
@@ -249,6 +250,8 @@ class _LinkedRows:
         """Return how many records of each group have each set, as a sparse matrix of shape (groups, sets)."""
         shape = (n_groups, self.links.size.size)
         places = (group_of[self.with_set], self.set_of)
+        from scipy import sparse
+
         return sparse.coo_matrix((self.records[self.with_set], places), shape=shape).tocsr()  # adds up repeats
 
 
