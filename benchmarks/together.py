@@ -228,7 +228,10 @@ def main() -> None:
         folder = Path(name)
         if options.data is not None:
             write_survey(options.data / "medical", folder / "survey")
-            run(figures, "Survey", folder / "survey" / "plan.toml", folder / "survey-run")
+            plan = folder / "survey" / "plan.toml"
+            run(figures, "Survey", plan, folder / "survey-run")
+            plan.write_text(plan.read_text() + 'within = "classes"\n')  # of rho-uncertainty, which comes last
+            run(figures, "Survey, conditions within classes", plan, folder / "survey-in-classes")
         for rows in [20_000] if options.quick else options.rows:
             here = folder / f"hospital-{rows}"
             write_hospital(here, rows)

@@ -164,6 +164,7 @@ MULTI = MultiDiversity(sensitive=["therapy", "payer"], alpha_qi="0.6", alpha_sa=
 ALPHA = AlphaDiversity(sensitive="therapy", alpha="0.5")
 RHO = RhoUncertainty(column="drugs", rho="0.5")
 SETS = SensitiveQidDiversity(l={"job": 3, "household": 2})
+RHO_IN_CLASSES = RhoUncertainty(column="drugs", rho="0.5", within="classes")
 ODDS = LocalDifferentialPrivacy(epsilon={"job": "1.5", "household": 1})
 BELIEFS = SensitiveQidCloseness(t={"job": "0.3", "household": "0.3"})
 
@@ -200,6 +201,7 @@ JOBS = (
     Job("td-control", (RHO,)),
     Job("permutation", (RHO,)),
     Job("drop-sensitive", (RHO,)),
+    Job("partial-suppression", (RHO_IN_CLASSES, K)),
     Job("randomization", (SETS,)),
     Job("randomization", (BELIEFS,)),
     Job("randomization", (ODDS, SETS)),

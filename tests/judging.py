@@ -163,4 +163,5 @@ REQUIREMENTS = (
     LocalDifferentialPrivacy(epsilon={"job": "1.1"}),
     RhoUncertainty(column="basket", rho="0.5"),
     RhoUncertainty(column="basket", rho="0.3", empty_antecedent=True),
+    RhoUncertainty(column="basket", rho="0.4", within="classes"),
 )

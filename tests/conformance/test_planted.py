@@ -157,6 +157,13 @@ PLANTED = [
         0,
     ),
     Planted(
+        RhoUncertainty(column="basket", rho="0.5", within="classes"),
+        [{"age": age, "basket": items} for age, items in zip("aabb", ("wine", "bread", "wine", "milk"), strict=True)],
+        {3: {"basket": "wine"}},
+        1,
+        0,
+    ),
+    Planted(
         RhoUncertainty(column="basket", rho="0.5", empty_antecedent=True),
         [{"basket": items} for items in ("wine", "bread", "wine", "milk")],
         {3: {"basket": "wine"}},

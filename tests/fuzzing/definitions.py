@@ -308,6 +308,12 @@ def rho_uncertainty(case, shown, required, description):
     """No set of known items makes a further sensitive one more likely than rho."""
     rho = Fraction(str(required["rho"]))
     records = [frozenset(cell or ()) for cell in shown[required["column"]]]
+    if required.get("within") == "classes":
+        once = {key: value for key, value in required.items() if key != "within"} | {"empty_antecedent": True}
+        return all(
+            rho_uncertainty(case, {required["column"]: [records[row] for row in rows]}, once, description)
+            for rows in classes(case, shown)
+        )
     support = Counter()
     for record in records:
         for size in range(len(record) + 1):

@@ -266,6 +266,9 @@ def add_items(rng, case):
         column.hierarchy, column.paths = nested(rng, plain)
     rho = fraction(rng, 0.2, "1/3", 0.5, 0.7, "0.9")
     asked = {"model": "rho-uncertainty", "column": "basket", "rho": rho, "empty_antecedent": rng.random() < 0.3}
+    classes = any(each.role == "quasi-identifier" for each in case.columns)
+    if classes and name not in ("global-suppression", "td-control") and rng.random() < 0.5:
+        asked["within"] = "classes"
     case.require.append(asked | ({"anonymizer": name} if name else {}))
     search = rng.choice(["best", "best", "best", "mine", "dist"])
     case.options["partial-suppression"] = {

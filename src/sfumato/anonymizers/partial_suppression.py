@@ -142,7 +142,7 @@ class PartialSuppression(Anonymizer):
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which every column of items is safe."""
         recoding = replace(before, facts={})
-        for task in tasks_of(policy, dataset, before):
+        for task in tasks_of(policy, dataset, before, by_class=True):
             kept, facts = self.suppress(task, workplace)
             recoding = with_items(recoding, task, kept, facts)
         return recoding
@@ -150,8 +150,8 @@ class PartialSuppression(Anonymizer):
     def suppress(self, task: Task, workplace: Workplace) -> tuple[Kept, dict[str, Any]]:
         """Return which occurrences of a column stay, and what there is to say about it."""
         deadline, cuts, interrupted = Deadline(self.time_limit), self._cuts(task), False
-        together = self.search == "best" or self.restore
-        stage = workplace.stage("withholding items", total=(cuts.size - 1) * (cuts.size > 2) + together)
+        together = (self.search == "best" or self.restore) and task.classes is None
+        stage = workplace.stage("withholding items", total=(cuts.size - 1) * (not together or cuts.size > 2) + together)
         kept = safe_start(task.baskets, empty=self.search == "best" and self.goal == "distribution")
         search = self._best if self.search == "best" else self._published
         try:
@@ -165,6 +165,7 @@ class PartialSuppression(Anonymizer):
             "search": self.search,
             **({"goal": self.goal} if self.search == "best" else {"restored": self.restore}),
             "parts": int(cuts.size - 1),
+            **({"within": "classes"} if task.classes is not None else {}),
             "ended_early": interrupted or deadline.noticed,
             **withheld_facts(task, kept),
         }
@@ -172,6 +173,8 @@ class PartialSuppression(Anonymizer):
 
     def _cuts(self, task: Task) -> NDArray[np.int64]:
         """Return where parts of the table begin, and its end."""
+        if task.classes is not None:
+            return task.classes
         n_records = task.baskets.start.size - 1
         n_parts = self.parts
         if n_parts is None and self.search != "best":
@@ -220,16 +223,18 @@ class PartialSuppression(Anonymizer):
         def grow_part(part: Task, kept_of_part: Kept, number: int, place: Workplace) -> None:
             self._grow(part, kept_of_part, wish, place, deadline, advance)
 
-        if cuts.size > 2:
+        if cuts.size > 2 or task.classes is not None:
             in_parts(task, kept, cuts, workplace, grow_part)
-        self._grow(task, kept, wish, workplace, deadline, advance)
+        if task.classes is None:  # else what the whole table would allow may give a class away
+            self._grow(task, kept, wish, workplace, deadline, advance)
 
     def _grow(self, task: Task, kept: Kept, wish: Wish, place: Workplace, deadline: Deadline, advance: Advance) -> None:
         def stop() -> bool:
             place.checkpoint()
             return deadline.over()
 
-        grow(task.baskets, kept, task.bound, wish, longest=self.longest, stop=stop, advance=advance)
+        if task.baskets.sensitive[task.baskets.items].any() and can_be_counted(task.baskets, kept):
+            grow(task.baskets, kept, task.bound, wish, longest=self.longest, stop=stop, advance=advance)
 
     def _published(
         self, task: Task, kept: Kept, cuts: Cuts, workplace: Workplace, deadline: Deadline, advance: Advance
@@ -246,9 +251,10 @@ class PartialSuppression(Anonymizer):
             advance(1)
 
         in_parts(task, kept, cuts, workplace, repair_part)
-        if self.restore and can_be_counted(task.baskets, kept):
+        if self.restore:
             wish = Wish(by_record=self.search == "dist", frequent_first=True, slack=self.slack)
-            self._grow(task, kept, wish, workplace, deadline, advance)
+            at_once, heard = (cuts, nobody) if task.classes is not None else (cuts[[0, -1]], advance)
+            self._grow_parts(task, kept, wish, at_once, workplace, deadline, heard)
 
 
 def _halved(task: Task, first: int, last: int, tmax: float) -> Iterator[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, expose
 from sfumato.attacks.class_inference import ClassInference
+from sfumato.attacks.class_items import ClassItems
 from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
@@ -29,6 +30,7 @@ ATTACKS: dict[str, type[Attack]] = {
         PartialMatching,
         Disclosure,
         RuleInference,
+        ClassItems,
         SetInference,
         Intersection,
         SecondRelease,
@@ -41,6 +43,7 @@ __all__ = [
     "Asked",
     "Attack",
     "ClassInference",
+    "ClassItems",
     "Disclosure",
     "Exposure",
     "Finding",

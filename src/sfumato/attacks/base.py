@@ -64,6 +64,7 @@ class Exposure:
     intruder: str  # one sentence: what the intruder knows and does
     threshold: float
     answered_by: tuple[str, ...] = ()  # names of the models whose promise bounds what this intruder learns
+    answered_when: Mapping[str, str] = field(default_factory=dict)  # parameters that such a model must have
     about: tuple[str, ...] = ()  # columns of which something is learned; nothing: it is about people as a whole
     after: Finding
     before: Finding | None = None  # None: the original is not at hand
@@ -77,6 +78,7 @@ class Exposure:
             "intruder": self.intruder,
             "threshold": self.threshold,
             "answered_by": list(self.answered_by),
+            **({"answered_when": dict(self.answered_when)} if self.answered_when else {}),
             "about": list(self.about),
             "before": self.before.as_dict() if self.before else None,
             "after": self.after.as_dict(),
@@ -97,6 +99,7 @@ class Attack(Protocol):
 
     name: ClassVar[str]
     answered_by: ClassVar[tuple[str, ...]] = ()  # names of the models whose promise bounds what this intruder learns
+    answered_when: ClassVar[Mapping[str, str]] = {}  # parameters that such a model must have
     on_demand: ClassVar[bool] = False  # supposes more than a reader of one release has: for `sfumato attack` only
 
     def __post_init__(self) -> None:
@@ -146,6 +149,7 @@ def expose(
         intruder=attack.intruder,
         threshold=attack.threshold,
         answered_by=attack.answered_by,
+        answered_when=attack.answered_when,
         about=attack.about,
         before=before,
         after=after,

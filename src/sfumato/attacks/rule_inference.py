@@ -90,7 +90,10 @@ class RuleInference(Attack):
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
-        column = table.sets(self.column)
+        return self.on_sets(table.sets(self.column))
+
+    def on_sets(self, column: CodedSets) -> Finding:
+        """Attack records of items, which may hold more than a release shows of its column."""
         n_records = column.start.size - 1
         found = _confidences(column)
         sure, cut_short, stands_for = found.sure[self.known - 1], found.cut_short[self.known - 1], found.stands_for

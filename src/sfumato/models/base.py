@@ -140,6 +140,10 @@ class PrivacyModel(Protocol):
     def promise(self) -> str:
         """One sentence for people: what holds when the audit passes."""
 
+    def promise_beside(self, schema: Schema) -> str:
+        """What holds when the audit passes, with what the other columns of a plan mean for it."""
+        return self.promise
+
     @property
     def limit(self) -> str:
         """One sentence for people: an attack that it does not stop."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
+from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.weights import row_weights
 from sfumato.parameters import Takes, about
 
+WITHIN = ("table", "classes")
 CAP = 1000  # unsafe rules after which the audit need not go on
 
 
@@ -26,6 +31,10 @@ class RhoUncertainty(PrivacyModel):
     items of any size, sensitive or not, may be known. Knowing nothing counts only with `empty_antecedent`: then no
     sensitive item may be in more than a share rho of all records. Rules with several consequents follow from those
     with one.
+
+    With `within = "classes"` the same holds for whoever also knows the quasi-identifiers: in each class of records that
+    share them, and then in the whole table, since a share in a union lies between those in its parts. The class alone
+    is something that is known, so there no sensitive item may be in more than a share rho of a class.
 
     Source: Cao, Karras, Raissi and Tan (2010).
     Limit: it bounds what the published table tells, not what somebody who knows how it was made may work out.
@@ -64,6 +73,16 @@ class RhoUncertainty(PrivacyModel):
         ),
     )
 
+    within: str = field(
+        default="table",
+        metadata=about(
+            Takes.CHOICE,
+            "Within",
+            "Whether rho holds for who knows items only, or also for who knows the quasi-identifiers besides.",
+            choices=WITHIN,
+        ),
+    )
+
     @property
     def exact_rho(self) -> Fraction:
         """The parameter rho as it was written."""
@@ -73,9 +92,22 @@ class RhoUncertainty(PrivacyModel):
     def promise(self) -> str:
         """What holds when the audit passes."""
         known = "none, some or all other items" if self.empty_antecedent else "any of the items"
+        if self.within == "classes":
+            known = "the quasi-identifiers and none, some or all other items"
         return (
             f"Whoever knows {known} of a record in {self.column!r} can tell each further sensitive item in it with "
             f"confidence at most {plain_number(self.exact_rho)}."
+        )
+
+    def promise_beside(self, schema: Schema) -> str:
+        """Say which of the two promises is given where a plan has quasi-identifiers besides."""
+        if not any(spec.role is Role.QUASI_IDENTIFIER for spec in schema.columns.values()):
+            return self.promise
+        if self.within == "classes":
+            return f"{self.promise} That holds in every class of quasi-identifiers, and in the table as a whole."
+        return (
+            f"{self.promise} That is for who knows items only: whoever also knows a person's quasi-identifiers may "
+            'find the same sensitive item in a whole class, which within = "classes" would bound, too.'
         )
 
     @property
@@ -84,7 +116,7 @@ class RhoUncertainty(PrivacyModel):
         return (
             "It bounds what the published table tells. An intruder who knows how the release was made and why an item "
             "had to go, who knows which items a person does not have, or who compares two releases of the same records "
-            "is not covered."
+            "is not covered" + (", nor is one who also knows quasi-identifiers." if self.within == "table" else ".")
         )
 
     @property
@@ -94,6 +126,13 @@ class RhoUncertainty(PrivacyModel):
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield that nothing says which items are sensitive."""
+        quasi_identifiers = [each for each in schema.columns.values() if each.role is Role.QUASI_IDENTIFIER]
+        if self.within == "classes" and not quasi_identifiers:
+            yield Problem(
+                "within",
+                f'requirement {self.name} is asked for within = "classes", but no column is a quasi-identifier: there '
+                'are no classes. Give a column that role, or ask for within = "table".',
+            )
         spec = schema.spec(self.column)
         if spec is not None and spec.role is Role.ITEMS and spec.sensitive_items is None:
             yield Problem(
@@ -107,6 +146,9 @@ class RhoUncertainty(PrivacyModel):
         from sfumato.models.judging.closed_sets import distinct_records, search_rules  # compiled: only when needed
 
         column = item_column(release, self.column)
+        classes = classes_of(release).class_of if self.within == "classes" else None
+        if classes is not None:
+            column = with_class(column, classes)
         assert column.sensitive is not None
         found = search_rules(
             distinct_records(column, row_weights(release)),
@@ -116,13 +158,15 @@ class RhoUncertainty(PrivacyModel):
             cap=CAP,
         )
         facts: dict[str, Any] = {"records": release.total, "stopped_early": not found.complete}
+        if classes is not None:
+            facts["classes"] = int(classes.max(initial=-1)) + 1
         if found.support:
-            facts["worst_rule"] = {
-                "confidence": f"{found.hits}/{found.support}",
-                "antecedent_size": int(found.antecedent.size),
-            }
+            known = [item for item in found.antecedent.tolist() if classes is None or item >= facts["classes"]]
+            facts["worst_rule"] = {"confidence": f"{found.hits}/{found.support}", "antecedent_size": len(known)}
+            if classes is not None:
+                facts["worst_rule"]["in_a_class"] = len(known) < found.antecedent.size
             if name_items:
-                facts["worst_rule"]["antecedent"] = [column.labels[item] for item in found.antecedent]
+                facts["worst_rule"]["antecedent"] = [column.labels[item] for item in known]
                 facts["worst_rule"]["item"] = column.labels[found.item]
         return Verdict(
             model=self,
@@ -136,6 +180,29 @@ class RhoUncertainty(PrivacyModel):
             bound="at most",
             group="rule",
         )
+
+
+def with_class(column: CodedSets, class_of: NDArray[np.int32]) -> CodedSets:
+    """Return records that hold their class as one more item, before all others: rules with it are rules within it.
+
+    No label of an item is lost or taken, and no class is sensitive.
+    """
+    assert column.sensitive is not None
+    n_classes = int(class_of.max(initial=-1)) + 1
+    size = np.diff(column.start) + 1
+    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    items = np.empty(int(start[-1]), dtype=np.int32)
+    own = np.ones(items.size, dtype=np.bool_)
+    own[start[:-1]] = False
+    items[start[:-1]] = class_of
+    items[own] = column.items + n_classes
+    return replace(
+        column,
+        items=items,
+        start=start,
+        labels=(*(f"class {number}" for number in range(n_classes)), *column.labels),
+        sensitive=np.concatenate([np.zeros(n_classes, dtype=np.bool_), column.sensitive]),
+    )
 
 
 def item_column(release: Release, name: str) -> CodedSets:

@@ -287,7 +287,7 @@ class Case:
                 {
                     **verdict.as_dict(),
                     "text": str(verdict),
-                    "promise": verdict.model.promise,
+                    "promise": verdict.model.promise_beside(plan.schema),
                     "limit": verdict.model.limit,
                 }
                 for verdict in verdicts

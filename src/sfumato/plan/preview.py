@@ -74,7 +74,8 @@ class Preview:
                 for column in self.columns
             ],
             "requirements": [
-                {**describe(model), "promise": model.promise, "limit": model.limit} for model in self.plan.policy
+                {**describe(model), "promise": model.promise_beside(self.plan.schema), "limit": model.limit}
+                for model in self.plan.policy
             ],
             "steps": [
                 {
@@ -100,7 +101,7 @@ class Preview:
             f"Step {n}: {step.anonymizer.name}, because {step.why}."
             for n, step in enumerate(self.plan.steps(), start=1)
         ]
-        lines += [f"Audit: {model.name}: {model.promise}" for model in self.plan.policy]
+        lines += [f"Audit: {model.name}: {model.promise_beside(self.plan.schema)}" for model in self.plan.policy]
         return "\n".join([*lines, *(f"Warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
@@ -112,7 +113,10 @@ class Preview:
         steps = "".join(
             f"<li>{step.anonymizer.name}, because {html.escape(step.why)}</li>" for step in self.plan.steps()
         )
-        audits = "".join(f"<li>{model.name}: {html.escape(model.promise)}</li>" for model in self.plan.policy)
+        audits = "".join(
+            f"<li>{model.name}: {html.escape(model.promise_beside(self.plan.schema))}</li>"
+            for model in self.plan.policy
+        )
         warnings = "".join(f"<p>Warning: {html.escape(warning)}</p>" for warning in self.warnings)
         head = "<tr><th>column</th><th>role</th><th>kind</th><th>what happens</th></tr>"
         return f"<table>{head}{rows}</table><ol>{steps}</ol><p>Then an audit:</p><ul>{audits}</ul>{warnings}"

@@ -71,10 +71,12 @@ def _exposing(facts: Facts) -> list[Facts]:
 def _answering(facts: Facts, entry: Facts) -> list[Facts]:
     """Return the verdicts that hold and whose promise speaks of the attack's intruder."""
     names, about = sequence(entry.get("answered_by")), set(sequence(entry.get("about")))
+    when = mapping(entry.get("answered_when"))
     return [
         each
         for each in mappings(facts.get("verdicts"))
         if each.get("model") in names and each.get("satisfied") is True and about <= set(sequence(each.get("columns")))
+        if all(each.get(parameter) == value for parameter, value in when.items())
     ]
 
 

@@ -109,7 +109,12 @@ def _figure(measurement: Measurement) -> Row:
 
 def _attack(exposure: Mapping[str, Any], verdicts: Sequence[Verdict]) -> Row:
     """Keep who can still be learned about, what a guess would get, and whether a requirement speaks of the intruder."""
-    promised = any(verdict.model.name in exposure["answered_by"] for verdict in verdicts)
+    when = exposure.get("answered_when", {})
+    promised = any(
+        verdict.model.name in exposure["answered_by"]
+        and all(getattr(verdict.model, parameter, None) == value for parameter, value in when.items())
+        for verdict in verdicts
+    )
     control = exposure["control"] or {}
     about = {key: exposure[key] for key in ("attack", "title", "threshold")}
     found = {key: exposure["after"][key] for key in ("exposed", "people", "worst", "mean")}

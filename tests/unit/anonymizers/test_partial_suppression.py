@@ -19,6 +19,8 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.items import growth, limits, make_task
 from sfumato.anonymizers.items.growth import Wish, grow, safe_start
 from sfumato.anonymizers.partial_suppression import PartialSuppression
+from sfumato.anonymizers.published.drop_sensitive import DropSensitive
+from sfumato.anonymizers.published.global_suppression import GlobalSuppression
 from sfumato.data.encoding import encode
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
@@ -421,3 +423,61 @@ def test_no_item_sensitive_is_an_error():
 def test_limits_are_exact_whatever_the_digits():
     assert limits(Fraction(3, 10), 10)[10] == 3
     assert limits(Fraction(299999999999999999999, 10**21), 10)[10] == 2
+
+
+# Within classes.
+
+
+def with_ages(baskets, ages, sensitive):
+    cells = pa.array([sorted(basket) for basket in baskets], pa.list_(pa.string()))
+    schema = Schema(
+        {
+            "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+            "basket": ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=tuple(sensitive)),
+        }
+    )
+    return encode(pa.table({"age": ages, "basket": cells}), schema)
+
+
+@pytest.mark.parametrize("variant", ["loss", "rules", "distribution", "mine, restored", "dist, restored"])
+def test_within_classes_every_class_is_safe_and_a_part_of_its_original(variant):
+    rng = random.Random(3)
+    for _ in range(12):
+        baskets = [set(rng.sample("abcdefgh", rng.randrange(7))) for _ in range(30)]
+        ages = [rng.choice(["20-29", "30-39", "40-49"]) for _ in baskets]
+        dataset = with_ages(baskets, ages, "gh")
+        if not any({"g", "h"} & basket for basket in baskets):
+            continue
+        model = RhoUncertainty(column="basket", rho="1/2", within="classes")
+        found = PartialSuppression(**VARIANTS[variant]).anonymize(dataset, Policy((model,)), Recoding(), Workplace())
+        release = publish(dataset, found, [])
+
+        assert model.audit(release).satisfied
+        shown = [set(cell) for cell in release.table()["basket"].to_pylist()]
+        assert all(after <= before for after, before in zip(shown, baskets, strict=True))
+        for age in set(ages):
+            some = [basket for basket, own in zip(shown, ages, strict=True) if own == age]
+            assert all(2 * sum(item in basket for basket in some) <= len(some) for item in "gh")
+
+
+def test_one_class_is_the_whole_table_with_the_empty_antecedent():
+    ages = ["20-29"] * len(DRUGSTORE)
+    dataset = with_ages(DRUGSTORE, ages, ["condom"])
+    both = [
+        PartialSuppression(goal="rules").anonymize(dataset, Policy((model,)), Recoding(), Workplace())
+        for model in (
+            RhoUncertainty(column="basket", rho="1/3", within="classes"),
+            RhoUncertainty(column="basket", rho="1/3", empty_antecedent=True),
+        )
+    ]
+
+    assert both[0].facts["basket"]["withheld"] == both[1].facts["basket"]["withheld"] == 2
+
+
+def test_other_anonymizers_of_items_refuse_classes():
+    model = RhoUncertainty(column="basket", rho="1/2", within="classes")
+    dataset = with_ages([{"a", "g"}, {"a"}], ["20-29"] * 2, "g")
+
+    with pytest.raises(PolicyError, match="partial-suppression"):
+        GlobalSuppression().anonymize(dataset, Policy((model,)), Recoding(), Workplace())
+    DropSensitive().anonymize(dataset, Policy((model,)), Recoding(), Workplace())

@@ -15,6 +15,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.models import RhoUncertainty
+from sfumato.models.base import Policy
 from sfumato.models.judging import closed_sets as loops
 from sfumato.models.rho_uncertainty import CAP
 
@@ -244,3 +245,66 @@ def test_without_a_list_of_sensitive_items_nothing_can_be_said():
 
     with pytest.raises(DataError, match="nothing says which"):
         RhoUncertainty(column="basket", rho="0.5").audit(release)
+
+
+# Within classes.
+
+
+def in_classes(baskets, ages, sensitive, rho, weights=None):
+    schema = Schema(
+        {
+            "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+            "basket": ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=tuple(sensitive)),
+        }
+    )
+    cells = pa.array([sorted(basket) for basket in baskets], pa.list_(pa.string()))
+    release = Release.from_table(pa.table({"age": ages, "basket": cells}), schema)
+    return RhoUncertainty(column="basket", rho=rho, within="classes").audit(release)
+
+
+def test_within_classes_every_class_is_judged_by_itself_the_empty_antecedent_included():
+    rng = random.Random(7)
+    verdicts = []
+    for _ in range(150):
+        baskets = [set(rng.sample("abcdef", rng.randrange(5))) for _ in range(rng.randrange(1, 12))]
+        ages = [rng.choice(["20-29", "30-39"]) for _ in baskets]
+        rho = rng.choice([Fraction(1, 3), Fraction(1, 2), Fraction(4, 5)])
+        verdict = in_classes(baskets, ages, "ef", rho)
+
+        confidences = [
+            confidence
+            for age in set(ages)
+            for confidence in rules_of([b for b, a in zip(baskets, ages, strict=True) if a == age], "ef", True).values()
+        ]
+        verdicts.append(verdict.satisfied)
+        assert verdict.satisfied == all(confidence <= rho for confidence in confidences)
+        assert verdict.reached in (None, pytest.approx(float(max(confidences, default=0))))
+    assert set(verdicts) == {True, False}
+
+
+def test_a_table_may_be_safe_and_a_class_not():
+    baskets, ages = [{"a", "e"}, {"b", "e"}, {"a"}, {"b"}], ["20-29", "20-29", "30-39", "30-39"]
+
+    assert judged(baskets, "e", "1/2").satisfied
+    verdict = in_classes(baskets, ages, "e", "1/2")
+    assert not verdict.satisfied
+    assert verdict.facts["worst_rule"] == {"confidence": "2/2", "antecedent_size": 0, "in_a_class": True}
+    assert verdict.facts["classes"] == 2
+
+
+def test_classes_need_quasi_identifiers():
+    spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("e",))
+    model = RhoUncertainty(column="basket", rho="1/2", within="classes")
+
+    (problem,) = model.problems(Schema({"basket": spec}), Policy((model,)))
+    assert "no column is a quasi-identifier" in str(problem)
+
+
+def test_beside_quasi_identifiers_the_promise_says_to_whom_it_is_given():
+    spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("e",))
+    age = ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)
+    items, classes = (RhoUncertainty(column="basket", rho="1/2", within=within) for within in ("table", "classes"))
+
+    assert items.promise_beside(Schema({"basket": spec})) == items.promise
+    assert "for who knows items only" in items.promise_beside(Schema({"age": age, "basket": spec}))
+    assert "in every class" in classes.promise_beside(Schema({"age": age, "basket": spec}))

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace, side_by_side
-from sfumato.data.dataset import CodedSets, Dataset
+from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
-from sfumato.errors import DataError
+from sfumato.errors import DataError, PolicyError
 from sfumato.kernels.items.supports import Baskets, Bound, item_codes, make_baskets, make_bound
 from sfumato.models.base import Policy
 from sfumato.models.rho_uncertainty import RhoUncertainty
@@ -29,25 +29,49 @@ class Task:
     baskets: Baskets
     bound: Bound
     rho: Fraction
-    in_baskets: Kept | None  # (o of the column,): which occurrences the baskets hold; None: all
+    in_baskets: NDArray[np.int64] | None  # where in the column each occurrence of the baskets stands; None: there
+    classes: NDArray[np.int64] | None = None  # where classes begin, and the end, when each must be safe by itself
 
 
-def tasks_of(policy: Policy, dataset: Dataset, before: Recoding) -> Iterator[Task]:
-    """Yield one task for each column that rho-uncertainty is required of; the strictest requirement counts."""
+def tasks_of(policy: Policy, dataset: Dataset, before: Recoding, *, by_class: bool = False) -> Iterator[Task]:
+    """Yield one task for each column that rho-uncertainty is required of; the strictest requirement counts.
+
+    by_class: whether the anonymizer can make each class safe by itself.
+    """
     required = policy.of(RhoUncertainty)
     for name in dict.fromkeys(model.column for model in required):
         models = [model for model in required if model.column == name]
+        within = any(model.within == "classes" for model in models)
+        if within and not by_class:
+            raise PolicyError(
+                f'rho-uncertainty of column {name!r} is asked for within = "classes", which the anonymizer that the '
+                "plan names cannot give: it looks at the whole table.\nLet partial-suppression do it."
+            )
         yield make_task(
             before.columns.get(name, dataset.columns.get(name)),
             name,
             min(model.exact_rho for model in models),
             empty=any(model.empty_antecedent for model in models),
             keep_row=before.keep_row,
+            class_of=_classes(dataset, before) if within else None,
         )
 
 
+def _classes(dataset: Dataset, before: Recoding) -> Codes:
+    """Return a class for each row, such that rows that share one are published alike: finer ones are safe as well."""
+    if before.class_of is not None:
+        return before.class_of
+    return distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
+
+
 def make_task(
-    column: Any, name: str, rho: Fraction, *, empty: bool = False, keep_row: NDArray[np.bool_] | None = None
+    column: Any,
+    name: str,
+    rho: Fraction,
+    *,
+    empty: bool = False,
+    keep_row: NDArray[np.bool_] | None = None,
+    class_of: Codes | None = None,
 ) -> Task:
     """Return a column of items as a task, or raise when it cannot be one."""
     if not isinstance(column, CodedSets) or column.sensitive is None:
@@ -61,16 +85,23 @@ def make_task(
             f"rho-uncertainty was asked of column {name!r}, but none of its {n_items:,} items are sensitive.\n"
             "Check how sensitive_items are written: they must be as in the data."
         )
-    start, items, inside = column.start, column.items, None
-    if keep_row is not None:
-        inside = np.repeat(keep_row, np.diff(start))
+    start, items, inside, classes = column.start, column.items, None, None
+    if keep_row is not None or class_of is not None:
+        rows = np.arange(start.size - 1) if keep_row is None else np.flatnonzero(keep_row)
+        if class_of is not None:
+            rows = rows[np.argsort(class_of[rows], kind="stable")]
+            changes = np.flatnonzero(np.diff(class_of[rows])) + 1
+            classes = np.concatenate([[0], changes, [rows.size]]).astype(np.int64)
+        size = np.diff(start)[rows]
+        first, start = start[rows], np.concatenate([[0], np.cumsum(size)])
+        inside = np.repeat(first - start[:-1], size) + np.arange(int(start[-1]))
         items = items[inside]
-        start = np.concatenate([[0], np.cumsum(np.diff(start)[keep_row])])
     baskets = make_baskets(
         start.astype(np.int64), items.astype(np.int32), column.sensitive.astype(np.bool_), item_codes(n_items)
     )
     most = limits(rho, start.size - 1)
-    return Task(column=column, baskets=baskets, bound=make_bound(most, empty=empty), rho=rho, in_baskets=inside)
+    bound = make_bound(most, empty=empty or classes is not None)  # who knows the class knows something
+    return Task(column=column, baskets=baskets, bound=bound, rho=rho, in_baskets=inside, classes=classes)
 
 
 def limits(rho: Fraction, n_records: int) -> NDArray[np.int64]:
@@ -105,7 +136,7 @@ def in_parts(
             task.baskets.code,
         )
         bound = make_bound(task.bound.most[: last - first + 1], empty=task.bound.empty)
-        work(replace(task, baskets=baskets, bound=bound, in_baskets=None), kept[of_part], number, place)
+        work(replace(task, baskets=baskets, bound=bound, in_baskets=None, classes=None), kept[of_part], number, place)
 
     side_by_side(work_on, range(cuts.size - 1), workplace)
 

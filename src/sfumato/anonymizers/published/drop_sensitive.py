@@ -25,7 +25,7 @@ class DropSensitive(Anonymizer):
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without sensitive items."""
         recoding = replace(before, facts={})
-        for task in tasks_of(policy, dataset, before):
+        for task in tasks_of(policy, dataset, before, by_class=True):
             workplace.checkpoint()
             kept = ~task.baskets.sensitive[task.baskets.items]
             recoding = with_items(recoding, task, kept, withheld_facts(task, kept))

@@ -1,0 +1,106 @@
+"""What somebody infers of sensitive items who finds a person's class, and perhaps knows some items besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.rule_inference import MOST_KNOWN, RuleInference
+from sfumato.data.dataset import CodedSets
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.models.judging.classes import classes_of
+from sfumato.models.rho_uncertainty import with_class
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassItems(Attack):
+    """Infer a sensitive item of a person from the class that their quasi-identifiers lead to.
+
+    Of all records of the class, some hold the item: their share is the confidence. With `known`, items may be known
+    besides, as in rule-inference: up to two and the class, or three items; each person is attacked with the luckiest
+    choice. Only rho-uncertainty within classes bounds this.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
+    >>> schema = Schema({
+    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+    ...     "basket": ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",)),
+    ... })
+    >>> table = pa.table({"age": ["20-29"] * 2 + ["30-39"] * 2, "basket": ["bread|wine", "milk|wine", "bread", "milk"]})
+    >>> print(ClassItems(column="basket").on(Release.from_table(table, schema)))
+    2 of 4 exposed, confidence up to 100 %
+    """
+
+    name: ClassVar[str] = "class-items"
+    answered_by: ClassVar[tuple[str, ...]] = ("rho-uncertainty",)
+    answered_when: ClassVar[Mapping[str, str]] = {"within": "classes"}
+
+    column: str
+    known: bool = False  # whether items are known, too
+    threshold: float = THRESHOLD
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        besides = " and up to two known items" if self.known else ""
+        return f"Inferring a sensitive item of {self.column!r} from a person's class{besides}"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        besides = f" and up to two items of a person in {self.column!r}, or three items" if self.known else ""
+        return (
+            f"Knows all quasi-identifiers{besides}, looks at all records that share what is known, and names the "
+            "sensitive item that most of these hold."
+        )
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The column of items."""
+        return (self.column,)
+
+    @classmethod
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
+        """Yield two attacks for each column of items, where there is something to find a class by."""
+        for column in release.columns.values() if release.quasi_identifiers else ():
+            if isinstance(column, CodedSets) and column.role is Role.ITEMS and column.sensitive is not None:
+                for known in (False, True):
+                    yield cls(column=column.name, known=known, threshold=asked.threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        column, class_of = table.sets(self.column), classes_of(table).class_of
+        if self.known:
+            few = RuleInference(column=self.column, known=MOST_KNOWN, threshold=self.threshold)
+            return few.on_sets(with_class(column, class_of))
+        sure = _shares(column, class_of)
+        return Finding(
+            people=sure.size,
+            exposed=int((sure > self.threshold).sum()),
+            worst=float(sure.max(initial=0.0)),
+            mean=float(sure.mean()) if sure.size else None,
+            facts={"known_items": 0, "certain": int((sure == 1).sum())},
+        )
+
+    def guess(self, table: Release) -> Finding | None:
+        """Name the most frequent sensitive item that the person has, from base rates alone."""
+        return RuleInference(column=self.column, threshold=self.threshold).guess(table)
+
+
+def _shares(column: CodedSets, class_of: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return for each record the largest share that one of its sensitive items has of its class, (n,)."""
+    assert column.sensitive is not None
+    secret = column.sensitive[column.items]
+    row = np.repeat(np.arange(class_of.size), np.diff(column.start))[secret]
+    key = class_of[row].astype(np.int64) * len(column.labels) + column.items[secret]
+    _, pair, count = np.unique(key, return_inverse=True, return_counts=True)
+    size = np.bincount(class_of)
+    sure = np.zeros(class_of.size)
+    np.maximum.at(sure, row, count[pair] / size[class_of[row]])
+    return sure
