@@ -8,6 +8,7 @@ from sfumato.attacks.class_items import ClassItems
 from sfumato.attacks.disclosure import Disclosure
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
+from sfumato.attacks.minimality import Minimality
 from sfumato.attacks.partial_matching import PartialMatching
 from sfumato.attacks.plain_sight import PlainSight
 from sfumato.attacks.printed_figures import PrintedFigures
@@ -28,6 +29,7 @@ ATTACKS: dict[str, type[Attack]] = {
         ClassInference,
         KnowledgeLinking,
         PartialMatching,
+        Minimality,
         Disclosure,
         RuleInference,
         ClassItems,
@@ -50,6 +52,7 @@ __all__ = [
     "Intersection",
     "KnowledgeLinking",
     "Linking",
+    "Minimality",
     "PartialMatching",
     "PlainSight",
     "PrintedFigures",

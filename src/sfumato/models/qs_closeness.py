@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.data.knowledge import PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, PolicyError, Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number, quoted
 from sfumato.models.judging.belief_measures import distances
 from sfumato.models.judging.belief_verdict import Judgement
-from sfumato.models.judging.beliefs import beliefs
+from sfumato.models.judging.beliefs import Beliefs, beliefs
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
@@ -112,6 +116,14 @@ class QSCloseness(PrivacyModel):
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield columns that are judged apart, or whose terms nothing tells."""
         yield from read_together(self, schema, together)
+
+    def holds(self, found: Beliefs, public: PublicInputs) -> NDArray[np.bool_]:
+        """Return which groups of a batch are close enough to the prior, shape (b,)."""
+        prior, unlinked = public.belief, public.knowledge.unlinked if public.knowledge is not None else "linked"
+        if prior is None:
+            return np.zeros(found.group.size, dtype=np.bool_)
+        t = float(self.exact_t)
+        return np.asarray(distances(found, prior, unlinked, exact_near=t) <= t + TOLERANCE)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.knowledge import Knowledge
+from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem, Unsatisfiable
@@ -162,6 +162,11 @@ class QSDiversity(PrivacyModel):
             labels=knowledge.n_labels,
             **facts,
         )
+
+    def holds(self, found: Beliefs, public: PublicInputs) -> NDArray[np.bool_]:
+        """Return which groups of a batch are diverse, those in which nothing is linked included, shape (b,)."""
+        passes = self._holds(found, *largest_and_rest(found, self.l), lambda group: found.exact(group)[0])
+        return passes | found.vacuous
 
     def _holds(self, found: Beliefs, largest: Floats, rest: Floats, masses_of: MassesOf) -> NDArray[np.bool_]:
         c = self.exact_c

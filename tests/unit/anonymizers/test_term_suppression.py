@@ -16,6 +16,7 @@ from sfumato.anonymizers.choosing import steps
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.term_suppression import TermSuppression, suppress_terms
 from sfumato.anonymizers.term_suppression.conditions import ask_terms, refuse_unreachable
+from sfumato.anonymizers.term_suppression.margin import drawn
 from sfumato.data.encoding import encode
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.recoding import Recoding
@@ -306,3 +307,47 @@ def test_columns_named_in_another_order_are_read_together_all_the_same():
 
     verdicts = judged(dataset, recoding, knowledge, np.full(4, 0.25), models)
     assert [verdict.satisfied for verdict in verdicts] == [True, True]
+
+
+def test_a_margin_makes_the_groups_that_are_drawn_safer_and_changes_no_other():
+    dataset, table = a_dataset()
+    sets, class_of = dataset.columns["symptoms"], np.repeat(np.arange(40), 5)
+    asked = ask_terms(sets, table, None, [QSDiversity(column="symptoms", c=1, l=8)])
+
+    plain = suppress_terms(sets, class_of, asked)
+    safer = suppress_terms(
+        sets, class_of, asked, margin=0.5, workplace=Workplace(rng=np.random.default_rng(1), seeded=True)
+    )
+
+    chosen = drawn(40, 0.5, np.random.default_rng(1).bytes(32))
+    assert 10 < chosen.sum() < 30
+    assert safer.facts["groups_in_margin"] == chosen.sum()
+    assert (safer.found.cost[~chosen] == plain.found.cost[~chosen]).all()
+    assert (safer.found.cost >= plain.found.cost).all()
+    assert (safer.found.cost > plain.found.cost).any()
+    rows, start = np.arange(200), np.arange(0, 201, 5)
+    stricter = ask_terms(safer.sets, table, asked.belief, [QSDiversity(column="symptoms", c=1, l=10)])
+    assert stricter.hold(rows, start)[chosen].all()
+    assert not stricter.hold(rows, start).all()
+
+
+def test_the_share_in_the_margin_is_public_and_which_groups_are_in_it_is_not():
+    dataset, knowledge = a_dataset()
+    models = (QSDiversity(column="symptoms", c=1, l=8),)
+    prior = estimated_prior(dataset.columns["symptoms"], knowledge)
+
+    recoding = decided(dataset, models, Workplace(public=PublicInputs(knowledge, prior)), margin=0.3)
+
+    assert recoding.public == {"symptoms": {"margin": 0.3}}
+    assert all(verdict.satisfied for verdict in judged(dataset, recoding, knowledge, prior, models))
+    with pytest.raises(PolicyError, match="margin of term-suppression"):
+        TermSuppression(margin=0.3, search="dfs")
+
+
+def test_another_key_draws_other_groups():
+    one, two = drawn(1000, 0.2, bytes(32)), drawn(1000, 0.2, bytes(range(32)))
+
+    assert 150 < one.sum() < 250
+    assert (one != two).sum() > 200
+    assert not drawn(1000, 0.0, bytes(32)).any()
+    assert drawn(0, 0.2, bytes(32)).size == 0

@@ -29,6 +29,7 @@ from sfumato.anonymizers.term_suppression.conditions import (
     refuse_unreachable,
     terms_of,
 )
+from sfumato.anonymizers.term_suppression.margin import add_margin, drawn
 from sfumato.anonymizers.term_suppression.merging import Grove, Solve
 from sfumato.anonymizers.term_suppression.records import COUNT, INVERSE, Records
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
@@ -92,6 +93,18 @@ class TermSuppression(Anonymizer):
             example=60,
         ),
     )
+    margin: float = field(
+        default=0.0,
+        metadata=about(
+            Takes.NUMBER,
+            "Margin",
+            "Share of groups, drawn by chance, that are made safer than asked, t and l by a quarter: else a group that "
+            "could show one term more tells that it has lost none.",
+            least=0,
+            most=0.5,
+            example=0.2,
+        ),
+    )
     joint: bool = field(
         default=False,
         metadata=about(
@@ -117,6 +130,12 @@ class TermSuppression(Anonymizer):
                 f"cost = {self.cost!r} of term-suppression was asked for with search = {self.search!r}.\n"
                 'Only search = "exact" knows other costs than the papers\'.',
                 at="cost",
+            )
+        if self.margin and self.search != "exact":
+            raise PolicyError(
+                f"margin of term-suppression was asked for with search = {self.search!r}.\n"
+                'Only search = "exact" works with it.',
+                at="margin",
             )
         if self.joint and self.search != "exact":
             raise PolicyError(
@@ -200,6 +219,7 @@ class TermSuppression(Anonymizer):
             search=self.search,
             node_budget=self.node_budget,
             time_limit=self.time_limit,
+            margin=self.margin,
             workplace=workplace,
         )
         result.require_safe(requirements)
@@ -214,7 +234,9 @@ class TermSuppression(Anonymizer):
             labels, classes = labelled.joined(result.node_of)
             columns |= labels
         facts = {**before.facts, terms.sets.name: result.facts}
-        return before.with_columns(columns, facts=facts, class_of=classes, tree=tree)
+        told = {name: {"margin": self.margin} for name in names} if self.margin else {}
+        public = {**before.public, **told}
+        return before.with_columns(columns, facts=facts, public=public, class_of=classes, tree=tree)
 
 
 def _by_columns(policy: Policy) -> Iterator[tuple[tuple[str, ...], list[TermModel]]]:
@@ -269,6 +291,7 @@ def suppress_terms(
     search: str = "exact",
     node_budget: int = searching.NODES,
     time_limit: float | None = None,
+    margin: float = 0.0,
     workplace: Workplace | None = None,
 ) -> Suppressed:
     """Choose which terms stay so that every group satisfies the requirements at the least cost.
@@ -276,7 +299,8 @@ def suppress_terms(
     class_of[row] is the group of a row. With `parent`, class_of holds leaves of a split tree, parent[node] the node
     that each came from (-1 for the root), and groups that cannot be made safe are merged with their siblings;
     `node_of` then tells where each row ended. With `loss`, what is lost on quasi-identifiers when a node is a group,
-    siblings are also merged where loss + weight * share of the terms' worth is lower for the union.
+    siblings are also merged where loss + weight * share of the terms' worth is lower for the union. A share of groups,
+    the `margin`, is made safer than asked.
     """
     workplace = workplace or Workplace()
     rows = np.arange(class_of.size) if keep_row is None else np.flatnonzero(keep_row)
@@ -297,6 +321,11 @@ def suppress_terms(
         merged = int((~np.isin(home, grove.home)).sum())
         node_of = np.full(class_of.size, -1, dtype=np.int64)
         node_of[rows] = grove.node_at
+    more: dict[str, Any] = {}
+    if margin:
+        safer = _solver(sets, asked.stricter, search, node_budget, time_limit, workplace, stage)
+        chosen = drawn(found.status.size, margin, workplace.keys())
+        found, more["groups_in_margin"] = add_margin(found, rows, group_of, chosen, safer)
     stage.done()
     keep = searching.kept_items(asked.records, found)
     new_class = np.full(class_of.size, -1, dtype=np.int32)
@@ -306,7 +335,7 @@ def suppress_terms(
         class_of=new_class,
         node_of=node_of,
         found=found,
-        facts=_facts(asked.records, found, keep, merged, search, rows),
+        facts=_facts(asked.records, found, keep, merged, search, rows) | more,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.kernels.terms.measures import Requirement
 from sfumato.models.base import Policy, plain_number
 from sfumato.models.qs_closeness import QSCloseness
-from sfumato.models.qs_diversity import QSDiversity
+from sfumato.models.qs_diversity import QSDiversity, reachable
 
 TERM_MODELS = (QSDiversity, QSCloseness)
 TermModel: TypeAlias = QSDiversity | QSCloseness
@@ -33,6 +33,12 @@ class TermsAsked:
     records: Records
     belief: NDArray[np.float64]  # (labels,): the prior
     requirement: Requirement
+    beyond: Requirement  # the same, but stricter: for groups that are made safer than asked
+
+    @property
+    def stricter(self) -> TermsAsked:
+        """The same records, of which more is asked."""
+        return replace(self, requirement=self.beyond)
 
     def hold(self, rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which groups of rows are safe with all their terms; group g has the rows start[g] to start[g + 1]."""
@@ -93,7 +99,17 @@ def ask_terms(
     worths = None if worth is None else [worth.get(term, Fraction(1)) for term in knowledge.terms]
     records = _records(sets, knowledge, cost, worths)
     belief = estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
-    return TermsAsked(records, belief, searching.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l))
+    more = l + max(1, l // 4)
+    if c is not None and not reachable(c, more, knowledge.n_labels).holds:
+        more = l
+    return TermsAsked(
+        records,
+        belief,
+        searching.make_requirement(belief, knowledge.unlinked, t=t, c=c, l=l),
+        searching.make_requirement(
+            belief, knowledge.unlinked, t=None if t is None else 0.75 * t, c=c, l=more if l else 0
+        ),
+    )
 
 
 def _records(
