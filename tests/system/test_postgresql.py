@@ -149,7 +149,8 @@ def test_a_release_goes_from_a_server_to_a_server_and_no_secret_goes_along(clini
     }
     comment = server.does("select obj_description('research.stays_2026'::regclass)")[0][0]
     assert comment == f"sfumato {kept['release']['files']['release.json']}"
-    assert described["table"]["name"] == "research.stays_2026"
+    assert (described["table"]["name"], described["table"]["database"]) == ("research.stays_2026", "clinic")
+    assert sf.describe(clinic / "out").rows == 200  # who receives the folder needs a connection of that name
     assert described["rows"] == made["source"]["rows"] == 200
     assert server.does("select has_table_privilege('guest', 'research.stays_2026', 'select')") == [(False,)]
     assert told("audit", clinic / "out", *plan)["satisfied"]

@@ -27,6 +27,7 @@ import pyarrow.parquet as pa_parquet
 
 from sfumato.data.dataset import CodedSets, as_arrow
 from sfumato.data.files import Source, digest, fitted, read_columns, read_digested
+from sfumato.data.files.databases.connections import place_of
 from sfumato.data.files.export import write_excel, write_stat
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list, is_text, value_type
@@ -331,6 +332,10 @@ def _data_of(folder: Path, description: Mapping[str, Any], stored: Source | None
     if len(found) == 1:
         return Source(found[0], separator="," if found[0].suffix == ".csv" else None)
     if "table" in description and not found:
+        about = description["table"]
+        if stored is None and {"database", "name"} <= set(about):
+            database = str(about["database"])
+            stored = Source(place_of(database, folder), database=database, table=str(about["name"]))
         if stored is None:
             raise DataError(
                 f"{folder} describes a table of a database, but nothing says which database.\n"

@@ -62,7 +62,10 @@ class Publication:
                 stage.advance(rows)
         stage.done()
         table, sha256 = read_digested(replace(self.target, table=self.staging, session=self.session))
-        return table, {"name": str(self.target.table), "sha256": sha256}
+        about = {"name": str(self.target.table), "sha256": sha256}
+        if self.target.file is None:  # a name that whoever receives it may give to their own connection
+            about["database"] = str(self.target.database)
+        return table, about
 
     def put_in_place(self, about: str) -> None:
         """Give the staging table its name, visible to nobody else yet."""
