@@ -20,9 +20,11 @@ from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
-from sfumato.data.files import Source, fitted, read_table
+from sfumato.data.files import Source, fitted, how_read, read_table
+from sfumato.data.files.csv_release import Dialect
 from sfumato.data.files.databases.publishing import Publication, publishing, refuse_early
 from sfumato.data.files.release import DESCRIPTION, as_release, schema_for, write_release
+from sfumato.data.files.source import format_of
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.disk import atomic_folder
@@ -130,6 +132,7 @@ class Case:
         is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
         self._refuse_inputs_in(out)
+        dialect = self._dialect()
         if self.plan.target is not None:
             finish_earlier(out, self.plan.target)
             refuse_early(self.plan.target, self.plan.release.if_exists)
@@ -137,6 +140,9 @@ class Case:
         self._announce("write", "audit", *(part for part in (MEASURE, ATTACK) if part in parts))
         with ExitStack() as transaction, atomic_folder(out, overwrite=overwrite, foreign=foreign_to_run) as folder:
             known, made = self._made(seed, threads)
+            if dialect is not None:
+                told = {**made.release.description, "dialect": dialect.as_dict()}
+                made = replace(made, release=replace(made.release, description=told))
             # Whoever finds this after a power cut shall not take it for a release: it gets that name last of all.
             public, private = folder / "unaudited", folder / "private"
             public.mkdir()
@@ -212,6 +218,18 @@ class Case:
             raise OutputError(
                 f"The output folder {out} holds what this run reads: {', '.join(inside)}.\nChoose another folder."
             )
+
+    def _dialect(self) -> Dialect | None:
+        """Return the dialect of the source, where the release shall have it."""
+        if self.plan.release.dialect == "plain":
+            return None
+        source = self.plan.source
+        if source is None or format_of(source) not in ("csv", "tsv"):
+            raise DataError(
+                "The release was to have the dialect of the source, but that is no CSV file.\n"
+                'Write [release] dialect = "plain", or leave it out.'
+            )
+        return Dialect.found(how_read(fitted(source, self.plan.schema)))
 
     def _write(
         self, release: Release, folder: Path, publication: Publication | None

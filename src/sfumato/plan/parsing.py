@@ -95,6 +95,8 @@ def _release(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[Releas
     values = notes.values(given, RELEASE, "release")
     if values["database"] is not None and "format" not in given:
         values["format"] = None
+    if values["dialect"] == "source" and values["format"] != "csv":
+        notes.add("release.dialect", "[release] dialect is of CSV files, but the release is none. Leave it out.")
     return ReleaseOptions(**values), target_of(values, base, notes)
 
 

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sfumato.anonymizers import choosing
 from sfumato.anonymizers.base import Anonymizer
@@ -58,6 +58,15 @@ class ReleaseOptions:
         default="refuse",
         metadata=about(
             Takes.CHOICE, "If it exists", "What becomes of a table of that name.", choices=get_args(IfExists)
+        ),
+    )
+    dialect: Literal["plain", "source"] = field(
+        default="plain",
+        metadata=about(
+            Takes.CHOICE,
+            "Dialect",
+            "Of a CSV file: comma, UTF-8 and decimal point, or separator, encoding and decimal mark of the source.",
+            choices=("plain", "source"),
         ),
     )
     shuffle: bool = field(

@@ -6,15 +6,12 @@
 
 A release that is a table of a database has a folder, too, with the description in it: which table, and what its rows
 add up to.
-
-In a CSV file a cell is quoted where it has to be: separators, quotes, line breaks, blanks at either end, and the empty
-text where it is a value. What is missing shows as the marker, by default nothing at all.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,16 +19,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pa_parquet
 
-from sfumato.data.dataset import CodedSets, as_arrow
 from sfumato.data.files import Source, digest, fitted, read_columns, read_digested
+from sfumato.data.files.csv_release import Dialect, rows_at_once, write_csv
 from sfumato.data.files.databases.connections import place_of
 from sfumato.data.files.export import write_excel, write_stat
 from sfumato.data.hierarchy import some
-from sfumato.data.kinds import is_list, is_text, value_type
-from sfumato.data.release import FORMAT, Release, ReleasedColumn, describe_columns, members_of, n_members
+from sfumato.data.release import FORMAT, Release, describe_columns
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
 from sfumato.data.strays import Stray, StrayKind, stray_columns
 from sfumato.disk import read_numbered, unwritable
@@ -51,12 +46,7 @@ _FILES: dict[str, str] = {
     "spss": "data.sav",
 }
 _DATA = tuple(_FILES.values())
-_SPECIAL = frozenset(',"\r\n')
-_MUST_QUOTE = r'[",\r\n]|^\s|\s$'
-_ROWS = {"csv": 1 << 16, "parquet": 1 << 20}  # written at once
-_MEMBERS = 1 << 22  # of sets, written at once
-
-_CellMaker: TypeAlias = Callable[[int, int], pa.Array]  # rows first to last, as large_string
+_ROWS = 1 << 20  # of a Parquet file, written at once
 
 
 # Writing.
@@ -99,7 +89,7 @@ def write_release(
 def _written(release: Release, path: Path, form: ReleaseFormat, missing: str) -> Iterator[int]:
     match form:
         case "csv":
-            return _write_csv(release, path, missing)
+            return write_csv(release, path, missing)
         case "parquet":
             return _write_parquet(release, path)
         case "excel":
@@ -126,16 +116,10 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"release.json cannot hold a {type(value).__name__}")
 
 
-def _rows_at_once(release: Release, most: int) -> int:
-    """Return how many rows to write at once, fewer where sets are large."""
-    members = sum(n_members(column) for column in release.columns.values() if isinstance(column, CodedSets))
-    return max(1, min(most, int(_MEMBERS * release.n_rows / members))) if members else most
-
-
 def _write_parquet(release: Release, path: Path) -> Iterator[int]:
     writer = None
     try:
-        for part in release.batches(_rows_at_once(release, _ROWS["parquet"]), numbers=True):
+        for part in release.batches(rows_at_once(release, _ROWS), numbers=True):
             if writer is None:
                 writer = pa_parquet.ParquetWriter(path, part.schema, compression="zstd")
             writer.write_table(part)
@@ -148,129 +132,6 @@ def _write_parquet(release: Release, path: Path) -> Iterator[int]:
     finally:
         if writer is not None:
             writer.close()
-
-
-def _write_csv(release: Release, path: Path, missing: str) -> Iterator[int]:
-    alone = len(release.order) == 1
-    makers = [
-        _cell_maker(release, name, missing, alone=alone, end="\n" if name == release.order[-1] else "")
-        for name in release.order
-    ]
-    step = _rows_at_once(release, _ROWS["csv"])
-    with path.open("wb", buffering=0) as file:
-        _write_all(file, (",".join(quoted(name) for name in release.order) + "\n").encode())
-        for first in range(0, release.n_rows, step):
-            last = min(first + step, release.n_rows)
-            cells = [make(first, last) for make in makers]
-            lines = pc.binary_join_element_wise(*cells, _text(",")) if len(cells) > 1 else cells[0]
-            # Each line ends with its own line break, so the text of all lines is what the file shall hold.
-            _write_all(file, _text_of(lines))
-            yield last - first
-
-
-def _write_all(file: Any, content: Any) -> None:
-    """Write every byte: the system may take fewer than it was given."""
-    view = memoryview(content)
-    while view.nbytes:
-        view = view[file.write(view) :]
-
-
-def _text_of(array: pa.Array) -> memoryview:
-    """Return the bytes of all texts of an array, one behind the other."""
-    offsets = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array) + 1]
-    content = array.buffers()[2]
-    return memoryview(content if content is not None else b"")[int(offsets[0]) : int(offsets[-1])]
-
-
-def quoted(text: str) -> str:
-    """Return a cell as CSV shows it, in quotes where it has to be.
-
-    >>> quoted("a b"), quoted("[20, 29]"), quoted("")
-    ('a b', '"[20, 29]"', '""')
-    """
-    if text and _SPECIAL.isdisjoint(text) and not text[0].isspace() and not text[-1].isspace():
-        return text
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _cell_maker(release: Release, name: str, missing: str, *, alone: bool, end: str) -> _CellMaker:
-    """Return what makes the cells of a column as CSV shows them, each with `end` behind it."""
-    nothing = (quoted(missing) if missing or alone else "") + end
-    column = release.columns.get(name)
-    if isinstance(column, ReleasedColumn):
-        cells = [quoted(label) + end for label in column.labels]
-        if column.missing >= 0:
-            cells[column.missing] = nothing
-        texts, codes = pa.array(cells, pa.large_string()), column.codes
-        return lambda first, last: texts.take(as_arrow(codes[first:last]))
-    if isinstance(column, CodedSets):
-        return _set_maker(column, '""' if alone else "", end)
-    assert release.carried is not None
-    return _carried_maker(release.carried.column(name), name, nothing, end)
-
-
-def _set_maker(column: CodedSets, empty: str, end: str) -> _CellMaker:
-    separator = column.separator
-    mixed = sum(separator in label for label in column.labels)
-    if mixed:
-        raise DataError(
-            f"Column {column.name!r} has {mixed:,} member(s) that contain {separator!r}, which separates members in a "
-            'CSV cell.\nGive the column another separator, or write [release] format = "parquet".'
-        )
-    labels = pa.array(column.labels, pa.large_string())
-    plain = all(quoted(label) == label for label in column.labels) and _SPECIAL.isdisjoint(separator)
-
-    def make(first: int, last: int) -> pa.Array:
-        start, items = members_of(column, first, last)
-        members = labels.take(as_arrow(items))
-        cells = pc.binary_join(pa.LargeListArray.from_arrays(as_arrow(start), members), _text(separator))
-        if not plain:
-            cells = _quoted_cells(cells)
-        if empty:
-            cells = pc.if_else(as_arrow(np.diff(start) > 0), cells, _text(empty))
-        return _with_end(cells, end)
-
-    return make
-
-
-def _carried_maker(array: pa.ChunkedArray, name: str, nothing: str, end: str) -> _CellMaker:
-    if pa.types.is_dictionary(array.type) and array.num_chunks == 1:
-        chunk = array.chunk(0)
-        cells = [quoted(text) + end for text in chunk.dictionary.to_pylist()]
-        texts = pa.array([*cells, nothing], pa.large_string())
-        return lambda first, last: texts.take(pc.fill_null(chunk.indices[first:last], len(cells)))
-
-    def make(first: int, last: int) -> pa.Array:
-        part = array.slice(first, last - first).combine_chunks()
-        try:
-            if is_list(part.type):
-                texts = pc.binary_join(part.cast(pa.large_list(pa.large_string())), _text("|"))
-            else:
-                texts = part.cast(pa.large_string())
-        except pa.ArrowException:
-            raise DataError(
-                f"Column {name!r} holds values of type {array.type}, which CSV cannot show.\n"
-                'Drop the column, or write [release] format = "parquet".'
-            ) from None
-        if is_list(part.type) or is_text(value_type(part.type)) or pa.types.is_binary(part.type):
-            texts = _quoted_cells(texts)
-        return pc.fill_null(_with_end(texts, end), _text(nothing))
-
-    return make
-
-
-def _quoted_cells(cells: pa.Array) -> pa.Array:
-    nothing, quote = _text(""), _text('"')
-    wrapped = pc.binary_join_element_wise(nothing, pc.replace_substring(cells, '"', '""'), nothing, quote)
-    return pc.if_else(pc.match_substring_regex(cells, _MUST_QUOTE), wrapped, cells)
-
-
-def _with_end(cells: pa.Array, end: str) -> pa.Array:
-    return pc.binary_join_element_wise(cells, _text(""), _text(end)) if end else cells
-
-
-def _text(text: str) -> pa.Scalar:
-    return pa.scalar(text, pa.large_string())
 
 
 # Reading back.
@@ -306,7 +167,8 @@ def read_release(
     description = _read_description(folder / DESCRIPTION)
     schema = schema_for(description, schema)
     source = _data_of(folder, description, stored)
-    release = _read_as_release(replace(source, missing=schema.missing).as_spelled, schema, description, progress)
+    source = Dialect.of(description).read(replace(source, missing=schema.missing))
+    release = _read_as_release(source, schema, description, progress)
     others = sorted({path.name for path in folder.iterdir()} - {source.path.name, DESCRIPTION})
     strays = (stray for name in others if (stray := _stray_file(folder / name, description)) is not None)
     return replace(release, strays=(*release.strays, *strays))
@@ -330,7 +192,7 @@ def _data_of(folder: Path, description: Mapping[str, Any], stored: Source | None
     """Return where the table of a release is: in its folder, or in a database."""
     found = [folder / name for name in _DATA if (folder / name).is_file()]
     if len(found) == 1:
-        return Source(found[0], separator="," if found[0].suffix == ".csv" else None)
+        return Source(found[0])
     if "table" in description and not found:
         about = description["table"]
         if stored is None and {"database", "name"} <= set(about):
@@ -387,6 +249,7 @@ def _read_description(path: Path) -> dict[str, Any]:
                 raise ValueError
         dict(description.get("files", {}))
         dict(description.get("table", {}))
+        Dialect.of(description)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise DataError(f"{path} {refusal}") from None
     return description

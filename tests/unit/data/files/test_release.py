@@ -12,9 +12,10 @@ import pytest
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.encoding import encode
-from sfumato.data.files import Source, digest
+from sfumato.data.files import Source, csv_release, digest
 from sfumato.data.files import release as release_files
-from sfumato.data.files.release import quoted, read_release, write_release
+from sfumato.data.files.csv_release import quoted
+from sfumato.data.files.release import read_release, write_release
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
@@ -128,8 +129,9 @@ def test_a_type_that_csv_cannot_show_is_refused(tmp_path):
 
 
 def test_large_releases_are_written_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(release_files, "_ROWS", {"csv": 7, "parquet": 7})
-    monkeypatch.setattr(release_files, "_MEMBERS", 20)
+    monkeypatch.setattr(release_files, "_ROWS", 7)
+    monkeypatch.setattr(csv_release, "_ROWS", 7)
+    monkeypatch.setattr(csv_release, "_MEMBERS", 20)
     rows = [{"a": str(row), "s": [str(item) for item in range(row % 9)], "o": f"n{row}"} for row in range(100)]
     release = of(pa.Table.from_pylist(rows), o=ColumnSpec(name="o", role=Role.OTHER))
     for form in ("csv", "parquet"):
@@ -278,7 +280,7 @@ def test_a_disk_that_fills_up_while_writing_is_said_as_such(tmp_path, monkeypatc
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(release_files, "_write_all", full)
+    monkeypatch.setattr(csv_release, "_write_all", full)
     with pytest.raises(OutputError, match="Free some space"), atomic_folder(tmp_path / "out") as folder:
         write_release(RELEASE, folder, "csv")
     assert not list(tmp_path.iterdir())
