@@ -83,6 +83,20 @@ def test_one_module_knows_the_compiler():
     assert users == {"src/sfumato/compiling.py"}
 
 
+def test_one_room_knows_the_web():
+    """So the command line and the library start without a server."""
+    users = {
+        path
+        for path, tree in modules_of(FILES)
+        for node in ast.walk(tree)
+        for name in imported_by(node)
+        if name.partition(".")[0] in ("starlette", "uvicorn", "multipart", "python_multipart", "anyio")
+    }
+
+    assert users
+    assert all(path.startswith("src/sfumato/webapp/") for path in users)
+
+
 def imported_by(node):
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]

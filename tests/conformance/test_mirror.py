@@ -33,6 +33,7 @@ ELSEWHERE = {
     "cli/limits.py": "system/test_hostile_input.py",
     "cli/making.py": "system/test_command_line.py",
     "cli/questions.py": "system/test_command_line.py",
+    "cli/serving.py": "system/test_web_server.py",
     "cli/terminal.py": "system/test_terminal.py",
     "data/bins.py": "unit/data/test_bins_and_bit_sets.py",
     "data/bit_sets.py": "unit/data/test_bins_and_bit_sets.py",
@@ -78,6 +79,7 @@ ELSEWHERE = {
     "pipeline/facts.py": "unit/pipeline/test_known.py",
     "pipeline/making.py": "unit/pipeline/test_case.py",
     "pipeline/original.py": "conformance/test_the_house.py",
+    "plan/members.py": "unit/webapp/test_pages.py",
 }
 NAMED = [path for path in FILES if not path.stem.startswith("__") and "kernels" not in path.parts]
 

@@ -16,13 +16,13 @@ from typing import NoReturn
 
 import typer
 
-from sfumato.cli import connecting, estimating, knowing, making, questions
+from sfumato.cli import connecting, estimating, knowing, making, questions, serving
 from sfumato.cli.app import app
 from sfumato.cli.limits import heed
 from sfumato.cli.terminal import INTERRUPTED, fail, has_written, leave, written
 from sfumato.errors import InputError, SfumatoError
 
-__all__ = ["app", "connecting", "estimating", "knowing", "main", "making", "questions"]
+__all__ = ["app", "connecting", "estimating", "knowing", "main", "making", "questions", "serving"]
 
 BUG = 3
 

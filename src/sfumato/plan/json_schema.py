@@ -10,11 +10,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from sfumato.anonymizers import ANONYMIZERS
 from sfumato.data.schema import Kind, Role
-from sfumato.models import PRIVACY_MODELS
-from sfumato.parameters import Parameter, Takes, parameters_of
+from sfumato.parameters import Parameter, Takes
 from sfumato.plan.keys import COLUMN, DEFINITIONS, EVENTS, REST, REST_COLUMN, TABLES, Table
+from sfumato.plan.members import Member, able, requirable
 
 FILE = "sfumato.schema.json"  # what drafts refer to, and `sfumato init` writes beside them
 
@@ -33,6 +32,7 @@ _FRACTION = {"type": "string", "pattern": r"^[-+0-9._/eE\s]+$"}
 
 def json_schema() -> dict[str, Any]:
     """Return the schema as plain data."""
+    models = requirable()
     parts = {name: _table(table) for name, table in TABLES.items()}
     parts["columns"] |= {
         "minProperties": 1,
@@ -44,10 +44,10 @@ def json_schema() -> dict[str, Any]:
         **_words(TABLES["require"].title, TABLES["require"].help),
         "type": "array",
         "minItems": 1,
-        "items": {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in PRIVACY_MODELS]},
+        "items": {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in models]},
     }
     parts["anonymizers"]["properties"] = {
-        name: _object(name, _first_line(make), parameters_of(make)) for name, make in ANONYMIZERS.items()
+        name: _object(name, member.summary, member.parameters) for name, member in able().items()
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -56,7 +56,7 @@ def json_schema() -> dict[str, Any]:
         "properties": parts,
         "required": ["columns", "require"],
         "additionalProperties": False,
-        "$defs": {**DEFINITIONS, "column": _column(), **{name: _model(name) for name in PRIVACY_MODELS}},
+        "$defs": {**DEFINITIONS, "column": _column(), **{name: _model(member) for name, member in models.items()}},
     }
 
 
@@ -65,15 +65,13 @@ def schema_text() -> str:
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _model(name: str) -> dict[str, Any]:
+def _model(model: Member) -> dict[str, Any]:
     """Return what a requirement of one model is."""
-    make = PRIVACY_MODELS[name]
-    able = [other for other, maker in ANONYMIZERS.items() if issubclass(make, (*maker.aims_at, *maker.also_meets))]
-    found = _object(name, _first_line(make), parameters_of(make))
+    found = _object(model.name, model.summary, model.parameters)
     found["properties"] = {
-        "model": {"enum": [name]},
+        "model": {"enum": [model.name]},
         **found["properties"],
-        "anonymizer": {**_words("Anonymizer", "Another than the default."), "enum": able},
+        "anonymizer": {**_words("Anonymizer", "Another than the default."), "enum": list(model.anonymizers)},
     }
     found["required"] = ["model", *found["required"]]
     return found
@@ -136,7 +134,3 @@ def _shape(key: Parameter) -> dict[str, Any]:
 
 def _words(title: str, description: str) -> dict[str, Any]:
     return {"title": title, "description": description}
-
-
-def _first_line(member: type[Any]) -> str:
-    return (member.__doc__ or "").split("\n")[0]

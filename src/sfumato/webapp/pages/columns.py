@@ -1,0 +1,173 @@
+"""Columns: what each may reveal, many at once, with the reason of each guess and who is unique by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.data.schema import SECRET_ROLES, Kind, Role
+from sfumato.editing import PlanDocument
+from sfumato.plan.keys import COLUMN, REST
+from sfumato.webapp.asking import asked
+from sfumato.webapp.forms import field_of, fill_in
+from sfumato.webapp.plans import OpenPlan, edited, found_plan
+from sfumato.webapp.routes import get, post
+from sfumato.webapp.showing import page
+
+AT_ONCE = 100  # rows of the table
+_OWN_PAGE = ("hierarchy",)  # keys that have a page of their own
+SECRET = frozenset(role.value for role in SECRET_ROLES)
+
+
+async def facts_by_name(request: Request, plan: OpenPlan) -> tuple[dict[str, Mapping[str, Any]], str]:
+    """Return what is known of each column from the data, or nothing and why."""
+    found, why = await asked(request, plan, "columns")
+    return {str(each["name"]): each for each in found or ()}, why
+
+
+async def show(request: Request) -> Response:
+    """Show all columns, a hundred at a time."""
+    plan = found_plan(request)
+    facts, why = await facts_by_name(request, plan)
+    known = [name for name, each in plan.columns.items() if each.get("role") == Role.QUASI_IDENTIFIER]
+    unique, _ = await asked(request, plan, "uniqueness", names=known) if known and facts else (None, "")
+    numbers = {name: number for number, name in enumerate(plan.columns)}
+    names = list(facts) if facts else [name for name in plan.columns if name != REST]
+    rows = [_row(plan, name, numbers.get(name), facts.get(name, {}), unique) for name in names]
+    wanted = request.query_params.get("role", "")
+    shown = [row for row in rows if wanted in ("", row["role"]) or (wanted == "problem" and row["problems"])]
+    given = request.query_params.get("page", "0")
+    first = AT_ONCE * (int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 0)
+    return page(
+        request,
+        "columns_page.html",
+        title="Columns",
+        here="columns",
+        plan=plan,
+        rows=shown[first : first + AT_ONCE],
+        first=first,
+        at_once=AT_ONCE,
+        of=len(shown),
+        wanted=wanted,
+        roles=list(Role),
+        kinds=list(Kind),
+        unique=unique,
+        why=why,
+        wrong=[text for place in ("columns", f"columns.{REST}") for text in plan.problems.get(place, ())],
+    )
+
+
+def _row(plan: OpenPlan, name: str, number: int | None, facts: Mapping[str, Any], unique: Any) -> dict[str, Any]:
+    said = plan.columns.get(name, {})
+    without = (unique or {}).get("without", {})
+    people = (unique or {}).get("people", 0)
+    return {
+        "name": name,
+        "number": number,
+        "role": str(said.get("role") or facts.get("role") or ""),
+        "kind": str(said.get("kind") or facts.get("kind") or ""),
+        "facts": facts,
+        "without": without[name] / people if name in without and people else None,
+        "problems": [
+            text
+            for place, texts in plan.problems.items()
+            if place == f"columns.{name}" or place.startswith(f"columns.{name}.")
+            for text in texts
+        ],
+    }
+
+
+async def change(request: Request, form: FormData) -> Response:
+    """Set the roles of the table, or role and kind of all that are ticked."""
+    plan = found_plan(request)
+    roles, kinds = {role.value for role in Role}, {kind.value for kind in Kind}
+    role, kind = str(form.get("role", "")), str(form.get("kind", ""))
+    ticked = [str(name) for name in form.getlist("column")]
+    alike = str(form.get("like", ""))
+    if form.get("do") == "all" and not (ticked and (role in roles or kind in kinds or alike)):
+        raise HTTPException(422, "Tick the columns first, and choose what they shall get.")
+
+    def edit(document: PlanDocument) -> None:
+        if form.get("do") == "all":
+            for name in ticked:
+                if role in roles:
+                    document.set(("columns", name, "role"), role)
+                if kind in kinds:
+                    document.set(("columns", name, "kind"), kind)
+                if alike and alike != name:
+                    document.set(("columns", name, "hierarchy"), document.get(("columns", alike, "hierarchy")))
+            return
+        for number, each in enumerate(form.getlist("name")):
+            chosen = str(form.get(f"role.{number}", ""))
+            if chosen in roles and chosen != form.get(f"was.{number}"):
+                document.set(("columns", str(each), "role"), chosen)
+
+    return edited(request, plan, form, edit, f"/plans/{plan.name}/columns")
+
+
+# One column.
+
+
+def found_column(request: Request, plan: OpenPlan) -> str:
+    """Return the name of the column whose number an address has: names never stand in addresses."""
+    number = request.path_params["column"]
+    names = list(plan.columns)
+    if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number) < len(names)):
+        raise HTTPException(404)
+    return names[int(number)]
+
+
+async def show_one(request: Request) -> Response:
+    """Show one column: what is known of it, what each role would do to it, and all its settings."""
+    plan = found_plan(request)
+    name = found_column(request, plan)
+    facts, why = await facts_by_name(request, plan)
+    said = plan.columns[name]
+    uncovered = said.get("role") not in SECRET or request.query_params.get("show") == "yes"
+    samples, _ = await asked(request, plan, "samples", name=name) if uncovered and name in facts else (None, "")
+    keys = [key for key in COLUMN.keys if key.name not in _OWN_PAGE]
+    return page(
+        request,
+        "column.html",
+        title="Column",
+        here="columns",
+        plan=plan,
+        name=name,
+        number=request.path_params["column"],
+        facts=facts.get(name, {}),
+        why=why,
+        samples=samples,
+        covered=not uncovered,
+        roles=list(Role),
+        role=said.get("role", ""),
+        hierarchy=said.get("hierarchy"),
+        fields=[
+            field_of(key, "", said.get(key.name), list(plan.columns), plan.problems, f"columns.{name}") for key in keys
+        ],
+        wrong=plan.problems.get(f"columns.{name}", ()),
+    )
+
+
+async def change_one(request: Request, form: FormData) -> Response:
+    """Change the settings of one column."""
+    plan = found_plan(request)
+    name = found_column(request, plan)
+    keys = [key for key in COLUMN.keys if key.name not in _OWN_PAGE]
+
+    def edit(document: PlanDocument) -> None:
+        fill_in(document, ("columns", name), keys, "", form, list(plan.columns))
+
+    return edited(request, plan, form, edit, f"/plans/{plan.name}/columns/{request.path_params['column']}")
+
+
+ROUTES = [
+    get("/plans/{plan}/columns", show),
+    post("/plans/{plan}/columns", change),
+    get("/plans/{plan}/columns/{column}", show_one),
+    post("/plans/{plan}/columns/{column}", change_one),
+]

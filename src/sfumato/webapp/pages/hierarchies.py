@@ -1,0 +1,210 @@
+"""Hierarchies: how values become coarser. Made by a rule, by hand, from a file or like another column's; always the
+same tree and the same line about what it covers, and a file is checked before it takes the place of another one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.data.dates import DATE_LEVELS
+from sfumato.data.hierarchy import ROOT
+from sfumato.disk import atomic_file
+from sfumato.editing import PlanDocument
+from sfumato.parameters import as_toml
+from sfumato.webapp.asking import asked
+from sfumato.webapp.pages.columns import SECRET, found_column
+from sfumato.webapp.plans import OpenPlan, edited, found_plan
+from sfumato.webapp.project import write_private
+from sfumato.webapp.routes import get, post
+from sfumato.webapp.showing import page, parts
+
+FOLDER = "hierarchies"
+MOST_VALUES = 500  # that are grouped by hand
+_NUMBERS = re.compile(r"[\d.,\s-]{1,200}")
+
+
+async def show_all(request: Request) -> Response:
+    """Show which columns have a hierarchy, and whether it knows all values."""
+    plan = found_plan(request)
+    facts, why = await asked(request, plan, "columns")
+    by_name = {str(each["name"]): each for each in facts or ()}
+    rows = [
+        {
+            "number": number,
+            "name": name,
+            "role": each.get("role", ""),
+            "written": _told(each.get("hierarchy")),
+            "facts": by_name.get(name, {}),
+            "problems": plan.problems.get(f"columns.{name}.hierarchy", ()),
+        }
+        for number, (name, each) in enumerate(plan.columns.items())
+        if each.get("role") == "quasi-identifier" or "hierarchy" in each
+    ]
+    return page(request, "hierarchies.html", title="Hierarchies", here="hierarchies", plan=plan, rows=rows, why=why)
+
+
+def _told(given: Any) -> str:
+    """Return in words how a plan gives a hierarchy."""
+    if given is None:
+        return ""
+    if isinstance(given, str):
+        return f"file {given}"
+    rule = next(iter(given), "") if isinstance(given, Mapping) else ""
+    return as_toml(given) if rule in ("widths", "prefix", "dates", "flat", "edges") else "a tree in the plan"
+
+
+async def show(request: Request) -> Response:
+    """Show the hierarchy of a column, and the ways to another one."""
+    plan = found_plan(request)
+    name = found_column(request, plan)
+    return await _editor(request, plan, name, plan.columns[name].get("hierarchy"))
+
+
+async def _editor(
+    request: Request, plan: OpenPlan, name: str, given: Any, *, proposed: bool = False, file: str = ""
+) -> Response:
+    """Show what a hierarchy does to the column: the plan's own, or one that was proposed and is not in the plan yet."""
+    covered = plan.columns[name].get("role") in SECRET and "yes" not in (
+        request.query_params.get("show"),
+        file and "yes",
+    )
+    found, why = (None, "") if given is None else await asked(request, plan, "coverage", name=name, hierarchy=given)
+    values, _ = await asked(request, plan, "values", name=name, most=MOST_VALUES) if not covered else (None, "")
+    groups = _groups(found, values)
+    others = [other for other, each in plan.columns.items() if other != name and "hierarchy" in each]
+    return page(
+        request,
+        "hierarchy.html",
+        422 if why and proposed else 200,
+        title="Hierarchy",
+        here="hierarchies",
+        plan=plan,
+        name=name,
+        number=request.path_params["column"],
+        told=_told(given),
+        given=as_toml(given) if given is not None and not isinstance(given, str) else given or "",
+        proposed=proposed,
+        file=file,
+        found=found,
+        why=parts(why),
+        covered=covered,
+        values=values,
+        groups=groups,
+        levels=max((len(path) for path in found["paths"]), default=0) if found else 0,
+        others=others,
+        date_levels=tuple(DATE_LEVELS),
+        wrong=plan.problems.get(f"columns.{name}.hierarchy", ()),
+    )
+
+
+def _groups(found: Any, values: Any) -> dict[str, str]:
+    """Return the group that each value is in now, where the tree has groups."""
+    known = {path[0]: path[1] for path in (found or {}).get("paths", ()) if len(path) > 2}
+    return {value: known.get(value, "") for value, _ in (values or {}).get("values", ())}
+
+
+# Ways to another one.
+
+
+def _by_rule(form: FormData) -> dict[str, Any]:
+    """Return the hierarchy that a rule gives, as a plan has it."""
+    rule, given = str(form.get("rule", "")), str(form.get("numbers", "")).strip()
+    if rule == "flat":
+        return {"flat": True}
+    if rule == "dates":
+        levels = [level for level in DATE_LEVELS if level in form.getlist("levels")]
+        return {"dates": levels or ["month", "year"]}
+    if rule not in ("widths", "prefix") or not _NUMBERS.fullmatch(given):
+        raise HTTPException(422, "Write the numbers with commas between them, such as 5, 10, 20.")
+    numbers = [float(each) if "." in each else int(each) for each in re.findall(r"-?\d+\.?\d*", given)]
+    return {rule: numbers[0] if rule == "prefix" and len(numbers) == 1 else numbers}
+
+
+def _by_hand(form: FormData) -> str:
+    """Return the file of groups that somebody made: value;group;*."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, delimiter=";", lineterminator="\n")
+    for number, value in enumerate(form.getlist("value")):
+        group = str(form.get(f"group.{number}", "")).strip()
+        writer.writerow([str(value), group, ROOT] if group and group != value else [str(value), ROOT])
+    return lines.getvalue()
+
+
+def _file_name(plan: OpenPlan, name: str, text: str) -> str:
+    """Return the name of the file that a hierarchy of a column goes to: ours, whatever the column is called."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "column"
+    ending = "toml" if text.lstrip().startswith("[") else "csv"
+    taken = {
+        each.get("hierarchy") for other, each in plan.columns.items() if other != name
+    }  # a file of another column stays as it is
+    names = (f"{FOLDER}/{slug}.{ending}" if n == 1 else f"{FOLDER}/{slug}-{n}.{ending}" for n in range(1, 1000))
+    return next(each for each in names if each not in taken)
+
+
+async def change(request: Request, form: FormData) -> Response:
+    """Check a hierarchy, or put it into the plan; a file that does not know all values is asked about first."""
+    plan = found_plan(request)
+    name = found_column(request, plan)
+    way, text = str(form.get("way", "")), ""
+    if way == "none":
+        given: Any = None
+    elif way == "rule":
+        given = _by_rule(form)
+    elif way == "like":
+        given = plan.columns.get(str(form.get("other", "")), {}).get("hierarchy")
+    elif way in ("hand", "file"):
+        text = _by_hand(form) if way == "hand" else str(form.get("text", "")).replace("\r\n", "\n")
+        if not text.strip():
+            raise HTTPException(422, "Paste the lines of the file first: value;level 1;level 2;*")
+        given = _file_name(plan, name, text)
+    else:
+        raise HTTPException(422, "Choose a way to make the hierarchy.")
+    if given is not None:
+        tried = _tried(request, plan, given, text)
+        found, _why = await asked(request, plan, "coverage", name=name, hierarchy=tried)
+        holds = found is not None and found["state"] == "complete"
+        if not holds and form.get("sure") != "yes":
+            return await _editor(request, plan, name, tried, proposed=True, file=text)
+    if text:
+        _keep(plan, str(given), text)
+    numbered = f"/plans/{plan.name}/columns/{request.path_params['column']}/hierarchy"
+
+    def edit(document: PlanDocument) -> None:
+        document.set(("columns", name, "hierarchy"), given)
+
+    return edited(request, plan, form, edit, numbered)
+
+
+def _tried(request: Request, plan: OpenPlan, given: Any, text: str) -> Any:
+    """Return a hierarchy so that it can be asked about before it is there: a file lies in the hidden folder then."""
+    if not text:
+        return given
+    path = request.app.state.project.hidden / f"proposed{str(given)[str(given).rfind('.') :]}"
+    write_private(path, text)
+    return path.relative_to(plan.path.parent).as_posix()
+
+
+def _keep(plan: OpenPlan, name: str, text: str) -> None:
+    """Write the file of a hierarchy; the one before is kept beside the versions of the plan."""
+    path = plan.path.parent / name
+    path.parent.mkdir(exist_ok=True)
+    if path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
+        path.replace(path.with_name(f"{path.name}.before"))
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+ROUTES = [
+    get("/plans/{plan}/hierarchies", show_all),
+    get("/plans/{plan}/columns/{column}/hierarchy", show),
+    post("/plans/{plan}/columns/{column}/hierarchy", change),
+]

@@ -1,0 +1,269 @@
+"""Opening data: a file on this computer or one that is dropped here, how it is read, and the draft of a plan."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from anyio import to_thread
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from sfumato.data.files import Source, how_read, sample
+from sfumato.data.schema import SECRET_ROLES
+from sfumato.drafting import draft_table
+from sfumato.errors import InputError, OutputError
+from sfumato.generators import write_demo
+from sfumato.plan.keys import SOURCE
+from sfumato.webapp.forms import field_of, filled
+from sfumato.webapp.guard import UPLOADS, check_token, form_of
+from sfumato.webapp.project import Project
+from sfumato.webapp.routes import get, post
+from sfumato.webapp.showing import after, page, parts
+
+SHOWN_ROWS = 20
+LOOKED_AT = 1_000  # rows from which it is guessed what to cover
+FORM_UPLOAD = 64 << 20
+KEPT_FREE = 0.1  # share of the disk that an upload leaves
+_EXAMPLE = "example.toml"
+_SUFFIXES = re.compile(r"(\.[a-z0-9]{1,8}){1,2}$", re.IGNORECASE)
+# What `sfumato init` takes, in its order.
+_OPTIONS = ("separator", "encoding", "header", "decimal", "dates", "sheet")
+_KEYS = tuple(key for key in SOURCE.keys if key.name in _OPTIONS)
+
+
+async def show(request: Request) -> Response:
+    """Show the doors."""
+    return _doors(request, 0, "")
+
+
+async def look(request: Request, form: FormData) -> Response:
+    """Show a folder inside a root: paths stand in forms, never in addresses."""
+    root = str(form.get("root", "0"))
+    return _doors(request, int(root) if root in map(str, range(100)) else 0, str(form.get("at", "")))
+
+
+def _doors(request: Request, root: int, at: str, problem: str = "") -> Response:
+    project: Project = request.app.state.project
+    roots = project.roots
+    base = roots[root] if root < len(roots) else roots[0]
+    folder = project.opened(str(base / at)) or base
+    return page(
+        request,
+        "open.html",
+        title="Open data",
+        here="open",
+        roots=[project.shown(each) if each != project.folder else each.name for each in roots],
+        root=root,
+        at="" if folder == base or not folder.is_relative_to(base) else folder.relative_to(base).as_posix(),
+        entries=_entries(project, folder, base),
+        upload=secrets.token_hex(8),
+        problem=problem,
+    )
+
+
+def _entries(project: Project, folder: Path, base: Path) -> list[dict[str, Any]]:
+    """Return what may be chosen in a folder: folders first, files of a size."""
+    found = []
+    with suppress(OSError):
+        for path in sorted(folder.iterdir(), key=lambda path: (not path.is_dir(), path.name.lower()))[:500]:
+            if path.name.startswith(".") or project.opened(str(path)) is None:
+                continue
+            size = None if path.is_dir() else path.stat().st_size
+            at = path.relative_to(base).as_posix()
+            found.append({"name": path.name, "at": at, "path": project.shown(path), "size": size})
+    return found
+
+
+# Copying in.
+
+
+def _free(project: Project, most: int) -> int:
+    """Return how many bytes may be written: as the owner allows, and so that some room is left on the disk."""
+    disk = shutil.disk_usage(project.hidden)
+    return min(most, int(disk.free - KEPT_FREE * disk.total))
+
+
+def _target(project: Project, name: str) -> Path:
+    """Return where a file that is copied in goes: its name is ours, its ending says what it is."""
+    ending = _SUFFIXES.search(name)
+    stem = re.sub(r"[^a-z0-9]+", "-", name[: ending.start() if ending else None].lower()).strip("-")[:40] or "data"
+    return project.hidden / "uploads" / f"{stem}-{secrets.token_hex(3)}{ending[0].lower() if ending else ''}"
+
+
+async def upload(request: Request) -> Response:
+    """Copy a file in as it comes, block by block; one that does not come whole leaves nothing."""
+    check_token(request)
+    project: Project = request.app.state.project
+    left = _free(project, request.app.state.max_upload)
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > left:
+        raise HTTPException(413, "The file is larger than there is room for. Open it where it is, by its path.")
+    target = _target(project, unquote(request.headers.get("x-name", "")))
+    try:
+        with target.open("xb") as file:
+            target.chmod(0o600)
+            async for block in request.stream():
+                left -= len(block)
+                if left < 0:
+                    raise HTTPException(
+                        413, "The file is larger than there is room for. Open it where it is, by its path."
+                    )
+                await to_thread.run_sync(file.write, block)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+    return JSONResponse({"path": project.shown(target)})
+
+
+async def upload_form(request: Request) -> Response:
+    """Copy a file in from a form, for browsers without scripts."""
+    length = request.headers.get("content-length", "")
+    if not length.isdigit() or int(length) > FORM_UPLOAD:
+        raise HTTPException(413, "A form takes files up to 64 MB. Open larger ones by their path.")
+    form = await form_of(request, FORM_UPLOAD)
+    project: Project = request.app.state.project
+    given = form.get("file")
+    if not isinstance(given, UploadFile) or not given.filename:
+        raise HTTPException(422, "Choose a file first.")
+    if int(length) > _free(project, request.app.state.max_upload):
+        raise HTTPException(413, "The file is larger than there is room for.")
+    target = _target(project, given.filename)
+    with target.open("xb") as file:
+        target.chmod(0o600)
+        await to_thread.run_sync(shutil.copyfileobj, given.file, file)
+    await form.close()
+    return await _reading(request, target, FormData())
+
+
+# How it is read.
+
+
+def _source(path: Path, form: FormData) -> Source:
+    values = {key.name: filled(key, "", form, ()) for key in _KEYS}
+    header = str(form.get("header", ""))
+    values["header"] = {"yes": True, "no": False}.get(header)
+    return Source(path=path, **{name: value for name, value in values.items() if value not in (None, "")})
+
+
+async def reading(request: Request, form: FormData) -> Response:
+    """Show how a file is read, and its first rows."""
+    project: Project = request.app.state.project
+    path = project.opened(str(form.get("path", "")).strip())
+    if path is None:
+        problem = "There is no file at this path that may be opened: start `sfumato web` with --roots to allow others."
+        return _doors(request, 0, "", problem)
+    if path.suffix == ".toml":
+        raise HTTPException(422, "That is a plan. Plans of the project are listed at its start.")
+    return await _reading(request, path, form)
+
+
+async def _reading(request: Request, path: Path, form: FormData) -> Response:
+    project: Project = request.app.state.project
+    source = _source(path, form)
+    found: Mapping[str, Any] = {}
+    table, covered, problem = None, set[str](), ("", "")
+    try:
+        found, table, covered = await to_thread.run_sync(_looked, source)
+    except InputError as error:
+        problem = parts(str(error))
+    header = {True: "yes", False: "no", None: ""}[source.header]
+    return page(
+        request,
+        "reading.html",
+        422 if problem[0] else 200,
+        title="How it is read",
+        here="open",
+        path=project.shown(path),
+        name=path.name,
+        found=found,
+        fields=[
+            field_of(replace(key, required=False), "", getattr(source, key.name), ())
+            for key in _KEYS
+            if key.name != "header"
+        ],
+        header=header,
+        names=table.column_names if table is not None else [],
+        rows=[[_cell(cell) for cell in row.values()] for row in table.slice(0, SHOWN_ROWS).to_pylist()]
+        if table is not None
+        else [],
+        covered=covered if form.get("show") != "yes" else set(),
+        has_covered=bool(covered),
+        problem=problem,
+    )
+
+
+def _looked(source: Source) -> tuple[dict[str, Any], Any, set[str]]:
+    """Return how a file is written, its first rows, and the columns that look like secrets."""
+    found = {each.key: (each.value, each.reason) for each in how_read(source)}
+    table = sample(source, LOOKED_AT)
+    guesses = draft_table(table).guesses if table.num_rows > 1 else ()
+    return found, table, {guess.name for guess in guesses if guess.role in SECRET_ROLES}
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else " | ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+async def draft(request: Request, form: FormData) -> Response:
+    """Ask for the draft of a plan."""
+    project: Project = request.app.state.project
+    path = project.opened(str(form.get("path", "")).strip())
+    if path is None:
+        raise HTTPException(422, "The file is not there any more, or may not be opened.")
+    source = _source(path, form)
+    stem = re.sub(r"[^a-z0-9]+", "-", path.name.split(".")[0].lower()).strip("-")[:40] or "data"
+    names = (f"{stem}.toml" if n == 1 else f"{stem}-{n}.toml" for n in range(1, 1000))
+    name = next(each for each in names if not (project.folder / each).exists())
+    words = ["init", project.shown(path), "--out", name]
+    for option in _OPTIONS:
+        value = getattr(source, option)
+        if option == "header" and value is not None:
+            words.append("--header" if value else "--no-header")
+        elif value is not None:
+            words += [f"--{option}", str(value)]
+    job = request.app.state.jobs.ask("draft", words, plan=name, then=f"/plans/{name}/columns", watched=False)
+    return after(f"/jobs/{job.id}")
+
+
+async def example(request: Request, form: FormData) -> Response:
+    """Make up patients and a plan for them."""
+    project: Project = request.app.state.project
+    if project.plan(_EXAMPLE) is None:
+        await to_thread.run_sync(_make_example, project)
+    return after(f"/plans/{_EXAMPLE}")
+
+
+def _make_example(project: Project) -> None:
+    made = write_demo(project.hidden / "example", 5_000, overwrite=True).parent
+    files = {path: project.folder / (_EXAMPLE if path.suffix == ".toml" else path.name) for path in made.iterdir()}
+    if there := [target.name for target in files.values() if target.exists()]:
+        raise OutputError(
+            f"The example was to go into this project, but it has files of the same names: {', '.join(there)}.\n"
+            "Open another folder for it: sfumato web FOLDER."
+        )
+    for path, target in files.items():
+        path.rename(target)
+    made.rmdir()
+
+
+ROUTES = [
+    get("/open", show),
+    post("/open", look),
+    Route(UPLOADS + "/{upload}", upload, methods=["PUT"]),
+    Route(UPLOADS, upload_form, methods=["POST"]),
+    post("/open/reading", reading),
+    post("/plans", draft),
+    post("/example", example),
+]

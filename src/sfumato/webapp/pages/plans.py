@@ -1,0 +1,171 @@
+"""One plan: what it does with its data, the text itself, the way back and forth, and the live check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyio import to_thread
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.editing import PlanDocument, problems
+from sfumato.errors import InputError, PlanError
+from sfumato.plan import Plan
+from sfumato.plan.keys import SOURCE
+from sfumato.webapp.asking import asked
+from sfumato.webapp.forms import field_of, fill_in
+from sfumato.webapp.plans import conflict, edited, found_plan, history_of, save
+from sfumato.webapp.routes import get, post
+from sfumato.webapp.showing import after, page, parts
+
+_HOW_READ = tuple(key for key in SOURCE.keys if key.name != "path")
+
+
+async def overview(request: Request) -> Response:
+    """Show what the plan will do, in what order and why, or everything that is wrong with it."""
+    plan = found_plan(request)
+    if plan.document is None:
+        return after(f"/plans/{plan.name}/text")
+    shown, wrong = None, [each for texts in plan.problems.values() for each in texts]
+    if not wrong:
+        try:
+            shown = await to_thread.run_sync(lambda: Plan.load(plan.path).explain().as_dict())
+        except PlanError as error:
+            wrong = [problem.text for problem in error.problems]
+        except InputError as error:
+            wrong = [str(error)]
+    source = plan.get("source") or {}
+    return page(
+        request,
+        "plan.html",
+        title="Plan",
+        here="data",
+        plan=plan,
+        shown=shown,
+        wrong=[parts(each) for each in wrong],
+        questions=plan.get("draft", "questions") or [],
+        source=source.get("path", ""),
+        fields=[
+            field_of(key, "", source.get(key.name), list(plan.columns), plan.problems, "source") for key in _HOW_READ
+        ],
+    )
+
+
+async def read_otherwise(request: Request, form: FormData) -> Response:
+    """Change how the source is read."""
+    plan = found_plan(request)
+
+    def change(document: PlanDocument) -> None:
+        fill_in(document, ("source",), _HOW_READ, "", form, list(plan.columns))
+
+    return edited(request, plan, form, change, f"/plans/{plan.name}")
+
+
+async def answer(request: Request, form: FormData) -> Response:
+    """Take away a question of the draft that its holder has answered."""
+    plan = found_plan(request)
+    open_yet = list(plan.get("draft", "questions") or [])
+    answered = str(form.get("question", ""))
+    left = [question for question in open_yet if question != answered]
+
+    def change(document: PlanDocument) -> None:
+        if left:
+            document.set(("draft", "questions"), left)
+        else:
+            document.remove(("draft",))
+
+    return edited(request, plan, form, change, f"/plans/{plan.name}")
+
+
+# The text itself.
+
+
+async def as_text(request: Request) -> Response:
+    """Show the text of the plan, with its problems and its versions."""
+    plan = found_plan(request)
+    history = history_of(request.app.state.project, plan.name)
+    return _text_page(
+        request, plan, plan.text, [each for texts in plan.problems.values() for each in texts], history.steps
+    )
+
+
+def _text_page(request: Request, plan: Any, text: str, wrong: list[str], steps: Any = ()) -> Response:
+    return page(request, "text.html", title="Plan as text", plan=plan, text=text, wrong=wrong, steps=steps, here="text")
+
+
+async def write_text(request: Request, form: FormData) -> Response:
+    """Save the text; text that is no plan is saved only if it is TOML, and its problems are shown beside it."""
+    plan = found_plan(request)
+    given = str(form.get("text", "")).replace("\r\n", "\n")
+    if "\r\n" in plan.text:
+        given = given.replace("\n", "\r\n")
+    if given == plan.text:
+        return after(f"/plans/{plan.name}/text", "same")
+    try:
+        document = PlanDocument.from_text(given)
+    except PlanError as error:
+        return _text_page(request, plan, given, [problem.text for problem in error.problems])
+    if form.get("digest") != plan.digest:
+        return conflict(request, plan, given, "the text")
+    save(request.app.state.project, plan, document, "text edited")
+    wrong = [problem.text for problem in problems(given, plan.path.parent)]
+    return after(f"/plans/{plan.name}/text" if wrong else f"/plans/{plan.name}", "saved")
+
+
+async def undo(request: Request, form: FormData) -> Response:
+    """Go back to the version before."""
+    return _step(request, form, back=True)
+
+
+async def redo(request: Request, form: FormData) -> Response:
+    """Go forth again."""
+    return _step(request, form, back=False)
+
+
+def _step(request: Request, form: FormData, *, back: bool) -> Response:
+    plan = found_plan(request)
+    history = history_of(request.app.state.project, plan.name)
+    then = f"/plans/{plan.name}"
+    if form.get("digest") != plan.digest:
+        raise HTTPException(409, "The plan was changed since this page was shown. Look at it again first.")
+    text = history.undo(plan.text) if back else history.redo(plan.text)
+    if text is None:
+        return after(then, "nothing")
+    PlanDocument.from_text(text).save(plan.path, plan.digest)
+    return after(then, "undone" if back else "redone")
+
+
+# Where one stands.
+
+
+async def check(request: Request) -> Response:
+    """Show who is unique, and whether the promises can be kept at all."""
+    plan = found_plan(request)
+    known = [name for name, each in plan.columns.items() if each.get("role") == "quasi-identifier"]
+    unique, no_count = await asked(request, plan, "uniqueness", names=known) if known else (None, "")
+    reach, no_reach = await asked(request, plan, "reach") if plan.requirements else (None, "")
+    return page(
+        request,
+        "check.html",
+        title="Live check",
+        plan=plan,
+        unique=unique,
+        no_count=no_count,
+        reach=reach,
+        no_reach=no_reach,
+        checked=True,
+    )
+
+
+ROUTES = [
+    get("/plans/{plan}", overview),
+    post("/plans/{plan}/source", read_otherwise),
+    post("/plans/{plan}/answer", answer),
+    get("/plans/{plan}/text", as_text),
+    post("/plans/{plan}/text", write_text),
+    post("/plans/{plan}/undo", undo),
+    post("/plans/{plan}/redo", redo),
+    get("/plans/{plan}/check", check),
+]

@@ -1,0 +1,208 @@
+"""Promises: what must hold, each as a card made from what its model says of itself, with the live check beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.data.schema import Role
+from sfumato.editing import PlanDocument, named
+from sfumato.parameters import Parameter, Takes
+from sfumato.plan.keys import MEASURE, RELEASE
+from sfumato.plan.members import Member, able, promise_of, requirable
+from sfumato.webapp.forms import Field, field_of, fill_in, filled
+from sfumato.webapp.plans import OpenPlan, edited, found_plan
+from sfumato.webapp.routes import get, post
+from sfumato.webapp.showing import page
+
+QUESTIONS: Mapping[Role | None, str] = {
+    None: "Can a person's row be found?",
+    Role.SENSITIVE: "Does the group give the secret away?",
+    Role.QUASI_SENSITIVE: "Can public knowledge turn it into a secret?",
+    Role.ITEMS: "Do known items reveal others?",
+    Role.SENSITIVE_QUASI_IDENTIFIER: "Is a column clue and secret at once?",
+}
+_MASKS = "Do secrets give each other away?"
+
+
+def columns_for(plan: OpenPlan, member: Member) -> list[str]:
+    """Return the columns that a model may be about: those of its role, else all."""
+    if member.judges is None:
+        return list(plan.columns)
+    return [name for name, each in plan.columns.items() if each.get("role") == member.judges.value]
+
+
+def fields_of(plan: OpenPlan, member: Member, given: Mapping[str, Any], place: str = "") -> list[Field]:
+    """Return the fields of a model's form."""
+    names = columns_for(plan, member)
+    made = [field_of(key, "", given.get(key.name), names, plan.problems, place) for key in member.parameters]
+    return [*made, field_of(_by(member), "", given.get("anonymizer"), names, plan.problems, place)]
+
+
+def _by(member: Member) -> Parameter:
+    """Return the key that names who makes it hold."""
+    return Parameter(
+        name="anonymizer",
+        takes=Takes.CHOICE,
+        title="Made by",
+        help="Another way to make it hold.",
+        choices=member.anonymizers,
+        default=member.anonymizers[0] if member.anonymizers else None,
+    )
+
+
+async def show(request: Request) -> Response:
+    """Show what is required, and what could be."""
+    plan, models = found_plan(request), requirable()
+    cards = []
+    for place, given in enumerate(plan.requirements):
+        member = models.get(str(given.get("model")))
+        at = named(("require", place))
+        promise, limit = promise_of(given)
+        cards.append(
+            {
+                "place": place,
+                "model": str(given.get("model")),
+                "summary": member.summary if member else "",
+                "fields": fields_of(plan, member, given, at) if member else [],
+                "promise": promise,
+                "limit": limit,
+                "problems": [text for where in (at, f"{at}.", f"{at}.model") for text in plan.problems.get(where, ())],
+            }
+        )
+    return page(
+        request,
+        "promises.html",
+        title="Promises",
+        here="promises",
+        plan=plan,
+        cards=cards,
+        more=_groups(plan, models),
+        wrong=plan.problems.get("require", ()),
+    )
+
+
+def _groups(plan: OpenPlan, models: Mapping[str, Member]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return what could be required, by the question that it answers."""
+    found: dict[str, list[dict[str, Any]]] = {question: [] for question in (*QUESTIONS.values(), _MASKS)}
+    for member in models.values():
+        question = _MASKS if member.masks else QUESTIONS[member.judges]
+        example = {key.name: key.example for key in member.parameters if key.required and not key.per_column}
+        names = columns_for(plan, member)
+        usual = {
+            key.name: names[0] if key.takes is Takes.COLUMN else names
+            for key in member.parameters
+            if key.takes in (Takes.COLUMN, Takes.COLUMNS) and names
+        }
+        fields = fields_of(plan, member, {**example, **usual})
+        found[question].append({"member": member, "fields": fields})
+    return list(found.items())
+
+
+def _member(form: FormData) -> Member:
+    member = requirable().get(str(form.get("model")))
+    if member is None:
+        raise HTTPException(422, "There is no such promise in this version.")
+    return member
+
+
+async def change(request: Request, form: FormData) -> Response:
+    """Add, change, move or take away a promise."""
+    plan = found_plan(request)
+    do, place = str(form.get("do", "save")), str(form.get("place", ""))
+    number = int(place) if place.isascii() and place.isdigit() and len(place) < 6 else -1
+
+    def edit(document: PlanDocument) -> None:
+        if do == "add":
+            document.append(("require",), _asked(plan, _member(form), form))
+        elif not 0 <= number < len(plan.requirements):
+            raise HTTPException(422, "That promise is not in the plan any more. Look at the page again.")
+        elif do == "remove":
+            document.remove(("require", number))
+        elif do in ("up", "down"):
+            document.move(("require", number), -1 if do == "up" else 1)
+        else:
+            member = _member(form)
+            keys = (*member.parameters, _by(member))
+            fill_in(document, ("require", number), keys, "", form, columns_for(plan, member))
+
+    return edited(request, plan, form, edit, f"/plans/{plan.name}/promises")
+
+
+def _asked(plan: OpenPlan, member: Member, form: FormData) -> dict[str, Any]:
+    """Return a requirement as a form asks for it."""
+    names = columns_for(plan, member)
+    values = {key.name: filled(key, "", form, names) for key in (*member.parameters, _by(member))}
+    return {"model": member.name, **{name: value for name, value in values.items() if value is not None}}
+
+
+# How it is made and written.
+
+
+async def making(request: Request) -> Response:
+    """Show how the release is made and written, with the options of what may make it."""
+    plan = found_plan(request)
+    names = list(plan.columns)
+    tables = [
+        (
+            table,
+            place,
+            [
+                field_of(key, "", (plan.get(place) or {}).get(key.name), names, plan.problems, place)
+                for key in table.keys
+            ],
+        )
+        for place, table in (("release", RELEASE), ("measure", MEASURE))
+    ]
+    makers = [
+        (
+            member,
+            [
+                field_of(key, "", _option(plan, member, key), names, plan.problems, f"anonymizers.{member.name}")
+                for key in member.parameters
+            ],
+        )
+        for member in able().values()
+        if member.parameters
+    ]
+    used = {str(each.get("anonymizer")) for each in plan.requirements if each.get("anonymizer")}
+    models = requirable()
+    for each in plan.requirements:
+        member = models.get(str(each.get("model")))
+        used |= set(member.anonymizers[:1]) if member is not None and not each.get("anonymizer") else set()
+    return page(
+        request, "release.html", title="How it is made", here="run", plan=plan, tables=tables, makers=makers, used=used
+    )
+
+
+def _option(plan: OpenPlan, member: Member, key: Parameter) -> Any:
+    return (plan.get("anonymizers", member.name) or {}).get(key.name)
+
+
+async def make_otherwise(request: Request, form: FormData) -> Response:
+    """Change how the release is made or written."""
+    plan = found_plan(request)
+    table = str(form.get("plan_table", ""))
+    tables = {"release": (("release",), RELEASE.keys), "measure": (("measure",), MEASURE.keys)}
+    makers = {f"anonymizers.{name}": (("anonymizers", name), member.parameters) for name, member in able().items()}
+    if table not in {**tables, **makers}:
+        raise HTTPException(422, "There is no such table in a plan.")
+    place, keys = {**tables, **makers}[table]
+
+    def edit(document: PlanDocument) -> None:
+        fill_in(document, place, keys, "", form, list(plan.columns))
+
+    return edited(request, plan, form, edit, f"/plans/{plan.name}/release")
+
+
+ROUTES = [
+    get("/plans/{plan}/promises", show),
+    post("/plans/{plan}/promises", change),
+    get("/plans/{plan}/release", making),
+    post("/plans/{plan}/release", make_otherwise),
+]

@@ -1,0 +1,112 @@
+"""The door, the project with its plans, runs and jobs, the words, the files of the pages themselves, and the end."""
+
+from __future__ import annotations
+
+import html
+from importlib.resources import files
+from typing import Any
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from sfumato.webapp.guard import ENTER, Session
+from sfumato.webapp.routes import get, post
+from sfumato.webapp.runs import about_run
+from sfumato.webapp.showing import page
+from sfumato.webapp.words import WORDS
+
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_STYLE = "report.css"  # what the report has in its head, for all pages here
+
+
+async def enter(request: Request) -> Response:
+    """Let in who brings the token.
+
+    The answer is a page that goes on by itself: a redirect would count as coming from another site, as the file does
+    that a browser is opened with.
+    """
+    session: Session = request.app.state.session
+    value = session.enter(request.query_params.get("token", ""))
+    if value is None:
+        words = "This address was used already, or is too old. Start `sfumato web` again to get a new one."
+        return HTMLResponse(_bare(f"<p>{html.escape(words)}</p>"), 401)
+    answer = HTMLResponse(
+        _bare('<p><a href="/">Go on to sfumato</a></p>', '<meta http-equiv="refresh" content="0; url=/">')
+    )
+    answer.set_cookie(session.cookie, value, httponly=True, samesite="strict", path="/")
+    return answer
+
+
+def _bare(body: str, head: str = "") -> str:
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>sfumato</title>'
+        f'<meta name="viewport" content="width=device-width">{head}</head>'
+        f"<body><main><h1>sfumato</h1>{body}</main></body></html>"
+    )
+
+
+async def start(request: Request) -> Response:
+    """Show the project."""
+    project, jobs = request.app.state.project, request.app.state.jobs
+    runs = [about_run(name, path) for name, path in project.runs().items()]
+    return page(
+        request,
+        "start.html",
+        title="Project",
+        here="start",
+        plans=project.plans(),
+        runs=runs[:50],
+        sweeps=list(project.sweeps()),
+        jobs=jobs.all()[:10],
+    )
+
+
+async def static(request: Request) -> Response:
+    """Return a file of the pages themselves."""
+    name = request.path_params["name"]
+    if name == _STYLE:
+        file = files("sfumato.report") / "templates" / "style.css"
+    else:
+        folder = files("sfumato.webapp") / "static"
+        file = next((each for each in folder.iterdir() if each.name == name), folder / "nothing")
+    suffix = name[name.rfind(".") :]
+    if suffix not in _TYPES or not file.is_file():
+        raise HTTPException(404)
+    return Response(file.read_bytes(), media_type=_TYPES[suffix])
+
+
+async def icon(request: Request) -> Response:
+    """Return the icon."""
+    return Response((files("sfumato.webapp") / "static" / "icon.svg").read_bytes(), media_type=_TYPES[".svg"])
+
+
+async def words(request: Request) -> Response:
+    """Explain a word, or all of them."""
+    word = request.path_params.get("word")
+    if word is not None and word not in WORDS:
+        raise HTTPException(404)
+    return page(request, "words.html", title="Words", here="words", word=word)
+
+
+async def end(request: Request, form: FormData) -> Response:
+    """End the server; who has jobs under way is asked what becomes of them."""
+    state: Any = request.app.state
+    choice = form.get("jobs")
+    if state.jobs.running() and choice not in ("stop", "keep"):
+        return page(request, "quit.html", title="End sfumato")
+    state.jobs.keep_running = choice == "keep"
+    state.quit()
+    return page(request, "ended.html", title="Ended")
+
+
+ROUTES = [
+    get(ENTER, enter),
+    get("/", start),
+    get("/static/{name}", static),
+    get("/favicon.ico", icon),
+    get("/help", words),
+    get("/help/{word}", words),
+    post("/quit", end),
+]

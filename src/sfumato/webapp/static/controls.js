@@ -1,0 +1,52 @@
+// Small conveniences: sliders beside their numbers, a filter of long tables, ticking many at once.
+const dispatch = (field) => field.dispatchEvent(new Event("change", { bubbles: true }));
+
+export function controls() {
+  document.addEventListener("input", (event) => {
+    const { target } = event;
+    if (target.dataset.for) {
+      const field = document.getElementById(target.dataset.for);
+      field.value = String(Number(Number(target.value).toPrecision(3)));
+    }
+    if (target.dataset.filter) {
+      const words = target.value.toLowerCase();
+      for (const row of document.querySelectorAll(`#${target.dataset.filter} tbody tr`)) {
+        row.hidden = !row.dataset.name.toLowerCase().includes(words);
+      }
+    }
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.dataset.into) {
+      event.target.files[0]?.text().then((text) => { document.getElementById(event.target.dataset.into).value = text; });
+    }
+    if (event.target.matches("[data-send]")) {
+      const form = event.target.form;
+      form.requestSubmit(form.querySelector("button[name=do][value=roles]"));
+    }
+  });
+  // Shift ticks all between the last tick and this one.
+  let last = null;
+  document.addEventListener("click", (event) => {
+    const { target } = event;
+    if (target.dataset.tick) {
+      for (const box of document.querySelectorAll(`#${target.dataset.tick} tbody tr:not([hidden]) input[type=checkbox]`)) box.checked = true;
+      return;
+    }
+    if (target.dataset.group) {
+      const name = document.querySelector("[data-group-name]").value;
+      for (const box of document.querySelectorAll(`#${target.dataset.group} input[type=checkbox]:checked`)) {
+        box.closest("tr").querySelector("input[type=text]").value = name;
+        box.checked = false;
+      }
+      return;
+    }
+    if (target.type !== "checkbox" || !target.closest("table")) return;
+    const boxes = [...target.closest("table").querySelectorAll("tr:not([hidden]) input[type=checkbox]")];
+    if (event.shiftKey && last && boxes.includes(last)) {
+      const [from, to] = [boxes.indexOf(last), boxes.indexOf(target)].sort((a, b) => a - b);
+      for (const box of boxes.slice(from, to + 1)) { box.checked = target.checked; }
+      dispatch(target);
+    }
+    last = target;
+  });
+}

@@ -1,0 +1,65 @@
+// Parts of a page are fetched as the page that they are on, and swapped by their ids.
+const rules = globalThis.trustedTypes?.createPolicy("sfumato", { createHTML: (text) => text });
+const parser = new DOMParser();
+
+export function announce(words) {
+  const live = document.getElementById("live");
+  if (live && words) live.textContent = words;
+}
+
+// What was sent last wins: an answer to an older question is thrown away.
+const asked = new Map();
+
+export async function fetchParts(address, options = {}) {
+  const answer = await fetch(address, { credentials: "same-origin", ...options, headers: { "X-Fragment": "1", ...options.headers } });
+  const text = await answer.text();
+  return { page: parser.parseFromString(rules ? rules.createHTML(text) : text, "text/html"), answer };
+}
+
+export function swap(page, id) {
+  const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+  if (!old || !fresh) return false;
+  const focused = document.activeElement;
+  const at = focused && old.contains(focused) ? focused.id || focused.name : "";
+  old.replaceWith(document.importNode(fresh, true));
+  if (at) {
+    const again = document.getElementById(id).querySelector(`#${CSS.escape(at)}, [name="${CSS.escape(at)}"]`);
+    again?.focus({ preventScroll: true });
+  }
+  const said = document.getElementById(id).dataset.says;
+  announce(said);
+  return true;
+}
+
+export async function load(part) {
+  const number = (asked.get(part.id) ?? 0) + 1;
+  asked.set(part.id, number);
+  try {
+    const { page } = await fetchParts(part.dataset.load);
+    if (asked.get(part.id) !== number) return;
+    swap(page, part.id);
+    for (const other of page.querySelectorAll("[data-swap]")) swap(page, other.id);
+  } catch {
+    announce("The check could not be asked. Is sfumato still running?");
+  }
+}
+
+// A form that names parts is sent in place: its answer is a page, of which these parts are taken.
+export async function sendInPlace(event) {
+  const form = event.target;
+  const parts = form.dataset.fragment?.split(" ");
+  if (!parts) return;
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  try {
+    const { page, answer } = await fetchParts(form.action, { method: "POST", body });
+    const swapped = parts.map((id) => swap(page, id));
+    if (!answer.ok || !swapped.some(Boolean)) form.submit();
+    else {
+      announce(page.querySelector(".said")?.textContent ?? "Saved.");
+      for (const each of document.querySelectorAll("[data-load]")) load(each);
+    }
+  } catch {
+    form.submit();
+  }
+}

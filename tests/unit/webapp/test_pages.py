@@ -1,0 +1,532 @@
+"""Every page in its states, as a browser without scripts has it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import tomllib
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import sfumato as sf
+from sfumato.plan.members import able, requirable
+from sfumato.webapp.pages import ROUTES
+from websites import HOME, PEOPLE, PLAN, visited
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project with a plan and a run, made once."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "people.csv").write_text(PEOPLE)
+    (folder / "plan.toml").write_text(PLAN)
+    (folder / "runs").mkdir()
+    sf.run(sf.Plan.load(folder / "plan.toml"), folder / "runs" / "first", seed=1)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+@pytest.fixture
+def browser(folder):
+    with visited(folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def reader(made):
+    with visited(made) as found:
+        yield found
+
+
+class Form(HTMLParser):
+    """The fields of a page's forms with what they hold, as a browser would send them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.forms, self._select, self._area = [], None, None
+        self.feed(page)
+
+    def handle_starttag(self, tag, pairs):
+        given = dict(pairs)
+        if tag == "form":
+            self.forms.append({"": given.get("action", "")})
+        elif not self.forms:
+            return
+        elif tag == "input" and given.get("name") and given.get("type") not in ("checkbox", "file", "search"):
+            self._add(given["name"], given.get("value", ""))
+        elif tag == "input" and "checked" in given:
+            self._add(given["name"], given.get("value", "on"))
+        elif tag == "select":
+            self._select, self._first = given.get("name"), True
+        elif tag == "option" and self._select and ("selected" in given or self._first):
+            self.forms[-1][self._select] = given.get("value", "")
+            self._first = False
+        elif tag == "textarea":
+            self._area = given["name"]
+            self.forms[-1][self._area] = ""
+
+    def handle_endtag(self, tag):
+        if tag == "textarea":
+            self.forms[-1][self._area] = self.forms[-1][self._area].removeprefix("\n")
+            self._area = None
+        self._select = None if tag == "select" else self._select
+
+    def handle_data(self, data):
+        if self._area:
+            self.forms[-1][self._area] += data
+
+    def _add(self, name, value):
+        there = self.forms[-1].get(name)
+        self.forms[-1][name] = value if there is None else [*(there if isinstance(there, list) else [there]), value]
+
+
+def forms(browser, path):
+    return Form(browser.get(path).text).forms
+
+
+def filled_in(browser, path, which, **changes):
+    """Send a form of a page as it is, but for some changes."""
+    form = next(form for form in forms(browser, path) if which(form))
+    return browser.fill(form.pop(""), **{**form, **changes})
+
+
+# The project, and addresses.
+
+
+def test_the_project_shows_plans_and_runs(reader):
+    page = reader.text("/")
+
+    assert "plan.toml" in page
+    assert "first" in page
+    assert "As the plan asks" in page or "Rows counted" in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nowhere",
+        "/plans/other.toml",
+        "/plans/..%2fplan.toml",
+        "/runs/none",
+        "/jobs/none",
+        "/sweeps/none",
+        "/static/..%2fserver.py",
+        "/static/nothing.css",
+        "/help/none",
+        "/plans/plan.toml/columns/99",
+        "/plans/plan.toml/columns/x",
+        "/runs/first/files/..%2f..%2fprivate%2frun.json",
+        "/runs/first/files/run.json",
+    ],
+)
+def test_what_is_not_in_a_list_is_not_there(reader, path):
+    assert reader.get(path).status_code == 404
+
+
+NAMES = {"plan": "plan.toml", "run": "first", "column": "1", "word": "class", "name": "app.css"}
+
+
+def test_every_get_is_safe(reader, made):
+    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file() and ".sfumato" not in path.parts}
+    for route in ROUTES:
+        if "GET" in route.methods and "events" not in route.path and route.path != "/enter":
+            path = re.sub(r"{(\w+)}", lambda found: NAMES.get(found[1], "none"), route.path)
+            assert reader.get(path).status_code in (200, 404, 422), path
+    after = {path: path.read_bytes() for path in made.rglob("*") if path.is_file() and ".sfumato" not in path.parts}
+    assert after == before
+
+
+def test_ending_asks_what_becomes_of_jobs(folder):
+    ended = []
+    with visited(folder, quit_=lambda: ended.append(True)) as browser:
+        browser.state.jobs.ask("run", ["--version"], watched=False)
+        assert "under way" in browser.fill("/quit").text
+        assert ended == []
+        browser.fill("/quit", jobs="stop")
+    assert ended == [True]
+
+
+# Plans.
+
+
+def test_a_page_of_the_plan_says_what_will_be_done(browser):
+    page = browser.text("/plans/plan.toml")
+
+    assert "dropped" in page
+    assert "independent audit" in page
+
+
+PLANS = sorted([*ROOT.glob("examples/*/plan.toml")])
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.parent.name)
+def test_every_form_of_every_example_saves_the_plan_unchanged(path, tmp_path):
+    (tmp_path / "plan.toml").write_bytes(path.read_bytes())
+    for other in path.parent.iterdir():
+        if other.is_file() and other.name != "plan.toml":
+            shutil.copyfile(other, tmp_path / other.name)
+    with visited(tmp_path) as browser:
+        for page in ("", "/columns", "/promises", "/release", "/text", *(f"/columns/{n}" for n in range(4))):
+            for form in forms(browser, f"/plans/plan.toml{page}"):
+                action = form.pop("")
+                if (
+                    "/plans/plan.toml" in action
+                    and not action.endswith(("/undo", "/redo", "/answer", "/run", "/sweep"))
+                    and ("do" in form or "model" not in form or "place" in form)
+                ):
+                    answer = browser.fill(action, **{"do": "roles" if page == "/columns" else "save", **form})
+                    assert answer.headers.get("location", "").endswith("said=same"), (action, form, answer.text)
+
+        assert (tmp_path / "plan.toml").read_bytes() == path.read_bytes()
+
+
+def test_a_role_is_changed_and_comments_stay(browser, folder):
+    form = next(form for form in forms(browser, "/plans/plan.toml/columns") if form[""].endswith("/columns"))
+    form.pop("")
+    answer = browser.fill("/plans/plan.toml/columns", **{**form, "role.2": "sensitive", "do": "roles"})
+
+    assert answer.headers["location"] == "/plans/plan.toml/columns?said=saved"
+    text = (folder / "plan.toml").read_text()
+    assert text == PLAN.replace('[columns.town]\nrole = "quasi-identifier"', '[columns.town]\nrole = "sensitive"')
+
+
+def test_many_columns_get_a_role_at_once(browser, folder):
+    filled_in(
+        browser,
+        "/plans/plan.toml/columns",
+        lambda form: "role.0" in form,
+        do="all",
+        column=["age", "town"],
+        role="other",
+        kind="category",
+    )
+
+    columns = tomllib.loads((folder / "plan.toml").read_text())["columns"]
+    assert [columns[name]["role"] for name in columns] == ["identifier", "other", "other", "sensitive"]
+    assert columns["town"]["kind"] == "category"
+
+
+def test_who_ticks_nothing_is_told_so(browser):
+    answer = filled_in(browser, "/plans/plan.toml/columns", lambda form: "role.0" in form, do="all", role="other")
+
+    assert answer.status_code == 422
+    assert "Tick the columns first" in answer.text
+
+
+def test_edits_are_undone_and_done_again(browser, folder):
+    filled_in(browser, "/plans/plan.toml/promises", lambda form: form.get("place") == "0", do="save", k="7")
+    changed = (folder / "plan.toml").read_text()
+    assert "k = 7" in changed
+    assert "k of requirement 1: 7" in browser.text("/plans/plan.toml/text")
+
+    filled_in(browser, "/plans/plan.toml", lambda form: form[""].endswith("/undo"))
+    assert (folder / "plan.toml").read_text() == PLAN
+    filled_in(browser, "/plans/plan.toml", lambda form: form[""].endswith("/redo"))
+    assert (folder / "plan.toml").read_text() == changed
+
+
+def test_what_an_editor_saved_is_shown_and_never_overwritten(browser, folder):
+    form = next(form for form in forms(browser, "/plans/plan.toml/promises") if form.get("place") == "0")
+    form.pop("")
+    theirs = PLAN.replace("l = 2", "l = 3")
+    (folder / "plan.toml").write_text(theirs)
+
+    answer = browser.fill("/plans/plan.toml/promises", **{**form, "do": "save", "k": "9"})
+
+    assert answer.status_code == 409
+    assert (folder / "plan.toml").read_text() == theirs
+    merged = next(form for form in Form(answer.text).forms if form[""].endswith("/text"))
+    assert merged["text"] == theirs.replace("k = 5", "k = 9")
+    assert (
+        browser.fill("/plans/plan.toml/text", **{key: each for key, each in merged.items() if key}).status_code == 303
+    )
+    assert (folder / "plan.toml").read_text() == theirs.replace("k = 5", "k = 9")
+
+
+def test_a_problem_stands_beside_its_field(browser):
+    filled_in(browser, "/plans/plan.toml/promises", lambda form: form.get("place") == "0", do="save", k="nonsense")
+
+    page = browser.get("/plans/plan.toml/promises").text
+    field = page[page.index('name="k"') :]
+    assert "problem" in field[: field.index("</div>")]
+    assert "problem (1)" in browser.text("/plans/plan.toml/promises")
+
+
+def test_text_that_is_no_toml_is_not_saved_and_says_where(browser, folder):
+    answer = filled_in(browser, "/plans/plan.toml/text", lambda form: "text" in form, text="[columns\n")
+
+    assert "not valid TOML" in answer.text
+    assert (folder / "plan.toml").read_text() == PLAN
+
+
+def test_a_plan_that_is_no_toml_can_still_be_mended(folder):
+    (folder / "plan.toml").write_text(PLAN + "[[[")
+    with visited(folder) as browser:
+        assert browser.get("/plans/plan.toml").url.path == "/plans/plan.toml/text"
+        assert filled_in(browser, "/plans/plan.toml/text", lambda form: "text" in form, text=PLAN).status_code == 303
+    assert (folder / "plan.toml").read_text() == PLAN
+
+
+# Forms from what members say of themselves.
+
+
+@pytest.mark.parametrize("name", requirable())
+def test_every_model_has_a_form_and_what_it_sends_is_a_requirement(browser, folder, name):
+    answer = filled_in(
+        browser, "/plans/plan.toml/promises", lambda form: form.get("model") == name and "place" not in form, do="add"
+    )
+
+    assert answer.status_code == 303
+    added = tomllib.loads((folder / "plan.toml").read_text())["require"][-1]
+    assert added["model"] == name
+    required = {key.name for key in requirable()[name].parameters if key.required}
+    judged = requirable()[name].judges
+    has_columns = judged is None or judged.value == "sensitive"
+    assert set(added) >= required or not has_columns
+    assert browser.get("/plans/plan.toml/promises").status_code == 200
+
+
+@pytest.mark.parametrize("name", able())
+def test_every_anonymizer_has_a_form(browser, folder, name):
+    keys = able()[name].parameters
+    found = [
+        form for form in forms(browser, "/plans/plan.toml/release") if form.get("plan_table") == f"anonymizers.{name}"
+    ]
+
+    assert bool(found) == bool(keys)
+    for form in found:
+        assert {key.name for key in keys} <= set(form) | {key.name for key in keys if key.takes == "true or false"}
+
+
+@pytest.mark.parametrize("value", ["", "0", "-1", "1e999", "\x00", "<b>", "9" * 300, "1/0", "nan", "é"])
+def test_nonsense_in_a_form_never_breaks_the_app(browser, value):
+    for which in ("k", "l"):
+        place = {"k": "0", "l": "1"}[which]
+        answer = filled_in(
+            browser,
+            "/plans/plan.toml/promises",
+            lambda form, place=place: form.get("place") == place,
+            **{"do": "save", which: value},
+        )
+        assert answer.status_code in (303, 422), answer.text
+    assert browser.get("/plans/plan.toml/promises").status_code == 200
+    assert browser.get("/plans/plan.toml").status_code == 200
+
+
+# Opening data.
+
+
+def test_a_file_is_read_and_what_looks_like_a_secret_is_covered(browser):
+    page = browser.fill("/open/reading", path="people.csv")
+
+    assert page.status_code == 200
+    assert "illness" in page.text
+    assert "Marker1" not in page.text
+    assert "Marker1" in browser.fill("/open/reading", path="people.csv", show="yes").text
+
+
+@pytest.mark.parametrize("path", ["../outside.csv", "/etc/passwd", "link.csv", "\x00", "no.csv", ""])
+def test_nothing_outside_of_the_roots_is_opened(browser, folder, path):
+    (folder.parent / "outside.csv").write_text("secret\ncell\n")
+    if os.name == "posix":
+        (folder / "link.csv").symlink_to(folder.parent / "outside.csv")
+
+    answer = browser.fill("/open/reading", path=path)
+
+    assert "cell" not in answer.text
+    assert "no file at this path" in answer.text
+    assert browser.fill("/plans", path=path).status_code == 422
+
+
+def test_a_file_that_cannot_be_read_is_told_in_words(browser, folder):
+    (folder / "odd.csv").write_bytes(b"a,b\n1,2,3\n4\n")
+    answer = browser.fill("/open/reading", path="odd.csv")
+
+    assert answer.status_code == 422
+    assert "Traceback" not in answer.text
+
+
+def put(browser, body, name="Ärzte 2024.CSV", **headers):
+    headers = {"origin": HOME, "x-form-token": browser.session.form_token, "x-name": name.encode().hex(), **headers}
+    return browser.put("/uploads/abc", content=body, headers={**headers, "x-name": "%C3%84rzte%202024.CSV"})
+
+
+def test_a_file_is_copied_in_under_a_name_of_ours(browser, folder):
+    answer = put(browser, b"a,b\n1,2\n")
+
+    (copied,) = (folder / ".sfumato" / "uploads").iterdir()
+    assert folder / answer.json()["path"] == copied
+    assert re.fullmatch(r"rzte-2024-[0-9a-f]{6}\.csv", copied.name)
+    assert copied.read_bytes() == b"a,b\n1,2\n"
+    assert os.name != "posix" or copied.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_comes(browser, folder):
+    assert put(browser, b"x", **{"content-length": str(10**15)}).status_code == 413
+    assert list((folder / ".sfumato" / "uploads").iterdir()) == []
+
+
+def test_a_file_that_turns_out_too_large_leaves_nothing(folder):
+    with visited(folder, max_upload=1000) as browser:
+        answer = browser.put(
+            "/uploads/abc",
+            content=iter([b"x" * 600] * 3),
+            headers={"origin": HOME, "x-form-token": browser.session.form_token},
+        )
+        assert answer.status_code == 413
+    assert list((folder / ".sfumato" / "uploads").iterdir()) == []
+
+
+def test_an_upload_needs_the_token(browser):
+    assert browser.put("/uploads/abc", content=b"x", headers={"origin": HOME}).status_code == 403
+
+
+def test_a_form_copies_a_file_in_too(browser):
+    answer = browser.post(
+        "/uploads",
+        data={"form_token": browser.session.form_token},
+        files={"file": ("t.csv", b"a,b\n1,2\n3,4\n")},
+        headers={"origin": HOME},
+    )
+
+    assert answer.status_code == 200
+    assert "How" in answer.text
+
+
+def test_the_example_is_made_from_nothing(tmp_path):
+    with visited(tmp_path) as browser:
+        assert browser.fill("/example").headers["location"] == "/plans/example.toml"
+        assert browser.get("/plans/example.toml/columns").status_code == 200
+
+
+# Runs.
+
+
+def test_a_run_shows_who_is_still_exposed_beside_the_verdict(reader):
+    page = reader.text("/runs/first")
+
+    assert "hold" in page
+    assert re.search(r"surer than \d+%", page)
+
+
+def test_rows_before_and_after_are_shown_where_the_run_has_them(reader):
+    assert "before" in reader.text("/runs/first")
+
+
+def test_downloads_wait_until_a_person_has_looked(made, tmp_path):
+    shutil.copytree(made / "runs", tmp_path / "runs")
+    with visited(tmp_path) as browser:
+        assert "release.zip" not in browser.get("/runs/first").text
+        assert browser.fill("/runs/first/confirm", who="Ada", roles="yes").status_code == 422
+        assert browser.fill("/runs/first/confirm", who="Ada", roles="yes", limits="yes").status_code == 303
+        page = browser.get("/runs/first").text
+        assert "release.zip" in page
+        assert "Ada" in page
+
+
+def test_what_is_handed_over_is_the_release_to_the_letter(reader, made):
+    data = reader.get("/runs/first/files/data.csv")
+
+    assert data.content == (made / "runs" / "first" / "release" / "data.csv").read_bytes()
+    assert data.headers["content-disposition"].startswith("attachment")
+    packed = zipfile.ZipFile(io.BytesIO(reader.get("/runs/first/files/release.zip").content))
+    assert {"release/data.csv", "release/release.json", "certificate.html"} <= set(packed.namelist())
+    assert not any("private" in name for name in packed.namelist())
+    assert reader.get("/runs/first/files/plan.toml").text == PLAN
+
+
+def test_the_certificate_holds_nothing_that_was_counted_in_the_original(reader, made):
+    page = reader.get("/runs/first/certificate")
+    facts = json.loads((made / "runs" / "first" / "private" / "run.json").read_text())
+
+    assert "k-anonymity" in page.text
+    assert facts["release"]["files"]["data.csv"] in page.text
+    assert facts["source"]["sha256"] not in page.text
+    assert not any(value in page.text for value in ("Marker", "asthma", "Bern", "flu"))
+    assert "reached" not in page.text
+
+
+def test_the_report_stands_in_a_frame_without_rights(reader):
+    answer = reader.get("/runs/first/report")
+
+    policy = answer.headers["content-security-policy"]
+    assert "sandbox" in policy
+    assert "frame-ancestors 'self'" in policy
+    assert "script-src" not in policy
+    assert '<iframe class="report" src="/runs/first/report" sandbox=""' in reader.get("/runs/first").text
+
+
+def test_runs_are_compared_with_their_plans_in_words(made, tmp_path):
+    shutil.copytree(made / "runs" / "first", tmp_path / "runs" / "one")
+    shutil.copytree(made / "runs" / "first", tmp_path / "runs" / "two")
+    file = tmp_path / "runs" / "two" / "private" / "run.json"
+    file.write_text(file.read_text().replace("k = 5", "k = 10"))
+    with visited(tmp_path) as browser:
+        assert "k-anonymity: k 5 → 10" in browser.text("/compare?r=one&r=two")
+        assert browser.get("/compare?r=one").status_code == 422
+
+
+def test_a_run_is_deleted_only_by_who_is_sure(made, tmp_path):
+    shutil.copytree(made / "runs", tmp_path / "runs")
+    with visited(tmp_path) as browser:
+        assert browser.fill("/runs/first/delete").status_code == 200
+        assert (tmp_path / "runs" / "first").exists()
+        assert browser.fill("/runs/first/delete", sure="yes").status_code == 303
+    assert not (tmp_path / "runs" / "first").exists()
+
+
+def test_a_run_is_asked_for_as_a_command(folder):
+    with visited(folder) as browser:
+        jobs = browser.state.jobs
+        jobs.command = ("python", "-c", "")
+        answer = browser.fill("/plans/plan.toml/run", seed="7")
+        (job,) = jobs.all()
+        assert answer.headers["location"] == f"/jobs/{job.id}"
+        assert job.command.startswith("sfumato anonymize plan.toml --out runs/")
+        assert job.command in browser.get(f"/jobs/{job.id}").text.replace("&#39;", "'")
+        browser.fill(f"/jobs/{job.id}/cancel")
+
+
+def test_no_cell_of_a_secret_column_is_on_a_page_of_the_plan(browser):
+    for page in ("", "/columns", "/columns/0", "/columns/3", "/promises", "/run", "/text", "/release"):
+        text = browser.get(f"/plans/plan.toml{page}").text
+        assert not any(cell in text for cell in ("Marker", "asthma", ">flu<")), page
+
+
+# Our own files.
+
+
+WEBAPP = ROOT / "src" / "sfumato" / "webapp"
+
+
+def test_templates_hold_no_script_no_style_and_no_trust():
+    for path in (WEBAPP / "templates").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\|\s*safe\b|\bon\w+=|javascript:|<script(?! type=\"module\" src=)", text), path.name
+        assert "style=" not in text, path.name
+        assert "<style" not in text or path.name == "certificate.html"
+        assert not re.search(r"https?://", text), path.name
+
+
+def test_the_app_stays_small():
+    def lines(*patterns):
+        return sum(
+            len(path.read_text(encoding="utf-8").splitlines()) for each in patterns for path in WEBAPP.rglob(each)
+        )
+
+    assert lines("*.py") <= 3_500
+    assert lines("*.js") <= 800
