@@ -12,7 +12,7 @@ from starlette.requests import Request
 from sfumato.errors import InputError, SfumatoError
 from sfumato.webapp.plans import OpenPlan
 
-PATIENCE = 12.0  # seconds that a page waits for an answer
+PATIENCE = 20.0  # seconds that a page waits for an answer
 WAITING = "Still counting: ask again in a moment."
 
 

@@ -78,7 +78,7 @@ async def _editor(
         file and "yes",
     )
     found, why = (None, "") if given is None else await asked(request, plan, "coverage", name=name, hierarchy=given)
-    values, _ = await asked(request, plan, "values", name=name, most=MOST_VALUES) if not covered else (None, "")
+    values, waits = await asked(request, plan, "values", name=name, most=MOST_VALUES) if not covered else (None, "")
     groups = _groups(found, values)
     others = [other for other, each in plan.columns.items() if other != name and "hierarchy" in each]
     return page(
@@ -95,7 +95,7 @@ async def _editor(
         proposed=proposed,
         file=file,
         found=found,
-        why=parts(why),
+        why=parts(why or waits),
         covered=covered,
         values=values,
         groups=groups,

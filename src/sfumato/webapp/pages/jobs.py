@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -9,7 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from sfumato.report.reading import mappings
+from sfumato.report.reading import mapping, mappings
+from sfumato.report.wording import plain
 from sfumato.webapp.jobs import Job
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page, parts
@@ -38,8 +40,15 @@ async def show(request: Request) -> Response:
         found=what,
         do=do,
         verdicts=mappings(result.get("verdicts")) if job.kind == "audit" else [],
+        coverage=_coverage(result) if job.kind == "check" else [],
         attacks=mappings(result.get("attacks")) if job.kind == "attack" else [],
     )
+
+
+def _coverage(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what a knowledge table and the data know of each other, as pairs of words and figures."""
+    found = {**mapping(result.get("coverage")), "near spellings": result.get("merges")}
+    return [(name.replace("_", " "), plain(value)) for name, value in found.items() if not isinstance(value, dict)]
 
 
 async def events(request: Request) -> Response:

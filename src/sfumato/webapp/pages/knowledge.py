@@ -1,0 +1,89 @@
+"""Public knowledge: the table that turns terms into secrets, chosen, built from what there is, and checked."""
+
+from __future__ import annotations
+
+import re
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.editing import PlanDocument
+from sfumato.plan.keys import KNOWLEDGE
+from sfumato.webapp.forms import field_of, fill_in
+from sfumato.webapp.plans import edited, found_plan
+from sfumato.webapp.routes import get, post
+from sfumato.webapp.showing import after, page
+
+FOLDER = "knowledge"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+async def show(request: Request) -> Response:
+    """Show what the plan takes as known, the tables that there are, and how to build one."""
+    plan = found_plan(request)
+    said = plan.get("knowledge") or {}
+    folder = plan.path.parent / FOLDER
+    return page(
+        request,
+        "knowledge.html",
+        title="Public knowledge",
+        here="promises",
+        plan=plan,
+        fields=[field_of(key, "", said.get(key.name), [], plan.problems, "knowledge") for key in KNOWLEDGE.keys],
+        path=said.get("path", ""),
+        tables=sorted(path.name for path in folder.glob("*.csv")) if folder.is_dir() else [],
+        wrong=plan.problems.get("knowledge", ()),
+    )
+
+
+async def change(request: Request, form: FormData) -> Response:
+    """Change what the plan takes as known."""
+    plan = found_plan(request)
+
+    def edit(document: PlanDocument) -> None:
+        fill_in(document, ("knowledge",), KNOWLEDGE.keys, "", form, ())
+
+    return edited(request, plan, form, edit, f"/plans/{plan.name}/knowledge")
+
+
+async def build(request: Request, form: FormData) -> Response:
+    """Ask for a knowledge table from a list, from events, or from the data themselves."""
+    plan = found_plan(request)
+    project, jobs = request.app.state.project, request.app.state.jobs
+    source = project.opened(str(form.get("source", "")).strip())
+    name = str(form.get("name", "")).strip().lower()
+    label, terms = str(form.get("label", "")).strip(), str(form.get("terms", "")).strip()
+    if source is None or not _NAME.fullmatch(name) or not label or not terms:
+        raise HTTPException(422, "Name a file of the project, its two columns, and the table to be made (a-z, 0-9, -).")
+    words = ["knowledge", "build", project.shown(source), "--label", label, "--terms", terms]
+    for option in ("separator", "min-count"):
+        value = str(form.get(option, "")).strip()
+        words += [f"--{option}", value] if value else []
+    words += ["--insider"] if form.get("insider") == "yes" else []
+    (project.folder / FOLDER).mkdir(exist_ok=True)
+    target = f"{FOLDER}/{name}.csv"
+    words += ["--out", target]
+    then = f"/plans/{plan.name}/knowledge"
+    job = jobs.ask("knowledge", words, plan=plan.name, target=target, then=then, watched=False)
+    return after(f"/jobs/{job.id}")
+
+
+async def check(request: Request, form: FormData) -> Response:
+    """Ask what the table and the data know of each other, and what looking terms up gives away now."""
+    plan = found_plan(request)
+    path = plan.get("knowledge", "path")
+    if not isinstance(path, str) or not path:
+        raise HTTPException(422, "The plan names no knowledge table yet: choose one first.")
+    words = ["knowledge", "check", path, "--plan", plan.name]
+    job = request.app.state.jobs.ask("check", words, plan=plan.name, watched=False)
+    return after(f"/jobs/{job.id}")
+
+
+ROUTES = [
+    get("/plans/{plan}/knowledge", show),
+    post("/plans/{plan}/knowledge", change),
+    post("/plans/{plan}/knowledge/build", build),
+    post("/plans/{plan}/knowledge/check", check),
+]
