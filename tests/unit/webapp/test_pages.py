@@ -327,6 +327,70 @@ def test_nonsense_in_a_form_never_breaks_the_app(browser, value):
     assert browser.get("/plans/plan.toml").status_code == 200
 
 
+# Hierarchies.
+
+
+TOWN = "/plans/plan.toml/columns/2/hierarchy"
+
+
+def town(folder):
+    return tomllib.loads((folder / "plan.toml").read_text())["columns"]["town"].get("hierarchy")
+
+
+def test_a_file_is_checked_before_it_replaces_another(browser, folder):
+    answer = filled_in(browser, TOWN, lambda form: form.get("way") == "file", text="Bern;West;*\nChurr;East;*\n")
+
+    assert "Not saved yet" in answer.text
+    assert "did you mean" in answer.text
+    assert town(folder) is None
+    filled_in(browser, TOWN, lambda form: form.get("way") == "file", text="Bern;West;*\nChur;East;*\n")
+    assert town(folder) == "hierarchies/town.csv"
+    assert "covers 2 of 2 values" in browser.text(TOWN)
+    filled_in(browser, TOWN, lambda form: form.get("way") == "file", text="Bern;A;*\nChur;B;*\n")
+    assert (folder / "hierarchies" / "town.csv.before").read_text() == "Bern;West;*\nChur;East;*\n"
+
+
+def test_a_broken_file_is_told_in_words(browser, folder):
+    answer = filled_in(browser, TOWN, lambda form: form.get("way") == "file", text="Bern;West;*\nBern;East;*\n")
+
+    assert answer.status_code == 422
+    assert town(folder) is None
+
+
+def test_values_are_grouped_by_hand(browser, folder):
+    filled_in(browser, TOWN, lambda form: form.get("way") == "hand", **{"group.0": "Swiss; towns", "group.1": "Swiss; towns"})
+
+    assert town(folder) == "hierarchies/town.csv"
+    assert browser.text(TOWN).count("Swiss; towns") >= 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "made"),
+    [
+        ({"rule": "widths", "numbers": "5, 10"}, {"widths": [5, 10]}),
+        ({"rule": "prefix", "numbers": "4"}, {"prefix": 4}),
+        ({"rule": "flat"}, {"flat": True}),
+    ],
+)
+def test_a_rule_becomes_a_line_of_the_plan(browser, folder, fields, made):
+    filled_in(browser, TOWN, lambda form: form.get("way") == "rule", sure="yes", **fields)
+
+    assert town(folder) == made
+
+
+def test_a_hierarchy_is_taken_from_another_column_and_taken_away(browser, folder):
+    filled_in(browser, TOWN, lambda form: form.get("way") == "like", other="age", sure="yes")
+    assert town(folder) == {"widths": [5, 10, 20]}
+    filled_in(browser, TOWN, lambda form: form.get("way") == "none")
+
+    assert town(folder) is None
+
+
+def test_values_of_a_secret_column_are_covered(browser):
+    assert "asthma" not in browser.get("/plans/plan.toml/columns/3/hierarchy").text
+    assert "asthma" in browser.get("/plans/plan.toml/columns/3/hierarchy?show=yes").text
+
+
 # Opening data.
 
 

@@ -143,9 +143,8 @@ def _file_name(plan: OpenPlan, name: str, text: str) -> str:
     """Return the name of the file that a hierarchy of a column goes to: ours, whatever the column is called."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "column"
     ending = "toml" if text.lstrip().startswith("[") else "csv"
-    taken = {
-        each.get("hierarchy") for other, each in plan.columns.items() if other != name
-    }  # a file of another column stays as it is
+    others = [each.get("hierarchy") for other, each in plan.columns.items() if other != name]
+    taken = {given for given in others if isinstance(given, str)}  # a file of another column stays as it is
     names = (f"{FOLDER}/{slug}.{ending}" if n == 1 else f"{FOLDER}/{slug}-{n}.{ending}" for n in range(1, 1000))
     return next(each for each in names if each not in taken)
 
