@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from sfumato.webapp.guard import Session
 from sfumato.webapp.project import Project
 from sfumato.webapp.server import _sockets, configuration, make_app
-from sfumato.workbench import Workbench
 from sfumato.workbench.asking import QUESTIONS
+from sfumato.workbench.bench import Workbench
 
 PORT = 4321
 HOME = f"http://127.0.0.1:{PORT}"
