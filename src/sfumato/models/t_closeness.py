@@ -146,7 +146,7 @@ class TCloseness(PrivacyModel):
         if n_rows < 2 or n_rows * steps.size > _LOOKED_AT:
             return math.inf
         # Sums of gains are half of all differences; two values of a hierarchy are at least one level apart.
-        scale = ground.scale if self.distance == "ordered" else 2 if self.distance == "equal" else ground.scale
+        scale = 2 if self.distance == "equal" else ground.scale
         for first in range(1, n_rows // 2 + 1, _AT_ONCE):
             sizes = np.arange(first, min(first + _AT_ONCE, n_rows // 2 + 1))
             over = sizes[:, None] * steps[None, :] % n_rows
