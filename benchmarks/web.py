@@ -1,7 +1,7 @@
 """How the web app keeps its bars: `python benchmarks/web.py` (Linux; it writes a 2 GB file that is deleted again).
 
-Bars: a page within 3 s of the command (warm); a running job gone within 6 s of Cancel, with nothing left; a 2 GB upload keeps
-the server below 200 MB; 20 TB are refused before they are sent.
+Bars: a page within 3 s of the command (warm); a running job gone within 6 s of Cancel, with nothing left; a 2 GB upload
+keeps the server below 200 MB; 20 TB are refused before they are sent.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def cancel(server: Server, folder: Path) -> None:
         while server.state(job) in ("running", "cancelling"):
             time.sleep(0.05)
         left = [path.name for path in (folder / "runs").iterdir()]
-        print(f"gone after {wait:4.0f} s in work   {time.perf_counter() - began:8.1f} s    (bar 6), left behind: {left}")
+        print(
+            f"gone after {wait:4.0f} s in work   {time.perf_counter() - began:8.1f} s    (bar 6), left behind: {left}"
+        )
 
 
 def upload(server: Server, gigabytes: float) -> None:
@@ -104,7 +106,9 @@ def upload(server: Server, gigabytes: float) -> None:
     headers = {"X-Name": "big.csv", "X-Form-Token": server.token}
     before, began = server.most_memory(), time.perf_counter()
     size = str(count * len(BLOCK))
-    status, _, _ = server.ask("PUT", "/uploads/a-1", (BLOCK for _ in range(count)), **headers, **{"Content-Length": size})
+    status, _, _ = server.ask(
+        "PUT", "/uploads/a-1", (BLOCK for _ in range(count)), **headers, **{"Content-Length": size}
+    )
     seconds = time.perf_counter() - began
     print(f"{gigabytes:g} GB came in ({status})       {seconds:8.1f} s")
     print(f"memory of the server      {server.most_memory():8.0f} MB   (bar 200; {before:.0f} before)")

@@ -28,13 +28,71 @@ def browser(tmp_path_factory):
 PARTS = {"plan": st.sampled_from(["plan.toml", "none.toml"]), "column": st.sampled_from(["0", "1", "3", "99", "x"])}
 ODD = st.text(st.characters(codec="utf-8"), max_size=12)
 NAMES = st.sampled_from(
-    ["digest", "do", "place", "model", "role", "kind", "column", "name", "role.0", "was.0", "k", "l", "t", "sensitive"]
-    + ["anonymizer", "hierarchy", "text", "path", "seed", "values.0", "cell", "root", "at", "separator", "builder"]
-    + ["page", "show", "like", "groups", "file", "label", "terms", "how", "widths", "levels"]
+    [
+        "digest",
+        "do",
+        "place",
+        "model",
+        "role",
+        "kind",
+        "column",
+        "name",
+        "role.0",
+        "was.0",
+        "k",
+        "l",
+        "t",
+        "sensitive",
+        "anonymizer",
+        "hierarchy",
+        "text",
+        "path",
+        "seed",
+        "values.0",
+        "cell",
+        "root",
+        "at",
+        "separator",
+        "builder",
+        "page",
+        "show",
+        "like",
+        "groups",
+        "file",
+        "label",
+        "terms",
+        "how",
+        "widths",
+        "levels",
+    ]
 )
 WORDS = st.sampled_from(
-    ["", "0", "-1", "2", "1e400", "nan", "save", "add", "remove", "up", "all", "sensitive", "quasi-identifier", "age"]
-    + ["illness", "k-anonymity", "l-diversity", "people.csv", "../../etc/passwd", "[1", "{", "widths", "flat", "yes", "[[a]]"]
+    [
+        "0",
+        "-1",
+        "2",
+        "1e400",
+        "nan",
+        "save",
+        "add",
+        "remove",
+        "up",
+        "all",
+        "sensitive",
+        "quasi-identifier",
+        "age",
+        "illness",
+        "k-anonymity",
+        "l-diversity",
+        "people.csv",
+        "../../etc/passwd",
+        "[1",
+        "{",
+        "widths",
+        "flat",
+        "yes",
+        "[[a]]",
+    ]
 )
 BODIES = st.dictionaries(NAMES, WORDS | ODD, max_size=7)
 

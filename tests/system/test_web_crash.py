@@ -49,7 +49,9 @@ def test_a_source_that_changes_before_the_run_is_said_and_the_run_can_be_asked_f
     assert len(list((folder / "runs").iterdir())) == 1
 
 
-@pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not installed: nothing can stand for a full disk")
+@pytest.mark.skipif(
+    shutil.which("prlimit") is None, reason="prlimit is not installed: nothing can stand for a full disk"
+)
 def test_a_full_disk_is_said_and_leaves_nothing_but_the_job(browser, folder):
     head, rows = PEOPLE.split("\n", 1)
     (folder / "people.csv").write_text(f"{head}\n{rows * 60}")
