@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,12 @@ from starlette.responses import Response
 
 from sfumato.editing import History, PlanDocument, problems
 from sfumato.errors import PlanError
+from sfumato.parameters import Parameter
 from sfumato.report.reading import mapping, text
+from sfumato.webapp.forms import Field, field_of, fill_in
 from sfumato.webapp.project import Project
 from sfumato.webapp.runs import facts_of
 from sfumato.webapp.showing import after, page
-
-DRAFT_PLACE = "draft"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,60 +126,54 @@ def _words(history: History, position: int) -> str:
 def _steps(project: Project, plan: OpenPlan) -> tuple[Step, ...]:
     base = f"/plans/{plan.name}"
     ran = next((name for name, run in project.runs().items() if _ran(run, plan.name)), "")
-    wrong_hierarchies = [place for place in plan.problems if place.endswith(".hierarchy")]
+    hierarchies = sum(len(texts) for place, texts in plan.problems.items() if place.endswith(".hierarchy"))
     known = [each for each in plan.columns.values() if each.get("role") == "quasi-identifier"]
-    with_hierarchy = sum("hierarchy" in each for each in known)
-    columns = len(plan.problems_in("columns")) - sum(len(plan.problems[place]) for place in wrong_hierarchies)
-    asked = len(plan.get(DRAFT_PLACE, "questions") or ())
-    roles = f"{len(plan.columns)} columns" if not asked else f"{asked} to answer"
+    built = sum("hierarchy" in each for each in known)
+    source = bool(plan.get("source", "path") or plan.get("source", "database"))
+    asked = len(plan.get("draft", "questions") or ())
+    roles = f"{asked} to answer" if asked else f"{len(plan.columns)} columns"
+    making = len(plan.problems_in("release", "anonymizers", "measure", "knowledge"))
     result = f"/runs/{ran}" if ran else "/"
-    return (
-        _step(
-            "data",
-            "Data",
-            base,
-            len(plan.problems_in("source", "gather", "")),
-            bool(plan.get("source", "path")),
-            "read",
-        ),
-        _step("columns", "Columns", f"{base}/columns", columns, bool(plan.columns) and not asked, roles),
-        _step(
-            "hierarchies",
-            "Hierarchies",
-            f"{base}/hierarchies",
-            len(wrong_hierarchies),
-            bool(known),
-            f"{with_hierarchy} of {len(known)}",
-        ),
-        _step(
-            "promises",
-            "Promises",
-            f"{base}/promises",
-            len(plan.problems_in("require")),
-            bool(plan.requirements),
-            f"{len(plan.requirements)} asked",
-        ),
-        _step(
-            "run",
-            "Run",
-            f"{base}/run",
-            len(plan.problems_in("release", "anonymizers", "measure", "knowledge")),
-            bool(ran),
-            "done",
-        ),
-        _step("results", "Results", result, 0, bool(ran), "there"),
-        _step("hand-over", "Hand over", f"{result}#hand-over" if ran else "/", 0, False, ""),
+    told: tuple[tuple[str, str, int, bool, str], ...] = (  # words, link, problems, whether it is done, what to say then
+        ("Data", base, len(plan.problems_in("source", "gather", "")), source, "read"),
+        ("Columns", f"{base}/columns", len(plan.problems_in("columns")) - hierarchies, not asked, roles),
+        ("Hierarchies", f"{base}/hierarchies", hierarchies, bool(known), f"{built} of {len(known)}"),
+        ("Promises", f"{base}/promises", len(plan.problems_in("require")), bool(plan.requirements), "asked"),
+        ("Run", f"{base}/run", making, bool(ran), "done"),
+        ("Results", result, 0, bool(ran), "there"),
+        ("Hand over", f"{result}#hand-over" if ran else "/", 0, False, ""),
     )
+    return tuple(_step(*each) for each in told)
 
 
 def _ran(run: Path, name: str) -> bool:
     return text(mapping(facts_of(run).get("plan")).get("path")) == name
 
 
-def _step(name: str, words: str, link: str, wrong: int, done: bool, says: str) -> Step:
+def _step(words: str, link: str, wrong: int, done: bool, says: str) -> Step:
     state = "problem" if wrong else "done" if done else "todo"
     shown = {"problem": f"problem ({wrong})", "done": says, "todo": says if says.endswith("answer") else "to do"}[state]
-    return Step(id=name, words=words, link=link, state=state, says=shown)
+    return Step(id=words.lower().replace(" ", "-"), words=words, link=link, state=state, says=shown)
+
+
+# Forms of tables.
+
+
+def fields_at(plan: OpenPlan, keys: Iterable[Parameter], *place: str) -> list[Field]:
+    """Return the fields of a table of the plan, with what it says now and what is wrong with it."""
+    said = mapping(plan.get(*place))
+    at = ".".join(place)
+    return [field_of(key, "", said.get(key.name), list(plan.columns), plan.problems, at) for key in keys]
+
+
+def filled_in(request: Request, form: FormData, keys: Iterable[Parameter], *place: str, then: str) -> Response:
+    """Put what a form says for a table into the plan."""
+    plan = found_plan(request)
+
+    def change(document: PlanDocument) -> None:
+        fill_in(document, place, keys, "", form, list(plan.columns))
+
+    return edited(request, plan, form, change, f"/plans/{plan.name}{then}")
 
 
 # Edits.

@@ -62,6 +62,12 @@ class Project:
         """Return where a plan is, by a name from the list."""
         return self.folder / name if name in self.plans() else None
 
+    def new_plan(self, about: str) -> str:
+        """Return a name for a plan that is not taken yet."""
+        stem = re.sub(r"[^a-z0-9]+", "-", about.lower()).strip("-")[:40] or "data"
+        names = (f"{stem}.toml" if n == 1 else f"{stem}-{n}.toml" for n in range(1, 1000))
+        return next(name for name in names if not (self.folder / name).exists())
+
     def runs(self) -> dict[str, Path]:
         """Return the folders of runs by their names, the youngest first."""
         return _youngest_first(self._with(RUN_FILE, "runs"))

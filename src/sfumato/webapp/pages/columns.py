@@ -14,13 +14,12 @@ from sfumato.data.schema import SECRET_ROLES, Kind, Role
 from sfumato.editing import PlanDocument
 from sfumato.plan.keys import COLUMN, REST
 from sfumato.webapp.asking import asked
-from sfumato.webapp.forms import field_of, fill_in
-from sfumato.webapp.plans import OpenPlan, edited, found_plan
+from sfumato.webapp.plans import OpenPlan, edited, fields_at, filled_in, found_plan
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import page
 
 AT_ONCE = 100  # rows of the table
-_OWN_PAGE = ("hierarchy",)  # keys that have a page of their own
+_KEYS = tuple(key for key in COLUMN.keys if key.name != "hierarchy")  # which has a page of its own
 SECRET = frozenset(role.value for role in SECRET_ROLES)
 
 
@@ -130,7 +129,6 @@ async def show_one(request: Request) -> Response:
     said = plan.columns[name]
     uncovered = said.get("role") not in SECRET or request.query_params.get("show") == "yes"
     samples, _ = await asked(request, plan, "samples", name=name) if uncovered and name in facts else (None, "")
-    keys = [key for key in COLUMN.keys if key.name not in _OWN_PAGE]
     return page(
         request,
         "column.html",
@@ -146,23 +144,15 @@ async def show_one(request: Request) -> Response:
         roles=list(Role),
         role=said.get("role", ""),
         hierarchy=said.get("hierarchy"),
-        fields=[
-            field_of(key, "", said.get(key.name), list(plan.columns), plan.problems, f"columns.{name}") for key in keys
-        ],
+        fields=fields_at(plan, _KEYS, "columns", name),
         wrong=plan.problems.get(f"columns.{name}", ()),
     )
 
 
 async def change_one(request: Request, form: FormData) -> Response:
     """Change the settings of one column."""
-    plan = found_plan(request)
-    name = found_column(request, plan)
-    keys = [key for key in COLUMN.keys if key.name not in _OWN_PAGE]
-
-    def edit(document: PlanDocument) -> None:
-        fill_in(document, ("columns", name), keys, "", form, list(plan.columns))
-
-    return edited(request, plan, form, edit, f"/plans/{plan.name}/columns/{request.path_params['column']}")
+    name = found_column(request, found_plan(request))
+    return filled_in(request, form, _KEYS, "columns", name, then=f"/columns/{request.path_params['column']}")
 
 
 ROUTES = [

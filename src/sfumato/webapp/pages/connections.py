@@ -62,10 +62,7 @@ async def draft(request: Request, form: FormData) -> Response:
     name, table = str(form.get("name", "")), str(form.get("table", "")).strip()
     if name not in dict(known_addresses()) or not _TABLE.fullmatch(table):
         raise HTTPException(422, "Choose a connection, and name a table of it.")
-    project = request.app.state.project
-    stem = re.sub(r"[^a-z0-9]+", "-", table.lower()).strip("-")[:40] or "table"
-    names = (f"{stem}.toml" if n == 1 else f"{stem}-{n}.toml" for n in range(1, 1000))
-    plan = next(each for each in names if not (project.folder / each).exists())
+    plan = request.app.state.project.new_plan(table)
     words = ["init", f"database:{name}", "--table", table, "--out", plan]
     job = request.app.state.jobs.ask("draft", words, plan=plan, then=f"/plans/{plan}/columns", watched=False)
     return after(f"/jobs/{job.id}")

@@ -9,10 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.editing import PlanDocument
 from sfumato.plan.keys import KNOWLEDGE
-from sfumato.webapp.forms import field_of, fill_in
-from sfumato.webapp.plans import edited, found_plan
+from sfumato.webapp.plans import fields_at, filled_in, found_plan
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page
 
@@ -31,7 +29,7 @@ async def show(request: Request) -> Response:
         title="Public knowledge",
         here="promises",
         plan=plan,
-        fields=[field_of(key, "", said.get(key.name), [], plan.problems, "knowledge") for key in KNOWLEDGE.keys],
+        fields=fields_at(plan, KNOWLEDGE.keys, "knowledge"),
         path=said.get("path", ""),
         tables=sorted(path.name for path in folder.glob("*.csv")) if folder.is_dir() else [],
         wrong=plan.problems.get("knowledge", ()),
@@ -40,12 +38,7 @@ async def show(request: Request) -> Response:
 
 async def change(request: Request, form: FormData) -> Response:
     """Change what the plan takes as known."""
-    plan = found_plan(request)
-
-    def edit(document: PlanDocument) -> None:
-        fill_in(document, ("knowledge",), KNOWLEDGE.keys, "", form, ())
-
-    return edited(request, plan, form, edit, f"/plans/{plan.name}/knowledge")
+    return filled_in(request, form, KNOWLEDGE.keys, "knowledge", then="/knowledge")
 
 
 async def build(request: Request, form: FormData) -> Response:

@@ -223,9 +223,7 @@ async def draft(request: Request, form: FormData) -> Response:
     if path is None:
         raise HTTPException(422, "The file is not there any more, or may not be opened.")
     source = _source(path, form)
-    stem = re.sub(r"[^a-z0-9]+", "-", path.name.split(".")[0].lower()).strip("-")[:40] or "data"
-    names = (f"{stem}.toml" if n == 1 else f"{stem}-{n}.toml" for n in range(1, 1000))
-    name = next(each for each in names if not (project.folder / each).exists())
+    name = project.new_plan(path.name.split(".")[0])
     words = ["init", project.shown(path), "--out", name]
     for option in _OPTIONS:
         value = getattr(source, option)

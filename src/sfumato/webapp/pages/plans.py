@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from anyio import to_thread
@@ -15,8 +16,7 @@ from sfumato.errors import InputError, PlanError
 from sfumato.plan import Plan
 from sfumato.plan.keys import SOURCE
 from sfumato.webapp.asking import asked
-from sfumato.webapp.forms import field_of, fill_in
-from sfumato.webapp.plans import conflict, edited, found_plan, history_of, save
+from sfumato.webapp.plans import conflict, edited, fields_at, filled_in, found_plan, history_of, save
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page, parts
 
@@ -47,20 +47,13 @@ async def overview(request: Request) -> Response:
         wrong=[parts(each) for each in wrong],
         questions=plan.get("draft", "questions") or [],
         source=source.get("path", ""),
-        fields=[
-            field_of(key, "", source.get(key.name), list(plan.columns), plan.problems, "source") for key in _HOW_READ
-        ],
+        fields=fields_at(plan, _HOW_READ, "source"),
     )
 
 
 async def read_otherwise(request: Request, form: FormData) -> Response:
     """Change how the source is read."""
-    plan = found_plan(request)
-
-    def change(document: PlanDocument) -> None:
-        fill_in(document, ("source",), _HOW_READ, "", form, list(plan.columns))
-
-    return edited(request, plan, form, change, f"/plans/{plan.name}")
+    return filled_in(request, form, _HOW_READ, "source", then="")
 
 
 async def answer(request: Request, form: FormData) -> Response:
@@ -114,17 +107,8 @@ async def write_text(request: Request, form: FormData) -> Response:
     return after(f"/plans/{plan.name}/text" if wrong else f"/plans/{plan.name}", "saved")
 
 
-async def undo(request: Request, form: FormData) -> Response:
-    """Go back to the version before."""
-    return _step(request, form, back=True)
-
-
-async def redo(request: Request, form: FormData) -> Response:
-    """Go forth again."""
-    return _step(request, form, back=False)
-
-
-def _step(request: Request, form: FormData, *, back: bool) -> Response:
+async def _step(request: Request, form: FormData, *, back: bool) -> Response:
+    """Go back to the version before, or forth again."""
     plan = found_plan(request)
     history = history_of(request.app.state.project, plan.name)
     then = f"/plans/{plan.name}"
@@ -165,7 +149,7 @@ ROUTES = [
     post("/plans/{plan}/answer", answer),
     get("/plans/{plan}/text", as_text),
     post("/plans/{plan}/text", write_text),
-    post("/plans/{plan}/undo", undo),
-    post("/plans/{plan}/redo", redo),
+    post("/plans/{plan}/undo", partial(_step, back=True)),
+    post("/plans/{plan}/redo", partial(_step, back=False)),
     get("/plans/{plan}/check", check),
 ]

@@ -16,7 +16,7 @@ from sfumato.parameters import Parameter, Takes
 from sfumato.plan.keys import MEASURE, RELEASE
 from sfumato.plan.members import Member, able, promise_of, requirable
 from sfumato.webapp.forms import Field, field_of, fill_in, filled
-from sfumato.webapp.plans import OpenPlan, edited, found_plan
+from sfumato.webapp.plans import OpenPlan, edited, fields_at, filled_in, found_plan
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import page
 
@@ -147,26 +147,10 @@ def _asked(plan: OpenPlan, member: Member, form: FormData) -> dict[str, Any]:
 async def making(request: Request) -> Response:
     """Show how the release is made and written, with the options of what may make it."""
     plan = found_plan(request)
-    names = list(plan.columns)
-    tables = [
-        (
-            table,
-            place,
-            [
-                field_of(key, "", (plan.get(place) or {}).get(key.name), names, plan.problems, place)
-                for key in table.keys
-            ],
-        )
-        for place, table in (("release", RELEASE), ("measure", MEASURE))
-    ]
+    named_tables = (("release", RELEASE), ("measure", MEASURE))
+    tables = [(table, place, fields_at(plan, table.keys, place)) for place, table in named_tables]
     makers = [
-        (
-            member,
-            [
-                field_of(key, "", _option(plan, member, key), names, plan.problems, f"anonymizers.{member.name}")
-                for key in member.parameters
-            ],
-        )
+        (member, fields_at(plan, member.parameters, "anonymizers", member.name))
         for member in able().values()
         if member.parameters
     ]
@@ -180,24 +164,14 @@ async def making(request: Request) -> Response:
     )
 
 
-def _option(plan: OpenPlan, member: Member, key: Parameter) -> Any:
-    return (plan.get("anonymizers", member.name) or {}).get(key.name)
-
-
 async def make_otherwise(request: Request, form: FormData) -> Response:
     """Change how the release is made or written."""
-    plan = found_plan(request)
-    table = str(form.get("plan_table", ""))
-    tables = {"release": (("release",), RELEASE.keys), "measure": (("measure",), MEASURE.keys)}
-    makers = {f"anonymizers.{name}": (("anonymizers", name), member.parameters) for name, member in able().items()}
-    if table not in {**tables, **makers}:
+    tables = {"release": RELEASE.keys, "measure": MEASURE.keys}
+    makers = {f"anonymizers.{name}": member.parameters for name, member in able().items()}
+    table, known = str(form.get("plan_table", "")), {**tables, **makers}
+    if table not in known:
         raise HTTPException(422, "There is no such table in a plan.")
-    place, keys = {**tables, **makers}[table]
-
-    def edit(document: PlanDocument) -> None:
-        fill_in(document, place, keys, "", form, list(plan.columns))
-
-    return edited(request, plan, form, edit, f"/plans/{plan.name}/release")
+    return filled_in(request, form, known[table], *table.split("."), then="/release")
 
 
 ROUTES = [
