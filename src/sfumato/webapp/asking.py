@@ -11,9 +11,9 @@ from starlette.requests import Request
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.webapp.plans import OpenPlan
+from sfumato.webapp.showing import WAITING
 
-PATIENCE = 20.0  # seconds that a page waits for an answer
-WAITING = "Still counting: ask again in a moment."
+PATIENCE = 4.0  # seconds that a page waits for an answer; then it says so, and asks again by itself
 
 
 async def asked(request: Request, plan: OpenPlan, what: str, **given: Any) -> tuple[Any, str]:

@@ -15,6 +15,8 @@ from sfumato.report.page import environment as report_environment
 from sfumato.report.page import harmless
 from sfumato.webapp.words import WORDS
 
+WAITING = "Still counting: look again in a moment."
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -29,7 +31,7 @@ def environment() -> Environment:
     made.filters, made.globals = {**made.filters}, {**made.globals}  # the report keeps its own
     for filter_ in (wording.count, wording.share, wording.seconds, wording.moment, wording.plain, wording.figure):
         made.filters[filter_.__name__] = filter_
-    made.globals["version"] = __version__
+    made.globals["version"], made.globals["waiting"] = __version__, WAITING
     made.globals["words"] = WORDS
     return made
 

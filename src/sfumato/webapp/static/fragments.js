@@ -39,6 +39,8 @@ export async function load(part) {
     if (asked.get(part.id) !== number) return;
     swap(page, part.id);
     for (const other of page.querySelectorAll("[data-swap]")) swap(page, other.id);
+    const late = document.getElementById(part.id);
+    if (late.querySelector("[data-again]")) setTimeout(() => load(late), 1500);
   } catch {
     announce("The check could not be asked. Is sfumato still running?");
   }
@@ -62,4 +64,17 @@ export async function sendInPlace(event) {
   } catch {
     form.submit();
   }
+}
+
+// What is still being counted is asked for again, unless somebody is filling in a form there.
+export function askAgain() {
+  const main = document.getElementById("content");
+  if (!main?.querySelector("[data-again]")) return;
+  setTimeout(async () => {
+    if (!main.contains(document.activeElement) || document.activeElement === main) {
+      const { page } = await fetchParts(location.href);
+      swap(page, "content");
+    }
+    askAgain();
+  }, 1500);
 }
