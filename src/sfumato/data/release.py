@@ -63,6 +63,7 @@ class Release:
     weights: NDArray[np.int64] | None = None
     strays: tuple[Stray, ...] = ()  # what came along and does not belong there
     readme: str = ""  # what whoever receives it should know, in words; published along with it
+    codes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # the source's own, by column and label
     truth: Dataset | None = None  # the original, where whoever judges holds it: claims of chance can then be tested
 
     @property

@@ -25,6 +25,7 @@ from sfumato.data.files.csv_release import Dialect
 from sfumato.data.files.databases.publishing import Publication, publishing, refuse_early
 from sfumato.data.files.release import DESCRIPTION, as_release, schema_for, write_release
 from sfumato.data.files.source import format_of
+from sfumato.data.files.stat import STAT_FORMATS, codes_of
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.disk import atomic_folder
@@ -140,9 +141,7 @@ class Case:
         self._announce("write", "audit", *(part for part in (MEASURE, ATTACK) if part in parts))
         with ExitStack() as transaction, atomic_folder(out, overwrite=overwrite, foreign=foreign_to_run) as folder:
             known, made = self._made(seed, threads)
-            if dialect is not None:
-                told = {**made.release.description, "dialect": dialect.as_dict()}
-                made = replace(made, release=replace(made.release, description=told))
+            made = replace(made, release=self._as_in_source(made.release, dialect))
             # Whoever finds this after a power cut shall not take it for a release: it gets that name last of all.
             public, private = folder / "unaudited", folder / "private"
             public.mkdir()
@@ -230,6 +229,15 @@ class Case:
                 'Write [release] dialect = "plain", or leave it out.'
             )
         return Dialect.found(how_read(fitted(source, self.plan.schema)))
+
+    def _as_in_source(self, release: Release, dialect: Dialect | None) -> Release:
+        """Return a release that is written as its source is: in its dialect, or with its codes for labels."""
+        source = self.plan.source
+        if dialect is not None:
+            release = replace(release, description={**release.description, "dialect": dialect.as_dict()})
+        if self.plan.release.format in STAT_FORMATS and source is not None and format_of(source) in STAT_FORMATS:
+            release = replace(release, codes=codes_of(source, format_of(source)))
+        return release
 
     def _write(
         self, release: Release, folder: Path, publication: Publication | None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def _write_cell(sheet: Any, row: int, position: int, cell: Any, name: str) -> No
 
 
 def write_stat(release: Release, path: Path, form: str, missing: str) -> Iterator[int]:
-    """Write a file of Stata or SPSS: labels of categories with codes from 1 in the order of the labels."""
+    """Write a file of Stata or SPSS: labels with the codes that they had in the source, else from 1 in their order."""
     pyreadstat, polars = needed("pyreadstat", STAT, path), needed("polars", STAT, path)
     odd = [name for name in release.order if not _NAME[form].fullmatch(name)]
     if odd:
@@ -98,7 +98,7 @@ def write_stat(release: Release, path: Path, form: str, missing: str) -> Iterato
             texts = [missing if cell is None else str(cell) for cell in cells]
             frame[name] = polars.Series(texts, dtype=polars.String)
         else:
-            code_of = {label: code for code, label in enumerate(known, start=1)}
+            code_of = _code_of(known, release.codes.get(name, {}))
             labels[name] = {code: label for label, code in code_of.items()}
             codes = [None if cell is None else code_of[str(cell)] for cell in cells]
             frame[name] = polars.Series(codes, dtype=polars.Float64)
@@ -111,6 +111,24 @@ def write_stat(release: Release, path: Path, form: str, missing: str) -> Iterato
             'Write [release] format = "csv" or "parquet".'
         ) from None
     yield release.n_rows
+
+
+def _code_of(known: list[str], own: Mapping[str, int]) -> dict[str, int]:
+    """Return a code for each label: the one that it had, the number that it is, else one that none had.
+
+    >>> _code_of(["30", "[31, 39]", "refused"], {"refused": 99, "unknown": 98})
+    {'refused': 99, '30': 30, '[31, 39]': 100}
+    """
+    if not own:
+        return {label: code for code, label in enumerate(known, start=1)}
+    found = {label: own[label] for label in known if label in own}
+    taken = set(own.values())
+    for label in known:
+        if label not in own and label.isdecimal() and str(int(label)) == label and int(label) not in taken:
+            found[label] = int(label)
+    last = max(*own.values(), *found.values(), 0)
+    new = (label for label in known if label not in found)
+    return found | {label: code for code, label in enumerate(new, start=last + 1)}
 
 
 def _are_labels(known: list[str]) -> bool:

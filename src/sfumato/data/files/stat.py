@@ -13,6 +13,7 @@ from sfumato.data.files.source import Format, Reading, Source, checked_names, ke
 from sfumato.errors import DataError
 
 EXTRA = "stat"
+STAT_FORMATS = ("stata", "spss", "sas")
 _READERS = {
     ".dta": "read_dta",
     ".sav": "read_sav",
@@ -29,6 +30,17 @@ def stat_names(source: Source, form: Format) -> list[str]:
     """Return the names of the columns."""
     _, about = _call(source, form, metadataonly=True)
     return checked_names(about.column_names, source.path)
+
+
+def codes_of(source: Source, form: Format) -> dict[str, dict[str, int]]:
+    """Return the codes of labels, by column; columns whose codes are no whole numbers are left out."""
+    _, about = _call(source, form, metadataonly=True)
+    found: dict[str, dict[str, int]] = {}
+    for name, label_of in about.variable_value_labels.items():
+        if all(isinstance(code, int | float) and float(code).is_integer() for code in label_of):
+            codes = {label_of[code]: int(code) for code in sorted(label_of, reverse=True)}  # of two, the lower one
+            found[name] = codes
+    return found
 
 
 def read_stat(asked: Reading) -> pa.Table:

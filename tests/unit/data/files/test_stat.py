@@ -1,12 +1,14 @@
 """Files of Stata and SPSS: labels as categories, declared missing values as missing."""
 
 import datetime
+import json
 
 import polars as pl
 import pyarrow as pa
 import pyreadstat
 import pytest
 
+import sfumato as sf
 from sfumato.data.files import Source, read_columns, read_digested, read_table, sample
 from tables_on_disk import SECRET, cells, refusal, write
 
@@ -69,3 +71,34 @@ def test_a_stata_file_of_another_version_is_refused(tmp_path):
         path.read_bytes().replace(b"<release>119<", b"<release>199<").replace(b"<release>118<", b"<release>199<")
     )
     assert "a version that is not known" in refusal(Source(path))
+
+
+@pytest.mark.parametrize(("form", "read"), [("stata", "read_dta"), ("spss", "read_sav")])
+def test_labels_have_the_codes_of_the_source_again_and_new_ones_have_others(tmp_path, form, read):
+    frame = pl.DataFrame({"sex": [7.0, 2.0] * 6, "region": [10.0] * 5 + [20.0] + [30.0] * 6})
+    labels = {"sex": {7.0: "male", 2.0: "female"}, "region": {10.0: "north", 20.0: "south", 30.0: "west", 40.0: "east"}}
+    pyreadstat.write_sav(frame, tmp_path / "a.sav", variable_value_labels=labels)
+    tree = {"coast": ["north", "south"], "inland": ["west", "east"]}
+    plan = sf.Plan.from_dict(
+        {
+            "source": {"path": "a.sav"},
+            "columns": {
+                "sex": {"role": "other"},
+                "region": {"role": "quasi-identifier", "kind": "category", "hierarchy": tree},
+            },
+            "require": [{"model": "k-anonymity", "k": 3}],
+            "release": {"format": form},
+        },
+        tmp_path,
+    )
+
+    sf.run(plan, tmp_path / "out", measure=False, attack=False)
+
+    path = next((tmp_path / "out" / "release").glob("data.*"))
+    columns, about = getattr(pyreadstat, read)(str(path), output_format="dict")
+    assert about.variable_value_labels["sex"] == {2: "female", 7: "male"}
+    shown = about.variable_value_labels["region"]
+    assert {code for code in shown if shown[code] in labels["region"].values()} <= {10, 20, 30}
+    assert {code for code in shown if shown[code] not in labels["region"].values()} <= {41, 42}  # none that east had
+    assert sorted(columns["sex"]) == [2] * 6 + [7] * 6
+    assert "codes" not in json.loads((tmp_path / "out" / "release" / "release.json").read_text())
