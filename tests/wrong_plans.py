@@ -136,6 +136,9 @@ TOGETHER = [
     (asking(masked("ill"), {"model": "l-diversity", "sensitive": "ill", "l": 2}), "require[2].sensitive"),
     (asking(masked("ill"), masked("x", reading="true"), x=COLUMNS["ill"]), "require"),
     (plan(measure={"target": "il"}), "measure.target"),
+    (plan(measure={"query_columns": [1.5]}), "measure.query_columns"),
+    (plan(measure={"rule_confidences": "high"}), "measure.rule_confidences"),
+    (plan(measure={"rule_support": 0}), "measure.rule_support"),
     (plan(measure={"tables": [["agee"]]}), "measure.tables"),
     (
         {

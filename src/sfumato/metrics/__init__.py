@@ -9,6 +9,9 @@ Every metric works from the original and the release alone; see `base` for the c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.metrics.average_class_size import AverageClassSize
@@ -30,6 +33,7 @@ from sfumato.metrics.risk import Risk
 from sfumato.metrics.rule_retention import RuleRetention
 from sfumato.metrics.statistics import Statistics
 from sfumato.metrics.suppression import Suppression
+from sfumato.metrics.suppression_objective import SuppressionObjective
 from sfumato.metrics.term_loss import TermLoss
 from sfumato.progress import SILENT, Progress
 
@@ -51,6 +55,7 @@ METRICS: dict[str, type[Metric]] = {
         ColumnDistributions,
         Statistics,
         RuleRetention,
+        SuppressionObjective,
         QueryError,
         CrossTables,
         Classification,
@@ -81,6 +86,7 @@ __all__ = [
     "RuleRetention",
     "Statistics",
     "Suppression",
+    "SuppressionObjective",
     "TermLoss",
     "measure_all",
 ]
@@ -95,6 +101,8 @@ def measure_all(
     seed: int = 0,
     estimate: Estimate | None = None,
     tables: tuple[tuple[str, ...], ...] = (),
+    queries: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Any] | None = None,
     progress: Progress = SILENT,
 ) -> tuple[Measurement, ...]:
     """Return all measurements of a release, in the order of `METRICS`.
@@ -102,7 +110,8 @@ def measure_all(
     `target` is the column to predict (else the first sensitive one; without one nothing is predicted), `population` the
     table that a journalist would search (see `Risk`), `seed` fixes the random queries and folds. A change of belief is
     measured when a knowledge table comes with the release, and cross tables (those named in `tables`, else random ones)
-    when columns are randomized and `estimate` says how tables are computed back.
+    when columns are randomized and `estimate` says how tables are computed back. `queries` and `rules` are parameters
+    of `QueryError` and `RuleRetention`.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -117,7 +126,15 @@ def measure_all(
     Discernibility: 8 (original: 4)
     """
     comparison = Comparison(dataset, release)
-    asked = Asked(target=target, population=population, seed=seed, estimate=estimate, tables=tables)
+    asked = Asked(
+        target=target,
+        population=population,
+        seed=seed,
+        estimate=estimate,
+        tables=tables,
+        queries=queries or {},
+        rules=rules or {},
+    )
     metrics = [metric for member in METRICS.values() for metric in member.suited_to(comparison, asked)]
     stage = progress.stage("measure", len(metrics))
     found = []

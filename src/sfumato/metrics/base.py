@@ -35,6 +35,8 @@ class Asked:
     seed: int = 0  # of random queries and folds
     estimate: Estimate | None = None  # how tables are computed back from randomized columns
     tables: tuple[tuple[str, ...], ...] = ()  # those to compute back, else random ones
+    queries: Mapping[str, Any] = field(default_factory=dict)  # parameters of random queries
+    rules: Mapping[str, Any] = field(default_factory=dict)  # parameters of association rules
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,7 +69,7 @@ class QueryError(Metric):
     def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
         """Yield the metric where there are quasi-identifiers."""
         if comparison.dataset.quasi_identifiers:
-            yield cls(seed=asked.seed)
+            yield cls(seed=asked.seed, **asked.queries)
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""

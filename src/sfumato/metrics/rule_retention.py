@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +75,16 @@ class RuleRetention(Metric):
     def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
         """Yield the metric for each column of items some of which are sensitive."""
         for column in columns_of_items(comparison):
-            yield cls(column=column)
+            yield cls(column=column, **asked.rules)
 
     def of(self, comparison: Comparison) -> Measurement:
-        """Measure a comparison."""
+        """Measure a comparison; what was found is kept for the objective that is computed from it."""
+        kept = _MEASURED.setdefault(comparison, {})
+        if self not in kept:
+            kept[self] = self._of(comparison)
+        return kept[self]
+
+    def _of(self, comparison: Comparison) -> Measurement:
         from sfumato.kernels.items.itemsets import BOTH
         from sfumato.kernels.items.supports import item_codes
         from sfumato.metrics.itemsets import frequent_itemsets, rules_of
@@ -135,6 +142,9 @@ class RuleRetention(Metric):
                 "confidences": rows,
             },
         )
+
+
+_MEASURED: WeakKeyDictionary[Comparison, dict[RuleRetention, Measurement]] = WeakKeyDictionary()
 
 
 def _apart(itemsets: Itemsets, general: GeneralItems) -> NDArray[np.bool_]:

@@ -401,6 +401,8 @@ class Case:
             target=target or asked.target,
             estimate=estimate,
             tables=asked.tables,
+            queries=asked.of_queries,
+            rules=asked.of_rules,
             progress=self.progress,
         )
 

@@ -178,8 +178,28 @@ def _measure(given: Mapping[str, Any], schema: Schema, notes: Notes) -> MeasureO
     if not listed:
         example = 'tables = [["age", "job"]]'
         notes.add("measure.tables", f"[measure] tables must be a list of lists of columns: {example}.")
-        return MeasureOptions(target=target)
+        tables = ()
     for name in sorted({name for each in tables for name in each if schema.spec(name) is None}):
         near = did_you_mean(name, schema.columns)
         notes.add("measure.tables", f"[measure] tables names {name!r}, which is not a column of the plan.{near}")
-    return MeasureOptions(target=target, tables=tuple(tuple(each) for each in tables))
+    usual = MeasureOptions()
+    values["tables"] = tuple(tuple(each) for each in tables)
+    for key, right, what in (
+        ("query_columns", _is_count, "whole numbers of at least 1"),
+        ("rule_confidences", _is_share, "shares, more than 0 and at most 1"),
+    ):
+        given_numbers = values[key] if isinstance(values[key], list | tuple) else [values[key]]
+        values[key] = tuple(given_numbers)
+        if not given_numbers or not all(map(right, given_numbers)):
+            default = getattr(usual, key)
+            notes.add(f"measure.{key}", f"[measure] {key} must be {what}: {key} = {list(default)}.")
+            values[key] = default
+    return MeasureOptions(**values)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1

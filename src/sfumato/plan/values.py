@@ -122,6 +122,77 @@ class MeasureOptions:
             shape={"type": "array", "items": {"type": "array", "minItems": 1, "items": {"type": "string"}}},
         ),
     )
+    queries: int = field(
+        default=1_000,
+        metadata=about(Takes.WHOLE, "Queries", "Random counts that are asked of the release, for each number of "
+                       "columns; fewer where millions of records differ.", least=1),
+    )  # fmt: skip
+    query_columns: tuple[int, ...] = field(
+        default=(1, 3, 5),
+        metadata=about(
+            Takes.OTHER,
+            "Columns of a query",
+            "How many quasi-identifiers random queries ask for: one number, or several in turn.",
+            example=[1, 3, 5],
+            shape={
+                "anyOf": [
+                    {"type": "integer", "minimum": 1},
+                    {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1}},
+                ]
+            },
+        ),
+    )
+    query_selectivity: float = field(
+        default=0.5,
+        metadata=about(
+            Takes.NUMBER, "Selectivity", "Share of all records that a random query aims at.", above=0, most=1
+        ),
+    )
+    rule_support: float = field(
+        default=0.0005,
+        metadata=about(
+            Takes.FRACTION, "Support of rules", "Share of records that hold all items of a rule.", above=0, most=1
+        ),
+    )
+    rule_confidences: tuple[Any, ...] = field(
+        default=(0.3, 0.7),
+        metadata=about(
+            Takes.OTHER,
+            "Confidence of rules",
+            "Confidences from which on rules are compared; the last one is the headline.",
+            example=[0.3, 0.7],
+            shape={
+                "anyOf": [
+                    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                    {
+                        "type": "array",
+                        "minItems": 1,
+                        "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                    },
+                ]
+            },
+        ),
+    )
+    rule_length: int = field(
+        default=5,
+        metadata=about(
+            Takes.WHOLE, "Length of rules", "Items of a rule at most, both sides together.", least=2, most=10
+        ),
+    )
+
+    @property
+    def of_queries(self) -> Mapping[str, Any]:
+        """The parameters of random queries."""
+        return {
+            "dimensions": self.query_columns,
+            "selectivity": self.query_selectivity,
+            "queries": self.queries,
+        }
+
+    @property
+    def of_rules(self) -> Mapping[str, Any]:
+        """The parameters of association rules."""
+        return {"support": self.rule_support, "confidences": self.rule_confidences, "longest": self.rule_length}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
