@@ -84,6 +84,9 @@ SHAPES = [
     (plan(release={"format": "cvs"}), "release.format"),
     (plan(release={"shuffle": 1}), "release.shuffle"),
     (plan(measure={"tables": ["age"]}), "measure.tables"),
+    (plan(measure={"query_columns": [1.5]}), "measure.query_columns"),
+    (plan(measure={"rule_confidences": "high"}), "measure.rule_confidences"),
+    (plan(measure={"rule_support": 0}), "measure.rule_support"),
 ]
 
 # Parts that do not go together, or say what is not so: only whoever reads all of it can tell.
@@ -136,9 +139,6 @@ TOGETHER = [
     (asking(masked("ill"), {"model": "l-diversity", "sensitive": "ill", "l": 2}), "require[2].sensitive"),
     (asking(masked("ill"), masked("x", reading="true"), x=COLUMNS["ill"]), "require"),
     (plan(measure={"target": "il"}), "measure.target"),
-    (plan(measure={"query_columns": [1.5]}), "measure.query_columns"),
-    (plan(measure={"rule_confidences": "high"}), "measure.rule_confidences"),
-    (plan(measure={"rule_support": 0}), "measure.rule_support"),
     (plan(measure={"tables": [["agee"]]}), "measure.tables"),
     (
         {
