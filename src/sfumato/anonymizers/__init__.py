@@ -6,6 +6,7 @@ from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.full_domain import FullDomain
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.masking import Masking
+from sfumato.anonymizers.microaggregation import Microaggregation
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.partial_suppression import PartialSuppression
 from sfumato.anonymizers.published.drop_sensitive import DropSensitive
@@ -29,6 +30,7 @@ ANONYMIZERS: dict[str, type[Anonymizer]] = {
         LocalRecoding,
         Mondrian,
         FullDomain,
+        Microaggregation,
         Masking,
     )
 }

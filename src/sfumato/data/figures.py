@@ -48,18 +48,24 @@ class _Classes:
 
 
 def with_figures(
-    dataset: Dataset, recoding: Recoding, shows: str, least: int, weight: Floats | None = None
+    dataset: Dataset,
+    recoding: Recoding,
+    shows: str,
+    least: int,
+    weight: Floats | None = None,
+    group_of: Codes | None = None,
 ) -> Recoding:
     """Return a decision that shows the mean or the median of each class for numbers that were made coarser.
 
     `least` people must have a number that is shown, or nobody. A class with a missing value keeps its label. `weight`
-    says how many people each row of the dataset stands for, (n,), where that counts.
+    says how many people each row of the dataset stands for, (n,), where that counts; `group_of` which rows make a
+    class, (n,), where that is not all rows with equal labels.
     """
     columns = [column for column in dataset.quasi_identifiers if column.values is not None]
     chosen = [column for column in columns if isinstance(recoding.columns.get(column.name), Labelled)]
     if not chosen:
         return recoding
-    classes = _classes(dataset, recoding, np.ones(dataset.n_rows) if weight is None else weight)
+    classes = _classes(dataset, recoding, np.ones(dataset.n_rows) if weight is None else weight, group_of)
     changed: dict[str, Labelled] = {}
     public = {name: dict(more) for name, more in recoding.public.items()}
     for column in chosen:
@@ -76,7 +82,7 @@ def with_figures(
     return recoding.with_columns(changed, public=public)
 
 
-def _classes(dataset: Dataset, recoding: Recoding, weight: Floats) -> _Classes:
+def _classes(dataset: Dataset, recoding: Recoding, weight: Floats, group_of: Codes | None) -> _Classes:
     pieces = recoding.pieces
     row_of = np.arange(dataset.n_rows) if pieces is None else pieces.row_of
     weights = np.ones(dataset.n_rows, dtype=np.int64) if dataset.weights is None else dataset.weights
@@ -91,9 +97,10 @@ def _classes(dataset: Dataset, recoding: Recoding, weight: Floats) -> _Classes:
             codes, labels = new.codes[kept], new.labels
         place = {label: code for code, label in enumerate(dict.fromkeys(labels))}  # the same label may have two codes
         parts.append((np.array([place[label] for label in labels], dtype=np.int32)[codes], tuple(place)))
-    cells = distinct_codes([(codes, len(labels)) for codes, labels in parts], row_of.size)
+    of_groups = [] if group_of is None else [(group_of[row_of], int(group_of.max(initial=0)) + 1)]
+    cells = distinct_codes([*of_groups, *((codes, len(labels)) for codes, labels in parts)], row_of.size)
     shown = {
-        column.name: (cells.codes[:, position].astype(np.int64), labels)
+        column.name: (cells.codes[:, len(of_groups) + position].astype(np.int64), labels)
         for position, (column, (_, labels)) in enumerate(zip(dataset.quasi_identifiers, parts, strict=True))
     }
     return _Classes(cells.cell_of.astype(np.int64), row_of, count, count * weight[row_of], shown)

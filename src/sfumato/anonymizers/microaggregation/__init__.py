@@ -1,0 +1,143 @@
+"""Microaggregation: like rows with like, in groups as small as the requirements allow, and publish what groups have.
+
+Of numbers that is their mean or median, which analysts can compute with, instead of a range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
+from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
+from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
+from sfumato.anonymizers.microaggregation.mdav import Floats, Groups, Units, mdav_groups
+from sfumato.anonymizers.microaggregation.univariate import best_groups
+from sfumato.data.dataset import Cells, CodedColumn, Dataset, distinct_rows, weights_of
+from sfumato.data.figures import FEW, SHOWS, with_figures
+from sfumato.data.recoding import Recoding, SplitTree
+from sfumato.data.schema import Kind
+from sfumato.errors import DataError
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.parameters import Takes, about
+
+MISSING = 3.0  # standard deviations between a missing value and all others
+
+
+@dataclass(frozen=True, kw_only=True)
+class Microaggregation(Anonymizer):
+    """Put rows that are alike into groups, and publish the mean or the median of each group's numbers.
+
+    Groups are found by MDAV (Domingo-Ferrer and Mateo-Sanz 2002, Domingo-Ferrer and Torra 2005): those farthest from
+    the centre first, each with its nearest neighbours. A group grows until it has what is asked of every class: k rows,
+    p different sensitive values (p-sensitive: Truta and Vinay 2006), t-closeness (Soria-Comas et al. 2015). Of one
+    column of numbers, the groups with the least squared error of all are found (Hansen and Mukherjee 2003). Columns of
+    words show the lowest label, or the set of values, of their group.
+    """
+
+    name: ClassVar[str] = "microaggregation"
+    phase: ClassVar[Phase] = Phase.CLASSES
+    divides: ClassVar[Divides] = Divides.NOT
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+
+    method: str = field(
+        default="auto",
+        metadata=about(
+            Takes.CHOICE,
+            "How groups are found",
+            "mdav: neighbours of the farthest; univariate: the best of all, of one column of numbers and for "
+            "k-anonymity alone; auto: the best where it can be found.",
+            choices=("auto", "mdav", "univariate"),
+        ),
+    )
+    shown: str = field(
+        default="mean",
+        metadata=about(Takes.CHOICE, "Figure", "What groups show of their numbers.", choices=SHOWS[1:]),
+    )
+
+    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
+        """Return what is published of a quasi-identifier."""
+        if kind is Kind.NUMBER:
+            return f"replaced by the {self.shown} of its group, rounded"
+        return LABELS if hierarchy else "generalized to ranges or sets of values"
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return figures and labels for the quasi-identifiers, or raise Unsatisfiable."""
+        columns = quasi_identifiers(dataset)
+        rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
+        asked = conditions_for(dataset, policy, rows)
+        refuse_hopeless(asked)
+        cells = distinct_rows([replace(column, codes=column.codes[rows]) for column in columns], rows.size)
+        stage = workplace.stage(self.name, total=len(cells.weight))
+        try:
+            if self._univariate(columns, asked):
+                values = columns[0].values
+                assert values is not None
+                found = best_groups(values[cells.codes[:, 0]], cells.weight, asked.conditions.k, stage.advance)
+            else:
+                units = Units.of(_points(columns, cells), cells, asked)
+                found = mdav_groups(units, asked.conditions, stage.advance)
+        finally:
+            stage.done()
+        return self._decision(dataset, columns, found, cells, rows, asked, before)
+
+    def _univariate(self, columns: tuple[CodedColumn, ...], asked: Asked) -> bool:
+        """Whether the best groups of all can be found, or raise where they are asked for and cannot."""
+        able = len(columns) == 1 and columns[0].values is not None and columns[0].missing < 0
+        if self.method == "univariate" and not (able and asked.conditions.size_only):
+            raise DataError(
+                "The best groups of all were asked for (univariate), which are found of one quasi-identifier of "
+                'numbers without gaps, and for k-anonymity alone.\nWrite method = "mdav".'
+            )
+        return able and asked.conditions.size_only and self.method != "mdav"
+
+    def _decision(
+        self,
+        dataset: Dataset,
+        columns: tuple[CodedColumn, ...],
+        found: Groups,
+        cells: Cells,
+        rows: Integers,
+        asked: Asked,
+        before: Recoding,
+    ) -> Recoding:
+        """Return what is published of the groups."""
+        least = max(asked.conditions.k, FEW)
+        group_of = np.full(dataset.n_rows, -1, dtype=np.int32)
+        group_of[rows] = found[cells.cell_of]
+        some_row = np.zeros(len(cells.weight), dtype=np.int64)
+        some_row[cells.cell_of] = rows
+        order = np.argsort(found, kind="stable")
+        n_groups = int(found.max(initial=-1)) + 1
+        tree = SplitTree(
+            group_of=group_of,
+            some_row=some_row[order],
+            start=np.searchsorted(found[order], np.arange(n_groups + 1)),
+            node_of=np.arange(1, n_groups + 1),
+            parent=np.concatenate([[-1], np.zeros(n_groups, dtype=np.int64)]),
+            rounds=1,
+            grids=grids_of(columns, least, asked.weights),
+        )
+        labelled, _ = publish(dataset, tree)
+        facts = {"classes": n_groups}
+        recoding = before.with_columns(labelled, class_of=group_of, facts=facts)
+        return with_figures(dataset, recoding, self.shown, least, group_of=group_of)
+
+
+def _points(columns: tuple[CodedColumn, ...], cells: Cells) -> Floats:
+    """Return each distinct row as a point: numbers by value, words by their place in the hierarchy; (u, dimensions)."""
+    found = []
+    for position, (column, weight) in enumerate(zip(columns, weights_of(columns), strict=True)):
+        codes = cells.codes[:, position]
+        at = column.values[codes] if column.values is not None else codes.astype(np.float64)
+        absent = codes == column.missing
+        if absent.any():
+            known = ~absent
+            at = np.where(absent, np.average(at[known], weights=cells.weight[known]) if known.any() else 0.0, at)
+            found.append(np.sqrt(weight) * MISSING * absent)
+        centre = np.average(at, weights=cells.weight)
+        deviation = np.sqrt(np.average((at - centre) ** 2, weights=cells.weight))
+        found.append(np.sqrt(weight) * (at - centre) / (deviation or 1.0))
+    return np.column_stack(found)
