@@ -305,7 +305,7 @@ EDITS = st.one_of(
 STARTS = [TEXT, (ROOT / "examples/staff/plan.toml").read_text("utf-8"), "", 'columns = { a = { role = "other" } }\n']
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(STARTS), st.lists(EDITS, max_size=6))
 def test_any_sequence_of_edits_gives_a_plan_or_placed_problems(tmp_path_factory, start, edits):
     folder = tmp_path_factory.getbasetemp()

@@ -17,7 +17,7 @@ def alone(rows):
     return sum(count == 1 for count in Counter(rows).values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(ROWS)
 def test_people_are_counted_as_by_hand_also_without_each_column(rows):
     columns = {str(at): (np.array([row[at] for row in rows], dtype=np.int32), 4) for at in range(3)}
