@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow.csv
 
 from figures import Figures
+from rating import rated, rating, truth
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose
@@ -111,29 +112,7 @@ def randomized(columns: Sequence[CensusColumn], setting: tuple[str, float], seed
     return found
 
 
-def truth(columns: Sequence[CensusColumn]) -> Any:
-    place = np.zeros(columns[0].codes.size, dtype=np.int64)
-    for column in columns:
-        place = place * column.d + column.codes
-    shape = [column.d for column in columns]
-    return np.bincount(place, minlength=math.prod(shape)).reshape(shape).astype(float)
-
-
 # Baselines of the paper.
-
-
-def rating(columns: Sequence[CensusColumn], l: int) -> Any:
-    """Values in groups of at least l; every value of a group gets the mean of its group (Rating, by value groups)."""
-    exact = truth(columns)
-    for position, column in enumerate(columns):
-        n_groups = max(column.d // min(l, column.d - 1), 1) if column.d > 1 else 1
-        group_of = np.minimum(np.arange(column.d) // max(min(l, column.d - 1), 1), n_groups - 1)
-        mean = np.zeros((column.d, column.d))
-        same = group_of[:, None] == group_of
-        mean[same] = 1.0
-        mean /= mean.sum(axis=0)
-        exact = np.moveaxis(np.tensordot(mean, exact, axes=(1, position)), 0, position)
-    return exact
 
 
 def random_table(shape: Sequence[int], n: int, rng: np.random.Generator) -> Any:
@@ -309,17 +288,18 @@ def ratios(figures: Figures) -> None:
     table.row("bit planes, 625 shown of 26,208, against increments", ours, other, other / ours, ">= 4")
 
 
-def figure_anonymization(figures: Figures, columns: Sequence[CensusColumn]) -> None:
+def figure_anonymization(figures: Figures, name: str, columns: Sequence[CensusColumn]) -> None:
     """Figure 5: how long a census takes, without reading and writing."""
     n = columns[0].codes.size
     size = f"{n:,} x {len(columns)}"
     table = figures.table(
-        f"Figure 5: anonymization of {size}, CPU seconds",
+        f"Figure 5: anonymization of a {name}, {size}, CPU seconds",
         "setting",
         "counts",
         "parameters",
         "draws",
         "total",
+        "rating",
         "GB more",
     )
     few = [CensusColumn(column.name, column.codes[:100], column.d) for column in columns[:8]]
@@ -344,15 +324,28 @@ def figure_anonymization(figures: Figures, columns: Sequence[CensusColumn]) -> N
         end = time.process_time()
         more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6
         search = max(middle - begin - counts, 0.0)  # the parameters count as well
-        table.row(f"{setting[0]} = {setting[1]}", counts, search, end - middle, end - begin, more)
+        of_rating = None
+        if setting[0] == "l":
+            start = time.process_time()
+            rated(columns, int(setting[1]))
+            of_rating = time.process_time() - start
+        table.row(f"{setting[0]} = {setting[1]}", counts, search, end - middle, end - begin, of_rating, more)
         del packed
 
 
-def figure_reconstruction(figures: Figures, columns: Sequence[CensusColumn], options: argparse.Namespace) -> None:
+def figure_reconstruction(
+    figures: Figures, name: str, columns: Sequence[CensusColumn], options: argparse.Namespace
+) -> None:
     """Figure 6: how long a table takes, by l and number of columns."""
     n = columns[0].codes.size
     table = figures.table(
-        f"Figure 6: reconstruction from {n:,} records, CPU seconds", "l", "q'", "cells", "method", "seconds", "L1"
+        f"Figure 6: reconstruction from a {name}, {n:,} records, CPU seconds",
+        "l",
+        "q'",
+        "cells",
+        "method",
+        "seconds",
+        "L1",
     )
     for l in figures.watch(LS, "Figure 6"):
         cells = randomized(columns, ("l", l))
@@ -364,6 +357,10 @@ def figure_reconstruction(figures: Figures, columns: Sequence[CensusColumn], opt
                 for method in ("paper", "auto", "value-adding"):
                     counts, spent = queries.answer(chosen, method)
                     table.row(l, q, exact.size, method, spent, distances(counts, exact)["l1"])
+                begin = time.process_time()
+                counts = rating(chosen, l)
+                spent = time.process_time() - begin
+                table.row(l, q, exact.size, "rating", spent, distances(counts, exact)["l1"])
 
 
 def figure_picture(figures: Figures, columns: Sequence[CensusColumn]) -> None:
@@ -415,8 +412,8 @@ def main(arguments: Sequence[str] | None = None) -> Figures:
     if wanted("census") or wanted("times"):
         name, table = people(options.data, options.rows, 12 if options.quick else 68)
         if wanted("times"):
-            figure_anonymization(figures, table)
-            figure_reconstruction(figures, table, options)
+            figure_anonymization(figures, name, table)
+            figure_reconstruction(figures, name, table, options)
         if wanted("census"):
             few = argparse.Namespace(**{**vars(options), "queries": min(options.queries, 3)})
             figure_distances(figures, f"Figure 2: {name} over l", table, "l", few)
