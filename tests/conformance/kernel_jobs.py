@@ -147,7 +147,9 @@ def searched_groups() -> Iterator[tuple[str, Any]]:
     """Groups that are larger, and records that are longer, than those of patients."""
     import numpy as np
 
+    from sfumato.anonymizers.base import Deadline, Workplace
     from sfumato.anonymizers.term_suppression import search as searching
+    from sfumato.anonymizers.term_suppression.hierarchical import make_tower, solve_tower
     from sfumato.anonymizers.term_suppression.records import code_records, estimate_prior
 
     rng = np.random.default_rng(4)
@@ -171,6 +173,10 @@ def searched_groups() -> Iterator[tuple[str, Any]]:
             continue
         often = [Fraction(int(part), 4) for part in rng.integers(1, 5, known[1].size)]
         worth = [Fraction(int(part), 2) for part in rng.integers(1, 5, 2 * width)]
+        levels = np.array([np.arange(12), np.arange(12) // 3], dtype=np.int32)
+        place = {"nodes": 400, "deadline": Deadline(), "workplace": Workplace(), "advance": lambda groups: None}
+        found = solve_tower(coded, order, start, "linked", 0.2, make_tower(levels, prior), **place)
+        yield f"{name} over a hierarchy", [*found, searching.kept_items(coded, found)]
         for more in ({"likelihood": often}, {"misses": 1}, {"worth": worth}):
             coded = code_records(held[0], rng.permutation(held[1]), *known, 2 * width, 12, **more)
             for also in (required, {"t": 0.3}):

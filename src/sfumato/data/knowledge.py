@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import Dataset
+from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import DataError, PolicyError, did_you_mean
 
 ASK = "ask"
@@ -51,6 +52,7 @@ class Knowledge:
     likelihood: tuple[Fraction, ...] | None = (
         None  # as `items`: how often who has the label has the term; None: not told
     )
+    hierarchy: Hierarchy | None = None  # of the labels
     misses: int = 0  # terms of a record, 0 or 1, that a label may lack where no label has them all
     unlinked: str = ASK  # what a record counts that no label explains: ask | linked | zero | forbid
 
@@ -59,6 +61,12 @@ class Knowledge:
             raise PolicyError(
                 f"unlinked of the knowledge table was given as {self.unlinked!r}, which is not known."
                 f"{did_you_mean(str(self.unlinked), UNLINKED)}\nChoose one of: {', '.join(UNLINKED)}."
+            )
+        absent = [] if self.hierarchy is None else [each for each in self.labels if each not in self.hierarchy.leaves]
+        if absent:
+            raise DataError(
+                f"The hierarchy of labels misses {len(absent):,} of {len(self.labels):,} labels of the knowledge "
+                "table.\nGive each label a line."
             )
         if self.misses not in (0, 1):
             raise PolicyError(
@@ -100,6 +108,7 @@ class Knowledge:
         *,
         weight: Mapping[str, float] | None = None,
         likelihood: Mapping[tuple[str, str], Fraction] | None = None,
+        hierarchy: Hierarchy | None = None,
         misses: int = 0,
         unlinked: str = ASK,
     ) -> Knowledge:
@@ -131,9 +140,25 @@ class Knowledge:
             items=np.array([term_of[term] for _, term in pairs], dtype=np.int32),
             weight=None if weight is None else _weight_of(labels, weight),
             likelihood=None if likelihood is None else _likelihood_of(pairs, likelihood, len(distinct) - len(labels)),
+            hierarchy=hierarchy,
             misses=misses,
             unlinked=unlinked,
         )
+
+    @cached_property
+    def levels(self) -> NDArray[np.int32] | None:
+        """The node of each label at each level of the hierarchy below the top, shape (height, labels); None without."""
+        if self.hierarchy is None:
+            return None
+        level, parent, height = self.hierarchy.level, self.hierarchy.parent, self.hierarchy.height
+        found = np.zeros((max(height, 1), self.n_labels), dtype=np.int64)
+        for place, label in enumerate(self.labels):
+            node = self.hierarchy.node_of[label]
+            for at in range(height):
+                while parent[node] >= 0 and level[parent[node]] <= at:
+                    node = parent[node]
+                found[at, place] = node
+        return np.stack([np.unique(row, return_inverse=True)[1] for row in found]).astype(np.int32)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the table as plain data."""
@@ -143,6 +168,8 @@ class Knowledge:
         ]
         weight = None if self.weight is None else dict(zip(self.labels, self.weight.tolist(), strict=True))
         shown: dict[str, Any] = {"rows": rows, "weight": weight, "unlinked": self.unlinked}
+        if self.hierarchy is not None:
+            shown["hierarchy"] = [list(path) for path in self.hierarchy.paths()]
         if self.misses:
             shown["misses"] = self.misses
         if self.likelihood is not None:
@@ -170,8 +197,15 @@ class Knowledge:
             }
         )
         misses = content.get("misses", 0)
+        paths = content.get("hierarchy")
+        hierarchy = None if paths is None else Hierarchy.from_paths([tuple(map(str, path)) for path in paths])
         return cls.from_rows(
-            rows, weight=content["weight"], likelihood=likelihood, misses=misses, unlinked=content["unlinked"]
+            rows,
+            weight=content["weight"],
+            likelihood=likelihood,
+            hierarchy=hierarchy,
+            misses=misses,
+            unlinked=content["unlinked"],
         )
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.data.builders import HierarchyFile
 from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
@@ -42,6 +43,7 @@ class KnowledgeSource:
     separator: str | None = None  # between the terms of a cell
     prior: str = FROM_DATA  # a column of weights, or "data"
     weights: str | None = None  # a column that says how often who has the label has the term
+    hierarchy: Path | None = None  # of the labels, as hierarchies of columns are written
     misses: int = 0  # terms of a record that a label may lack where no label has them all
     unlinked: str = ASK
 
@@ -54,6 +56,7 @@ class KnowledgeSource:
             separator=self.separator,
             prior=self.prior,
             weights=self.weights,
+            hierarchy=self.hierarchy,
             misses=self.misses,
             unlinked=self.unlinked,
             progress=progress,
@@ -68,6 +71,7 @@ def read_knowledge(
     separator: str | None = None,
     prior: str = FROM_DATA,
     weights: str | None = None,
+    hierarchy: Path | None = None,
     misses: int = 0,
     unlinked: str = ASK,
     progress: Progress = SILENT,
@@ -96,6 +100,7 @@ def read_knowledge(
         separator=separator,
         prior=prior,
         weights=weights,
+        hierarchy=hierarchy,
         misses=misses,
         unlinked=unlinked,
         missing=source.missing,
@@ -111,6 +116,7 @@ def knowledge_from_table(
     separator: str | None = None,
     prior: str = FROM_DATA,
     weights: str | None = None,
+    hierarchy: Path | None = None,
     misses: int = 0,
     unlinked: str = ASK,
     missing: Sequence[str] = ("",),
@@ -143,7 +149,8 @@ def knowledge_from_table(
             )
         likelihood = _likelihood(table.column(weights), weights, label_of, cells, name)
         cells = [cell if cell and (of, cell[0]) in likelihood else [] for of, cell in zip(label_of, cells, strict=True)]
-    more: dict[str, Any] = {"weight": weight, "misses": misses, "unlinked": unlinked}
+    tree = None if hierarchy is None else HierarchyFile(hierarchy).build((), "The hierarchy of labels")
+    more: dict[str, Any] = {"weight": weight, "hierarchy": tree, "misses": misses, "unlinked": unlinked}
     if single:
         joined: dict[str, list[str]] = {of: [] for of in label_of}
         for of, cell in zip(label_of, cells, strict=True):

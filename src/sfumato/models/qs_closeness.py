@@ -11,12 +11,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.knowledge import PublicInputs
+from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, PolicyError, Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number, quoted
-from sfumato.models.judging.belief_measures import distances
+from sfumato.models.judging.belief_measures import distances, distances_over_levels
 from sfumato.models.judging.belief_verdict import Judgement
 from sfumato.models.judging.beliefs import Beliefs, beliefs
 from sfumato.models.judging.classes import classes_of
@@ -25,6 +25,7 @@ from sfumato.models.judging.terms import public_knowledge, term_column
 from sfumato.models.qs_diversity import read_together
 from sfumato.parameters import Takes, about
 
+EUCLIDEAN, HIERARCHICAL = "euclidean", "hierarchical"
 TOLERANCE = 1e-9  # distances are sums of floats; a group passes up to t plus this
 
 
@@ -78,6 +79,17 @@ class QSCloseness(PrivacyModel):
         )
     )
 
+    distance: str = field(
+        default=EUCLIDEAN,
+        metadata=about(
+            Takes.CHOICE,
+            "Distance",
+            "euclidean, over all labels alike, or hierarchical: the earth mover's over the hierarchy of [knowledge], "
+            "from 0 to 1, by which a belief that moves to a related label moves less.",
+            choices=(EUCLIDEAN, HIERARCHICAL),
+        ),
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.exact_t**2 > 2:  # the range is a rounded one
@@ -95,6 +107,12 @@ class QSCloseness(PrivacyModel):
     @property
     def promise(self) -> str:
         """What holds when the audit passes."""
+        if self.distance == HIERARCHICAL:
+            return (
+                f"Whoever looks up {quoted(self.judged_columns)} in the knowledge table moves at most "
+                f"{plain_number(self.exact_t)} of their belief about any person, counted by how far apart labels are "
+                "in the hierarchy, as a share of its height."
+            )
         return (
             f"Whoever looks up {quoted(self.judged_columns)} in the knowledge table changes their belief about "
             f"any person and any label by at most {plain_number(self.exact_t)}."
@@ -116,14 +134,37 @@ class QSCloseness(PrivacyModel):
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield columns that are judged apart, or whose terms nothing tells."""
         yield from read_together(self, schema, together)
+        others = [model for model in together if Need.KNOWLEDGE in model.needs and model != self]
+        if self.distance == HIERARCHICAL and others:
+            yield Problem(
+                ".distance",
+                "qs-closeness with the hierarchical distance is asked for together with another requirement on terms. "
+                "Ask for one of them.",
+            )
 
     def holds(self, found: Beliefs, public: PublicInputs) -> NDArray[np.bool_]:
         """Return which groups of a batch are close enough to the prior, shape (b,)."""
         prior, unlinked = public.belief, public.knowledge.unlinked if public.knowledge is not None else "linked"
         if prior is None:
             return np.zeros(found.group.size, dtype=np.bool_)
-        t = float(self.exact_t)
-        return np.asarray(distances(found, prior, unlinked, exact_near=t) <= t + TOLERANCE)
+        return np.asarray(self._distances(found, prior, public.knowledge, unlinked) <= float(self.exact_t) + TOLERANCE)
+
+    def levels_of(self, knowledge: Knowledge) -> NDArray[np.int32]:
+        """Return the hierarchy of labels, level by level; raise without, or where beliefs need not sum to one."""
+        if knowledge.levels is None or knowledge.unlinked == "zero":
+            raise DataError(
+                f"qs-closeness of {quoted(self.judged_columns)} is asked for over a hierarchy of labels, but "
+                '[knowledge] names none, or says unlinked = "zero", by which beliefs sum to less than one.\n'
+                "Give [knowledge] a hierarchy, and another way with records that no label explains."
+            )
+        return knowledge.levels
+
+    def _distances(
+        self, found: Beliefs, prior: NDArray[np.float64], knowledge: Knowledge | None, unlinked: str
+    ) -> NDArray[np.float64]:
+        if self.distance == HIERARCHICAL and knowledge is not None:
+            return distances_over_levels(found, prior, self.levels_of(knowledge))
+        return distances(found, prior, unlinked, exact_near=float(self.exact_t))
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""
@@ -140,7 +181,7 @@ class QSCloseness(PrivacyModel):
         classes = classes_of(release)
         judgement = Judgement(classes, knowledge)
         for found in beliefs(classes.class_of, classes.size.size, column, Index(knowledge), weights=classes.weights):
-            distance = distances(found, prior, knowledge.unlinked, exact_near=t)
+            distance = self._distances(found, prior, knowledge, knowledge.unlinked)
             judgement.add(found, distance <= t + TOLERANCE, distance)
         return judgement.verdict(
             self,

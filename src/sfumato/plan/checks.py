@@ -30,6 +30,13 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
     for position, model in enumerate(plan.policy, start=1):
         found = (*_columns_of(model, plan), *model.problems(schema, plan.policy))
         yield from (problem.within(f"require[{position}]") for problem in found)
+    if plan.knowledge is not None and plan.knowledge.hierarchy is None:
+        for model in plan.policy:
+            if Need.KNOWLEDGE in model.needs and getattr(model, "distance", None) == "hierarchical":
+                yield Problem(
+                    "knowledge.hierarchy",
+                    f"requirement {model.name} goes by a hierarchy of labels. Name one: [knowledge] hierarchy.",
+                )
     if plan.knowledge is None and any(Need.KNOWLEDGE in model.needs for model in plan.policy):
         yield Problem(
             "knowledge",

@@ -361,6 +361,12 @@ KNOWLEDGE = Table(
             "product of these for a record's terms. Left out: all labels that explain a record are equally likely.",
         ),
         _key(
+            "hierarchy",
+            Takes.TEXT,
+            "Hierarchy of labels",
+            "A file (label;group;...;*): for qs-closeness with the hierarchical distance.",
+        ),
+        _key(
             "misses",
             Takes.WHOLE,
             "Misses",

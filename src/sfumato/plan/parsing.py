@@ -163,6 +163,8 @@ def _knowledge(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[Know
     if any(values[key] is None for key in ("path", "label", "terms")):
         return None, publish_prior
     notes.files["knowledge.path"] = path = base / values["path"]
+    if values["hierarchy"] is not None:
+        notes.files["knowledge.hierarchy"] = values["hierarchy"] = base / values["hierarchy"]
     return KnowledgeSource(**{**values, "path": path}), publish_prior
 
 

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.base import Deadline, Workplace
 from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
+from sfumato.anonymizers.term_suppression.hierarchical import make_tower, solve_tower
 from sfumato.anonymizers.term_suppression.merging import Grove
 from sfumato.anonymizers.term_suppression.records import code_records, estimate_prior
 from sfumato.kernels.terms.subsets import (
@@ -234,6 +236,60 @@ def test_other_costs_are_searched_exactly_too(unlinked, counted):
             assert Fraction(int(found.cost[0]), table.unit) == least, seed
         unlike += least != cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l)
     assert unlike > 3
+
+
+def moved(mass, prior, levels):
+    """The least way that turns one belief into another; the way of two labels is the levels at which they part."""
+    height = len(levels)
+    way = [
+        [sum(level[a] != level[b] for level in levels) / height for b in range(len(prior))] for a in range(len(prior))
+    ]
+    labels = range(len(prior))
+    leaves = [[float(a == place) for a in labels for b in labels] for place in labels]
+    arrives = [[float(b == place) for a in labels for b in labels] for place in labels]
+    both, given = np.array([*leaves, *arrives]), np.array([*mass, *prior])
+    return linprog(np.ravel(way), A_eq=both, b_eq=given, method="highs").fun
+
+
+def cheapest_over(group, rows, n_labels, prior, unlinked, t, levels):
+    """Return the least cost over all subsets by the earth mover's distance, None when nothing is safe."""
+    subsets = [[k for n in range(len(terms) + 1) for k in itertools.combinations(terms, n)] for terms in group]
+    lost = {choice: sum(map(price, group, choice, itertools.repeat(None))) for choice in itertools.product(*subsets)}
+    for choice in sorted(lost, key=lost.get):
+        mass, linked = belief_of(choice, rows, n_labels)
+        if unlinked == "forbid" and linked < len(group):
+            continue
+        if not linked or moved([float(each) / linked for each in mass], prior, levels) <= t + 5e-10:
+            return lost[choice]
+    return None
+
+
+@pytest.mark.parametrize("unlinked", ["linked", "forbid"])
+def test_closeness_over_a_hierarchy_is_searched_exactly_too(unlinked):
+    changed = 0
+    for seed in range(45):
+        groups, rows, n_labels, prior, t, _c, _l = random_case(seed)
+        if t is None or sum(map(len, groups[0])) > 7:
+            continue
+        rng = np.random.default_rng(seed)
+        above = rng.integers(0, 2, n_labels)
+        levels = np.array([np.arange(n_labels), np.unique(above, return_inverse=True)[1]], dtype=np.int32)
+        table, order, start, prior = coded(groups, rows, prior)
+        tower = make_tower(levels, prior)
+        found = solve_tower(
+            *(table, order, start, unlinked, t + 4e-10, tower),
+            nodes=searching.NODES,
+            deadline=Deadline(),
+            workplace=Workplace(),
+            advance=lambda groups: None,
+        )
+        least = cheapest_over(groups[0], rows, n_labels, prior, unlinked, t, levels.tolist())
+        assert found.proven[0], seed
+        assert (found.status[0] == searching.UNREACHABLE) == (least is None), seed
+        if least is not None:
+            assert Fraction(int(found.cost[0]), table.unit) == least, seed
+            changed += least > 0
+    assert changed > 3
 
 
 def plain_closed_sets(terms, rows):

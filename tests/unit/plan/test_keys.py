@@ -69,6 +69,7 @@ def test_a_table_gives_every_key_a_value():
         "separator": None,
         "prior": "data",
         "weights": None,
+        "hierarchy": None,
         "misses": 0,
         "unlinked": "ask",
         "publish_prior": False,

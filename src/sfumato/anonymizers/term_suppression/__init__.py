@@ -29,6 +29,7 @@ from sfumato.anonymizers.term_suppression.conditions import (
     refuse_unreachable,
     terms_of,
 )
+from sfumato.anonymizers.term_suppression.hierarchical import solve_tower
 from sfumato.anonymizers.term_suppression.margin import add_margin, drawn
 from sfumato.anonymizers.term_suppression.merging import Grove, Solve
 from sfumato.anonymizers.term_suppression.records import COUNT, INVERSE, Records
@@ -352,14 +353,19 @@ def _solver(
     options: dict[str, Any]
     if search == "exact":
         options = {"nodes": node_budget, "deadline": Deadline(time_limit), "workplace": workplace}
+        if (over := asked.over) is not None:
+            return lambda order, start: solve_tower(
+                asked.records, order, start, over.unlinked, over.limit, over.tower, advance=stage.advance, **options
+            )
         return lambda order, start: searching.solve_all(
             asked.records, order, start, asked.belief, asked.requirement, advance=stage.advance, **options
         )
     links = asked.records.links
-    if links.likelihood.size or links.misses or links.worth.size:
+    if links.likelihood.size or links.misses or links.worth.size or asked.over is not None:
         raise PolicyError(
-            f"search = {search!r} was asked for, but the plan gives weights, misses or worth: the published searches "
-            "take labels that have all terms of a record for equally likely, and all terms for equally useful.\n"
+            f"search = {search!r} was asked for, but the plan gives weights, misses, worth or a hierarchy: the "
+            "published searches take labels that have all terms of a record for equally likely and alike, and terms "
+            "for equally useful.\n"
             'Use search = "exact", or leave these out.'
         )
     most = int(np.diff(sets.start).max(initial=0))

@@ -12,18 +12,34 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.term_suppression import search as searching
+from sfumato.anonymizers.term_suppression.hierarchical import judge_tower, make_tower
 from sfumato.anonymizers.term_suppression.records import INVERSE, Records, code_records, estimate_prior
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.terms import TermColumns, without
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.kernels.terms.hierarchy import Tower
 from sfumato.kernels.terms.measures import Requirement
 from sfumato.models.base import Policy, plain_number
-from sfumato.models.qs_closeness import QSCloseness
+from sfumato.models.qs_closeness import EUCLIDEAN, HIERARCHICAL, QSCloseness
 from sfumato.models.qs_diversity import QSDiversity, reachable
 
 TERM_MODELS = (QSDiversity, QSCloseness)
 TermModel: TypeAlias = QSDiversity | QSCloseness
+
+
+@dataclass(frozen=True, eq=False)
+class OverHierarchy:
+    """Closeness by the earth mover's distance over a hierarchy of labels."""
+
+    tower: Tower
+    t: float
+    unlinked: str
+
+    @property
+    def limit(self) -> float:
+        """Distances up to t + 1e-9 pass an audit; answers keep to half of that tolerance."""
+        return self.t + 4e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +50,18 @@ class TermsAsked:
     belief: NDArray[np.float64]  # (labels,): the prior
     requirement: Requirement
     beyond: Requirement  # the same, but stricter: for groups that are made safer than asked
+    over: OverHierarchy | None = None  # closeness over a hierarchy of labels: then nothing else is asked
 
     @property
     def stricter(self) -> TermsAsked:
         """The same records, of which more is asked."""
-        return replace(self, requirement=self.beyond)
+        over = None if self.over is None else replace(self.over, t=0.75 * self.over.t)
+        return replace(self, requirement=self.beyond, over=over)
 
     def hold(self, rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which groups of rows are safe with all their terms; group g has the rows start[g] to start[g + 1]."""
+        if self.over is not None:
+            return judge_tower(self.records, rows, start, self.over.unlinked, self.over.limit, self.over.tower)
         links = self.records.links._replace(prior=self.belief)
         found = searching.nothing_found(0, start.size - 1, self.records.words)
         return searching.judge_as_is(self.records, links, rows, start, self.requirement, found)
@@ -99,6 +119,7 @@ def ask_terms(
     worths = None if worth is None else [worth.get(term, Fraction(1)) for term in knowledge.terms]
     records = _records(sets, knowledge, cost, worths)
     belief = estimate_prior(records, knowledge.unlinked) if prior is None else np.asarray(prior, dtype=np.float64)
+    over = _over_hierarchy(requirements, knowledge, belief)
     more = l + max(1, l // 4)
     if c is not None and not reachable(c, more, knowledge.n_labels).holds:
         more = l
@@ -109,7 +130,24 @@ def ask_terms(
         searching.make_requirement(
             belief, knowledge.unlinked, t=None if t is None else 0.75 * t, c=c, l=more if l else 0
         ),
+        over,
     )
+
+
+def _over_hierarchy(
+    requirements: Sequence[TermModel], knowledge: Knowledge, belief: NDArray[np.float64]
+) -> OverHierarchy | None:
+    """Return the strictest closeness over a hierarchy that is required; None where none is."""
+    over = [model for model in requirements if isinstance(model, QSCloseness) and model.distance == HIERARCHICAL]
+    if not over:
+        return None
+    if len(over) < len(requirements):
+        raise PolicyError(
+            "qs-closeness over a hierarchy of labels was asked for together with something else of the same terms.\n"
+            "Ask for one of them."
+        )
+    levels = over[0].levels_of(knowledge)
+    return OverHierarchy(make_tower(levels, belief), min(float(model.exact_t) for model in over), knowledge.unlinked)
 
 
 def _records(
@@ -171,7 +209,7 @@ def refuse_unreachable(sets: CodedSets, knowledge: Knowledge, requirements: Sequ
     release believes in a label no more than if every record kept just the terms that the label has. An estimated prior
     is what the whole table tells, so it is never out of reach.
     """
-    closeness = [model for model in requirements if isinstance(model, QSCloseness)]
+    closeness = [model for model in requirements if isinstance(model, QSCloseness) and model.distance == EUCLIDEAN]
     if knowledge.weight is None or not closeness or sets.start.size < 2 or not knowledge.plain:
         return  # where labels are weighed, or may lack a term, nothing this simple bounds a belief
     strictest = min(closeness, key=lambda model: model.exact_t)
@@ -230,7 +268,7 @@ def _nearest(condition: TermsAsked, asked: Sequence[TermModel]) -> str:
         if isinstance(model, QSDiversity):
             reached = int((belief[0] <= float(model.exact_c) * rest).sum())
             found.append(f"All rows together reach l = {reached:,} with this c. ")
-        else:
+        elif model.distance == EUCLIDEAN:
             distance = float(np.linalg.norm(estimate_prior(condition.records) - condition.belief))
             found.append(f"All rows together are {distance:.4g} away from the prior. ")
     return "".join(found)
@@ -246,6 +284,8 @@ def _parameters(requirements: Sequence[TermModel], knowledge: Knowledge) -> tupl
         )
     for model in diversity:
         model.check_reachable(knowledge)
-    closeness = [float(model.exact_t) for model in requirements if isinstance(model, QSCloseness)]
+    closeness = [
+        float(model.exact_t) for model in requirements if isinstance(model, QSCloseness) and model.distance == EUCLIDEAN
+    ]
     c, l = (diversity[0].exact_c, diversity[0].l) if diversity else (None, 0)
     return c, l, min(closeness, default=None)

@@ -4,7 +4,8 @@ Who calls whom: `anonymizers/term_suppression/search.py` numbers records (`sets`
 (`options`), and then, group by group, asks for a first answer and for a better one. Under closeness these are `greedy`
 (moves of single records) and `closeness` (branch and bound over records, bounded by `frontier`); under diversity
 `levels` (sizes alone), `repair` (moves, where sizes were not enough) and `diversity` (vectors of levels, then options).
-All of them judge by `measures`, which imports none of the others; `kernels/published/terms.py` does so, too.
+All of them judge by `measures`, which imports none of the others; `kernels/published/terms.py` does so, too. Closeness
+over a hierarchy of labels has a search and a measure of its own (`hierarchy`).
 
 Words: a *set* is the known terms of a record; an *option* is one way to publish it, with the labels it is then linked
 to; a *menu* is the options of many sets; a *level* is a number of kept terms; a *tally* is the mass of every label in a

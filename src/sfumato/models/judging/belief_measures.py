@@ -5,9 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.models.judging.beliefs import Beliefs, Floats
 from sfumato.models.judging.weights import Integers
+
+CELLS = 1 << 21  # beliefs in nodes of a hierarchy that are worked on at once
 
 
 def largest_and_rest(found: Beliefs, l: int) -> tuple[Floats, Floats]:
@@ -64,6 +67,34 @@ def exact_diversity(masses: list[int], c: Fraction) -> int:
 def weights_of(c: Fraction) -> tuple[float, float]:
     """Return two floats in 0..1 by which p1 <= c * rest becomes theirs * p1 <= ours * rest, whatever the size of c."""
     return float(c / (c + 1)), float(1 / (c + 1))
+
+
+def distances_over_levels(found: Beliefs, prior: Floats, levels: NDArray[np.int32]) -> Floats:
+    """Return the earth mover's distance of each group's belief to the prior, shape (b,); 0 where nothing is linked.
+
+    levels[h, label] is the node of a label at a level of the hierarchy below the top. The way between labels is the
+    level of their lowest common ancestor over the height, so the distance is the mean over levels of the total
+    variation there. Beliefs are means over linked records, so that they sum to one as the prior does.
+    """
+    divisor = found.divisor("linked")
+    offset = found.offset / divisor
+    size = np.diff(found.start)
+    group_of = np.repeat(np.arange(size.size), size)
+    share = found.mass / divisor[group_of]
+    total = np.zeros(size.size)
+    for level in levels:
+        before = np.bincount(level, weights=prior)
+        even = np.bincount(level)
+        step = max(1, CELLS // before.size)
+        for first in range(0, size.size, step):
+            last = min(first + step, size.size)
+            inside = slice(found.start[first], found.start[last])
+            place = (group_of[inside] - first) * before.size + level[found.label[inside]]
+            belief = np.bincount(place, weights=share[inside], minlength=(last - first) * before.size)
+            every = belief.reshape(last - first, before.size) + offset[first:last, None] * even
+            total[first:last] += np.abs(every - before).sum(axis=1) / 2
+    total[found.vacuous] = 0.0
+    return np.asarray(total / levels.shape[0])
 
 
 def distances(found: Beliefs, prior: Floats, unlinked: str, exact_near: float | None = None) -> Floats:
