@@ -440,7 +440,8 @@ def test_the_column_must_be_a_name(column):
 
 def test_parameters_read_back_as_they_were_written():
     assert describe(QSDiversity(column="s", c=0.5, l=3)) == {"model": "qs-diversity", "column": "s", "c": 0.5, "l": 3}
-    assert describe(QSCloseness(column="s", t="1/3")) == {"model": "qs-closeness", "column": "s", "t": "1/3"}
+    close = {"model": "qs-closeness", "column": "s", "t": "1/3", "distance": "euclidean"}
+    assert describe(QSCloseness(column="s", t="1/3")) == close
 
 
 def test_promises_speak_of_the_parameters():
