@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -14,11 +12,10 @@ import pytest
 
 import sfumato as sf
 from commands import told
+from killing import killed
 from sfumato import disk
 from sfumato.data.files.databases import sqlite
-from sfumato.data.files.databases.publishing import Publication
 from sfumato.errors import DataError, OutputError, Unsatisfiable
-from sfumato.pipeline import case
 
 PLAN = """
 [source]
@@ -160,36 +157,6 @@ def test_a_folder_that_does_not_get_its_name_takes_the_table_along(folder, monke
     assert not (folder / "out").exists()
 
 
-STEPS = {
-    "write": (Publication, "write"),
-    "judge": (case, "judge"),
-    "put in place": (Publication, "put_in_place"),
-    "commit": (Publication, "commit"),
-    "name the folder": (disk, "_put_in_place"),
-}
-
-
-def killed(folder, when, step):
-    """Run in a child that ends itself as kill -9 would, before or after a step."""
-    child = os.fork()
-    if child:
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-        return
-    try:
-        place, name = STEPS[step]
-        original = getattr(place, name)
-
-        def last(*arguments, **options):
-            if when == "after":
-                original(*arguments, **options)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        setattr(place, name, last)
-        run(folder, threads=1)
-    finally:
-        os._exit(1)
-
-
 @pytest.mark.posix
 @pytest.mark.parametrize(
     ("when", "step", "committed"),
@@ -205,7 +172,7 @@ def killed(folder, when, step):
     ],
 )
 def test_killed_between_two_steps_there_is_everything_or_nothing(folder, when, step, committed):
-    killed(folder, when, step)
+    killed(lambda: run(folder, threads=1), when, step)
 
     assert tables(folder) == (["stays_2026"] if committed else [])
     if not committed:

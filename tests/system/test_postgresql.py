@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import signal
 import socket
 import subprocess
 
@@ -14,11 +13,11 @@ import pytest
 
 import sfumato as sf
 from commands import told
+from killing import killed
 from servers import PASSWORD, postgresql
-from sfumato import disk
 from sfumato.data.files import Source, read_columns, read_digested, read_table
 from sfumato.data.files.databases import postgresql as driver
-from sfumato.data.files.databases.publishing import Publication, refuse_early
+from sfumato.data.files.databases.publishing import refuse_early
 from sfumato.data.files.databases.reading import reading, tried
 from sfumato.errors import DataError, OutputError
 from sfumato.pipeline import case
@@ -345,35 +344,6 @@ def test_connections_by_odbc_that_fail_tell_why_and_never_the_address(ward, monk
     assert not re.search("hunter|Nobody", str(refused.value))
 
 
-STEPS = {
-    "write": (Publication, "write"),
-    "put in place": (Publication, "put_in_place"),
-    "commit": (Publication, "commit"),
-    "name the folder": (disk, "_put_in_place"),
-}
-
-
-def killed(folder, when, step):
-    """Run in a child that ends itself as kill -9 would, before or after a step."""
-    child = os.fork()
-    if child:
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-        return
-    try:
-        place, name = STEPS[step]
-        original = getattr(place, name)
-
-        def last(*arguments, **options):
-            if when == "after":
-                original(*arguments, **options)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        setattr(place, name, last)
-        run(folder, threads=1)
-    finally:
-        os._exit(1)
-
-
 @pytest.mark.parametrize(
     ("when", "step", "committed"),
     [
@@ -385,7 +355,7 @@ def killed(folder, when, step):
     ],
 )
 def test_killed_between_two_steps_there_is_everything_or_nothing(clinic, server, when, step, committed):
-    killed(clinic, when, step)
+    killed(lambda: run(clinic, threads=1), when, step)
 
     assert published(server) == (["stays_2026"] if committed else [])
     if not committed:
