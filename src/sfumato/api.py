@@ -7,7 +7,7 @@ that judging a table does not need.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +16,17 @@ from sfumato import estimators
 from sfumato.attacks import THRESHOLD, Exposure
 from sfumato.data.files import Source
 from sfumato.data.files.release import read_release, schema_for
-from sfumato.data.frames import like, to_arrow
+from sfumato.data.frames import is_spark, like, to_arrow
 from sfumato.data.release import Release
 from sfumato.disk import atomic_file
-from sfumato.engines import engine_named
+from sfumato.engines import Engine
 from sfumato.errors import DataError
 from sfumato.estimators import BUDGET
 from sfumato.estimators.base import CrossTable, Estimator, Expectation
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
 from sfumato.parameters import one_of
-from sfumato.pipeline import Case, Kept, Outcome, Seen, asked
+from sfumato.pipeline import Case, Kept, Outcome, Seen, asked, engine_of, make_elsewhere
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress, announce
 from sfumato.receiving.dictionary import Dictionary
@@ -66,7 +66,7 @@ class Run:
         """Return an outcome as users see it: the release as the kind of frame that came in, else an Arrow table."""
 
         def table() -> Any:
-            made = outcome.release.table()
+            made = outcome.table()
             return made if frame is None else like(frame, made)
 
         return cls(
@@ -142,7 +142,7 @@ def anonymize(
     attack: bool = True,
     progress: Progress = SILENT,
 ) -> Run:
-    """Anonymize a pandas, polars or pyarrow frame; raise unless every requirement holds on what comes out.
+    """Anonymize a pandas, polars, pyarrow or Spark frame; raise unless every requirement holds on what comes out.
 
     Randomness comes from the system's entropy; give a `seed` only to repeat a run in a test. Without `measure` and
     `attack`, what was lost and what an intruder gets is left for later: `sf.measure(run, plan, original=frame)` and
@@ -161,6 +161,9 @@ def anonymize(
     >>> run.verdicts[0].satisfied
     True
     """
+    if is_spark(frame):
+        outcome, data = make_elsewhere(frame, plan, seed=seed, threads=threads, progress=progress)
+        return replace(Run.of(outcome), release=Published(data, outcome.release.description))
     case = Case(plan, to_arrow(frame), progress=progress)
     return Run.of(case.make(seed=seed, threads=threads, measure=measure, attack=attack), frame)
 
@@ -171,7 +174,9 @@ def run(
     *,
     seed: int | None = None,
     threads: int | None = None,
-    engine: str = "local",
+    engine: str | Engine | None = None,
+    master: str | None = None,
+    cells_on_driver: int | None = None,
     overwrite: bool = False,
     measure: bool = True,
     attack: bool = True,
@@ -181,11 +186,11 @@ def run(
     """Do what a plan says with the data it names, and leave the folder that `sfumato anonymize` leaves.
 
     The release is there to stay, and `published` is called, before it is measured and attacked; what is left for later
-    with `measure` and `attack`, `complete` does.
+    with `measure` and `attack`, `complete` does. `engine` is "local", "spark" with its `master`, or as the plan says.
     """
     from sfumato.report.page import render
 
-    case = Case(plan, engine=engine_named(engine), progress=progress)
+    case = Case(plan, engine=engine_of(plan, engine, master=master, cells_on_driver=cells_on_driver), progress=progress)
     return Run.of(
         case.make_folder(
             Path(out),

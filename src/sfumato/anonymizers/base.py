@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, IntEnum
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Dataset
+from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.keystream import Keys, seeded_keys, system_keys
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Recoding
@@ -197,6 +197,10 @@ class Anonymizer(Protocol):
         """Whether it takes a dataset in which equal rows are held once, with weights."""
         return False
 
+    def facts_of_parts(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return what there is to say of work that was done in parts, from what there is to say of each."""
+        return parts[0] if len(parts) == 1 else {"parts": len(parts)}
+
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what it publishes of a quasi-identifier, in words; None: whatever it finds."""
         return None
@@ -209,6 +213,25 @@ class Anonymizer(Protocol):
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding that satisfies the policy, built on what earlier steps decided, or raise Unsatisfiable."""
+
+
+class RowWork(Protocol):
+    """What is done with each row, decided from counts of the whole table: any rows can be worked on by it."""
+
+    def on(self, before: Recoding) -> Recoding:
+        """Return what steps before decided, with what is to be said about this one."""
+
+    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> Mapping[str, CodedSets]:
+        """Return the new columns of some rows."""
+
+
+class RowByRow(Anonymizer, Protocol):
+    """An anonymizer whose work divides by rows."""
+
+    def decide(
+        self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
+    ) -> RowWork:
+        """Return what to do, given how common values are in the whole table, and some rows with what is published."""
 
 
 LABELS = "generalized to labels of its hierarchy"  # what most show of a quasi-identifier

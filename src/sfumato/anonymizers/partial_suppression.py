@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Deadline, Divides, Phase, Workplace
-from sfumato.anonymizers.items import Kept, Task, in_parts, tasks_of, with_items, withheld_facts
+from sfumato.anonymizers.items import Kept, Task, facts_together, in_parts, tasks_of, with_items, withheld_facts
 from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, nobody, safe_start
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
@@ -138,6 +138,10 @@ class PartialSuppression(Anonymizer):
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it comes where it comes."""
         return "items are withheld record by record, whatever else is published"
+
+    def facts_of_parts(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return what there is to say of all parts together."""
+        return facts_together(parts)
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which every column of items is safe."""

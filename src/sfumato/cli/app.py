@@ -37,7 +37,18 @@ Seed = Annotated[
     typer.Option(help="Repeat a run exactly, for tests only. Without it, chance comes from the system.", min=0),
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads to use. Default: all cores.", min=1)]
-Engine = Annotated[str, typer.Option(metavar="ENGINE", help="Where it runs: local, this machine.")]
+Engine = Annotated[
+    str | None,
+    typer.Option(metavar="ENGINE", help="Where it runs: local, this machine, or spark.", show_default="local"),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Of Spark, such as spark://HOST:7077.", show_default="this machine"),
+]
+CellsOnDriver = Annotated[
+    int | None,
+    typer.Option(help="Of Spark: distinct rows that the driver decides about.", min=1, show_default="20,000,000"),
+]
 ProgressFile = Annotated[
     Path | None,
     typer.Option(

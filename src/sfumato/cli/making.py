@@ -12,8 +12,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sfumato.cli.app import (
+    CellsOnDriver,
     Engine,
     Json,
+    Master,
     NoAttack,
     NoMeasure,
     Overwrite,
@@ -208,7 +210,9 @@ def anonymize(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where release/ and private/ go.", show_default=False)],
     seed: Seed = None,
     threads: Threads = None,
-    engine: Engine = "local",
+    engine: Engine = None,
+    master: Master = None,
+    cells_on_driver: CellsOnDriver = None,
     overwrite: Overwrite = False,
     no_measure: NoMeasure = False,
     no_attack: NoAttack = False,
@@ -225,6 +229,8 @@ def anonymize(
         seed=seed,
         threads=threads,
         engine=engine,
+        master=master,
+        cells_on_driver=cells_on_driver,
         overwrite=overwrite,
         measure=not no_measure,
         attack=not no_attack,

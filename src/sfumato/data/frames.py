@@ -19,6 +19,11 @@ from sfumato.errors import DataError
 _BEYOND_ARROW = (nw.Int128, nw.UInt128)
 
 
+def is_spark(frame: Any) -> bool:
+    """Whether a frame is one of Spark, which stays where it is."""
+    return type(frame).__module__.partition(".")[0] == "pyspark"
+
+
 def to_arrow(frame: Any) -> pa.Table:
     """Return a frame as Arrow table; a lazy one is collected, an index of pandas is left out."""
     if isinstance(frame, pa.RecordBatch):

@@ -28,13 +28,17 @@ def seeded_keys(rng: np.random.Generator) -> Keys:
 
 
 class Keystream:
-    """An endless row of random 32-bit words under one key, made so many at a time in the same place."""
+    """An endless row of random 32-bit words under one key, made so many at a time in the same place.
 
-    def __init__(self, key: bytes, most: int) -> None:
+    It begins with some block of four words, so that parts of it can be made apart from one another.
+    """
+
+    def __init__(self, key: bytes, most: int, block: int = 0) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         # The key is used once, so a fixed nonce does no harm.
-        self._cipher: Any = Cipher(algorithms.AES(key), modes.CTR(bytes(_BLOCK))).encryptor()
+        start = block.to_bytes(_BLOCK, "big")
+        self._cipher: Any = Cipher(algorithms.AES(key), modes.CTR(start)).encryptor()
         self._nothing = memoryview(bytes(4 * most))
         self._room = bytearray(4 * most + _BLOCK - 1)
 

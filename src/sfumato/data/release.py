@@ -308,7 +308,7 @@ def _values_maker(column: ReleasedColumn, *, numbers: bool) -> _Maker:
     missing = column.missing
     known = [label for code, label in enumerate(column.labels) if code != missing]
     as_number = numbers and is_text(column.type) and column.kind is Kind.NUMBER
-    values = typed(known, _number_type(known) if as_number else column.type)
+    values = typed(known, number_type(known) if as_number else column.type)
 
     def make(first: int, last: int) -> pa.Array:
         codes, absent = column.codes[first:last], None
@@ -347,7 +347,7 @@ def n_members(column: CodedSets) -> int:
     return int(column.size.sum()) if isinstance(column, BitSets) else column.items.size
 
 
-def _number_type(labels: Sequence[str]) -> pa.DataType:
+def number_type(labels: Sequence[str]) -> pa.DataType:
     """Return the type that takes all these labels: text when one is a range, or more than a float can hold."""
     if all(is_integer(label) for label in labels):
         return pa.int64()

@@ -11,13 +11,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-import pyarrow as pa
-
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import Dataset
 from sfumato.data.files import Source
 from sfumato.data.files.release import ReleaseFormat
+from sfumato.data.persons import Persons
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release
 from sfumato.data.schema import Schema
@@ -28,6 +27,7 @@ class Engine(Protocol):
     """Where a run is carried out."""
 
     name: ClassVar[str]
+    holds_rows: ClassVar[bool]  # whether all rows are in this process, for whoever wants to look at them
 
     def threads(self, wanted: int | None) -> int:
         """Return how many threads a step may use: those that are wanted, else all that can run side by side."""
@@ -35,11 +35,20 @@ class Engine(Protocol):
     def stoppable(self) -> AbstractContextManager[Callable[[], bool]]:
         """Give a function that says whether work inside shall end; it may be asked from any thread."""
 
-    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[pa.Table, str]:
-        """Return a table without the columns in `drop`, and the SHA-256 of what was read."""
+    def workroom(self, folder: Path) -> AbstractContextManager[None]:
+        """Let the engine keep what it needs for one run in a folder that is not there yet, and that is gone later."""
 
-    def encode(self, table: pa.Table, schema: Schema, progress: Progress) -> Dataset:
-        """Return the table in codes."""
+    def form(self, wanted: ReleaseFormat | None) -> ReleaseFormat | None:
+        """Return how a release is written where a plan wants it so; None: not into a file."""
+
+    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[Any, str]:
+        """Return a table of the engine's own kind without the columns in `drop`, and the SHA-256 of what was read."""
+
+    def persons(self, table: Any, schema: Schema) -> Persons | None:
+        """Return the people of a table with several rows a person, where one of its columns numbers them."""
+
+    def encode(self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
+        """Return the table in codes, as far as the steps decide about it here."""
 
     def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what a step decides, given what steps before it decided."""

@@ -1,13 +1,65 @@
-"""A table in parts: how the work of a step is done where one machine does not hold every row. No cluster in here."""
+"""A table in parts: the same walk where one machine does not hold every row. What runs the parts is not known here.
+
+| step | how it divides |
+| --- | --- |
+| read, code | tallies of parts add up to one codebook, by which each part is coded as the whole would be |
+| classes, masks | decided about distinct rows with weights, here; dealt out to the rows of each in their order |
+| terms | decided about all rows, here |
+| items | in parts of alike records: a union of parts that are safe is safe |
+| cells | row by row, under keys that follow from the run's key and the number of a row |
+| publish | rows go to files by a keyed number, as one machine would put them in order |
+| audit | of each file distinct rows with weights; the judges see them all, here |
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
-from sfumato.anonymizers.base import Workplace
+import numpy as np
+import pyarrow as pa
+
+from sfumato.anonymizers.base import Divides, Phase, RowByRow, Workplace
 from sfumato.anonymizers.choosing import Step
-from sfumato.data.dataset import Dataset
-from sfumato.data.recoding import Pieces, Recoding
+from sfumato.data.codebook import Codebook
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_codes
+from sfumato.data.encoding import Codebooks, add_tallies
+from sfumato.data.files import Source, digest
+from sfumato.data.files.release import PARTS, ReleaseFormat, read_description, schema_for, strays_in, write_description
+from sfumato.data.files.source import format_of, state_of
+from sfumato.data.files.typed import row_groups
+from sfumato.data.kinds import is_text
+from sfumato.data.persons import Persons
+from sfumato.data.recoding import Labelled, Pieces, Recoding
+from sfumato.data.release import Release, ReleasedColumn, number_type, publish
+from sfumato.data.schema import Kind, Role, Schema
+from sfumato.engines import tasks
+from sfumato.engines.local import LocalEngine
+from sfumato.engines.tasks import WEIGHT, Decision, ItemParts, Part, Publishing, Splits
+from sfumato.engines.workroom import got, keep, kept, plain, put
+from sfumato.errors import DataError
+from sfumato.progress import Progress
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+CELLS_HERE = 20_000_000  # distinct rows that are decided about here
+ROWS_A_PART = 1 << 20
+PARTS_AT_MOST = 256  # of a table; larger tables have larger parts
+OCCURRENCES = 4_000_000  # of items in a part
+LOOKED_AT = 1 << 14  # rows that are looked at for columns that give one another away
+
+
+class Cluster(Protocol):
+    """Who runs tasks."""
+
+    def each(self, work: Callable[[Job], Result], jobs: Sequence[Job], what: str) -> list[Result]:
+        """Return what comes of each job, in order. It may be done anywhere, and more than once."""
 
 
 def carry_out_on_cells(step: Step, cells: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
@@ -18,3 +70,354 @@ def carry_out_on_cells(step: Step, cells: Dataset, before: Recoding, workplace: 
         before = before.divided(Pieces(row_of, np.ones(row_of.size, dtype=np.int64)))
         held = held.standing_for(row_of, None)
     return step.carry_out(held, before, workplace)
+
+
+@dataclass
+class DividedEngine:
+    """A table in parts of a work folder, each of which a task can take."""
+
+    name: ClassVar[str] = "parts"
+    holds_rows: ClassVar[bool] = False
+
+    cluster: Cluster
+    cells_here: int = CELLS_HERE
+    rows_a_part: int | None = None  # None: by the size of the table
+    rows_a_file: int = 1 << 20
+    occurrences: int = OCCURRENCES
+    room: Path = field(default=Path(), init=False)
+    parts: tuple[Part, ...] = field(default=(), init=False)
+    columns: tuple[str, ...] = field(default=(), init=False)  # that decide about classes
+    by_row: bool = field(default=False, init=False)  # whether every row is decided about here
+    items: dict[str, CodedSets] = field(default_factory=dict, init=False)  # columns without their rows
+    item_parts: int = field(default=0, init=False)
+    drawn: dict[str, CodedSets] = field(default_factory=dict, init=False)
+
+    def threads(self, wanted: int | None) -> int:
+        """Return how many threads what is decided here may use."""
+        return LocalEngine().threads(wanted)
+
+    def stoppable(self) -> AbstractContextManager[Callable[[], bool]]:
+        """Give a function that says whether a signal asked this process to stop."""
+        return LocalEngine().stoppable()
+
+    @contextmanager
+    def workroom(self, folder: Path) -> Iterator[None]:
+        """Work in a folder, which is gone afterwards."""
+        folder.mkdir(mode=0o700)
+        self.room, self.parts, self.items, self.drawn = folder.resolve(), (), {}, {}
+        kept.cache_clear()
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def form(self, wanted: ReleaseFormat | None) -> ReleaseFormat | None:
+        """Return how the release is written: whatever is wanted, in parts."""
+        return "parquet"
+
+    # From the source to codes.
+
+    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[Any, str]:
+        """Return where the rows of a source are, and its digest; nothing is read yet."""
+        if source.database is not None:
+            raise DataError(
+                f"A table of a database was to be read with --engine {self.name}, which reads files.\n"
+                "Export it to Parquet first, give Spark's own frame of it in Python, or use --engine local."
+            )
+        return self._splits(source, drop), digest(source.path)
+
+    def _splits(self, source: Source, drop: Collection[str]) -> Splits:
+        groups = None
+        if format_of(source) == "parquet":
+            groups = row_groups(source.path, drop, self.rows_a_part or ROWS_A_PART)
+        return Splits(source, frozenset(drop), groups)
+
+    def persons(self, table: Any, schema: Schema) -> Persons | None:
+        """Return None: whose row each is, is not looked for."""
+        return None
+
+    def encode(self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
+        """Write the table in codes, in parts; return what is decided about here: distinct rows, or all of them."""
+        splits = cast("Splits", table)
+        before = state_of(splits.source.path)
+        tallied = self.cluster.each(partial(tasks.tally_split, splits, schema), splits.numbers, "count values")
+        rows = [each[1] for each in tallied]
+        books = Codebooks.of(add_tallies(each[0] for each in tallied), schema)
+        template = books.encode(tallied[0][2].empty_table())
+        keep(self.room / "books", books)
+        keep(self.room / "template", template)
+        self._choose_columns(template, steps)
+        self._refuse(steps, books, sum(rows))
+        firsts = np.concatenate([[0], np.cumsum(rows)]).tolist()
+        size = self.rows_a_part or max(ROWS_A_PART, -(-sum(rows) // PARTS_AT_MOST))
+        code = partial(tasks.code_split, self.room, splits, self.columns, size)
+        found = self.cluster.each(code, list(zip(splits.numbers, firsts, strict=False)), "code rows")
+        self.parts = tuple(part for each in found for part in each)
+        if state_of(splits.source.path) != before:
+            raise DataError(
+                f"{splits.source.path} changed while it was read, so nobody knows what was read.\n"
+                "Start again when nobody writes it."
+            )
+        counts = {name: book.counts for name, book in books.by_column.items() if isinstance(book, Codebook)}
+        counted = {
+            name: replace(column, counts=counts[name]) if isinstance(column, CodedColumn) else column
+            for name, column in template.columns.items()
+        }
+        template = replace(template, columns=counted)
+        return self._all_rows(template) if self.by_row else self._distinct_rows(template)
+
+    def _choose_columns(self, template: Dataset, steps: Sequence[Step]) -> None:
+        """Decide what has to be here for steps that look at many rows at once."""
+        forming = [step for step in steps if step.anonymizer.phase.forms_groups]
+        judged = {name for step in forming for model in step.policy for name in model.judged_columns}
+        columns = [column for column in template.columns.values() if isinstance(column, CodedColumn)]
+        self.by_row = any(step.anonymizer.phase is Phase.TERMS for step in forming) or bool(
+            template.with_role(Role.QUASI_SENSITIVE)
+        )
+        self.columns = tuple(
+            column.name
+            for column in columns
+            if forming and (column.role is Role.QUASI_IDENTIFIER or column.name in judged)
+        )
+
+    def _refuse(self, steps: Sequence[Step], books: Codebooks, rows: int) -> None:
+        """Raise what cannot be done in parts, before any work."""
+        if self.by_row and rows > self.cells_here:
+            raise DataError(
+                f"Terms were to be removed from {rows:,} rows in parts, but every row with terms is decided about on "
+                f"the driver, which takes {self.cells_here:,}.\nRaise --cells-on-driver if the driver has the memory, "
+                "or use --engine local, which takes what fits into the memory of one machine."
+            )
+        for step in steps:
+            if step.anonymizer.phase is not Phase.ITEMS:
+                continue
+            for name in {name for model in step.policy for name in model.judged_columns}:
+                book = books.by_column.get(name)
+                found = int(book.tally.counts.sum()) if book is not None else 0
+                if step.anonymizer.divides is Divides.NOT and found > self.occurrences:
+                    raise DataError(
+                        f"{step.anonymizer.name} was asked for on column {name!r} with {found:,} items in all records, "
+                        f"but it has to see all of them at once: a part has at most {self.occurrences:,}.\n"
+                        'Use anonymizer = "partial-suppression", which works in parts, or --engine local.'
+                    )
+
+    def _distinct_rows(self, template: Dataset) -> Dataset:
+        """Return the distinct rows of the table with weights, and keep where those of each part are among them."""
+        most = max((part.cells for part in self.parts), default=0)
+        tables = [got(self.room / "cells" / part.name) for part in self.parts] if most <= self.cells_here else []
+        sizes = [len(template.column(name).labels) for name in self.columns]
+        codes = [
+            (np.concatenate([as_numpy(plain(table.column(f"{at}"))) for table in tables]), size)
+            for at, size in enumerate(sizes)
+            if tables
+        ]
+        weights = np.concatenate([as_numpy(plain(table.column(WEIGHT))) for table in tables]) if tables else None
+        cells = distinct_codes(codes, sum(table.num_rows for table in tables), weights) if tables else None
+        if cells is None or cells.weight.size > self.cells_here:
+            found = max(most, 0 if cells is None else cells.weight.size)
+            raise DataError(
+                f"Classes were to be decided about on the driver, which takes {self.cells_here:,} distinct rows, but "
+                f"{', '.join(self.columns)} have {found:,} or more.\nRaise --cells-on-driver if the driver has the "
+                "memory (about 100 bytes each), or declare coarser values (bins)."
+            )
+        begun, at = np.zeros(cells.weight.size, dtype=np.int64), 0
+        for part, table in zip(self.parts, tables, strict=True):
+            cell = cells.cell_of[at : at + table.num_rows].astype(np.int64)
+            at += table.num_rows
+            put(self.room / "cells" / part.name, [pa.table({"cell": as_arrow(cell), "begun": as_arrow(begun[cell])})])
+            begun[cell] += as_numpy(plain(table.column(WEIGHT)))
+        return self._of_cells(template, cells)
+
+    def _of_cells(self, template: Dataset, cells: Cells) -> Dataset:
+        columns = dict(template.columns)
+        for at, name in enumerate(self.columns):
+            columns[name] = replace(template.column(name), codes=np.ascontiguousarray(cells.codes[:, at]))
+        return replace(template, columns=columns, carried=None, n_rows=cells.weight.size, weights=cells.weight)
+
+    def _all_rows(self, template: Dataset) -> Dataset:
+        parts = [tasks.coded_part(self.room, part.name) for part in self.parts]
+        columns = dict(template.columns)
+        for name, column in template.columns.items():
+            if isinstance(column, CodedColumn):
+                columns[name] = replace(column, codes=np.concatenate([part.column(name).codes for part in parts]))
+            elif column.role is Role.QUASI_SENSITIVE:
+                sets = [cast("CodedSets", part.columns[name]) for part in parts]
+                starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(each.start) for each in sets]))])
+                columns[name] = replace(column, items=np.concatenate([each.items for each in sets]), start=starts)
+        return replace(template, columns=columns, carried=None, n_rows=sum(part.rows for part in self.parts))
+
+    # Steps.
+
+    def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return what a step decides; what is decided row by row stays where the rows are."""
+        if step.anonymizer.phase is Phase.ITEMS:
+            self._keep_decision(dataset, before)
+            return self._withhold(step, dataset, before, workplace)
+        if step.anonymizer.divides is Divides.ROWS:
+            self._keep_decision(dataset, before)
+            return self._draw(step, dataset, before, workplace)
+        return carry_out_on_cells(step, dataset, before, workplace)
+
+    def _keep_decision(self, dataset: Dataset, recoding: Recoding) -> None:
+        """Let all parts know what was decided so far."""
+        columns, ends, cell_ends = self.columns, None, None
+        if not self.by_row:
+            assert dataset.weights is not None
+            cell_ends = np.cumsum(dataset.weights)
+            ends = cell_ends if recoding.pieces is None else np.cumsum(recoding.pieces.count)
+        bare = Recoding(columns=recoding.columns, keep_row=recoding.keep_row)
+        kept.cache_clear()
+        keep(self.room / "decision", Decision(columns, ends, cell_ends, bare))
+
+    def _withhold(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
+        """Withhold items in parts of the records."""
+        names = tuple(dict.fromkeys(name for model in step.policy for name in model.judged_columns))
+        cuts = self._item_parts(names, dataset)
+        self.cluster.each(partial(tasks.send_items, self.room, cuts), self.parts, "send records")
+        place = Workplace(seeded=workplace.seeded, public=workplace.public)
+        withhold = partial(tasks.withhold, self.room, step, place, workplace.keys(), self.parts)
+        done = self.cluster.each(withhold, cuts.numbers, "withhold items")
+        self.items, self.item_parts = done[0][1], len(cuts.numbers)
+        return replace(before, facts=step.anonymizer.facts_of_parts([facts for facts, _ in done]))
+
+    def _item_parts(self, names: tuple[str, ...], dataset: Dataset) -> ItemParts:
+        """Return parts of the records that are as large as may be, with alike records together."""
+        column = cast("CodedSets", dataset.columns[names[0]])
+        book = kept(self.room / "books").by_column[names[0]]
+        of_code = np.zeros(len(column.labels) + 1, dtype=np.int64)
+        np.add.at(of_code, book.code_of[:-1], book.tally.counts)  # texts that are no members go to the last place
+        rank = np.empty(len(column.labels), dtype=np.int64)
+        rank[np.argsort(-of_code[:-1], kind="stable")] = np.arange(rank.size)
+        if int(of_code[:-1].sum()) <= self.occurrences:
+            return ItemParts(names, rank, ((0, 0),), (1,))
+        leading = partial(tasks.leading_items, self.room, names[0], rank)
+        counts: dict[tuple[int, int], int] = {}
+        for found in self.cluster.each(leading, self.parts, "look at records"):
+            for pair, count in found.items():
+                counts[pair] = counts.get(pair, 0) + count
+        first, held = [(0, 0)], [0]
+        for pair in sorted(counts):
+            if held[-1] and held[-1] + counts[pair] > self.occurrences:
+                first.append(pair)
+                held.append(0)
+            held[-1] += counts[pair]
+        return ItemParts(names, rank, tuple(first), tuple(max(1, -(-each // self.occurrences)) for each in held))
+
+    def _draw(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
+        """Draw row by row, once it is decided what to draw."""
+        some, published = self._some_rows(dataset, before, workplace.rng)
+        work = cast("RowByRow", step.anonymizer).decide(dataset, step.policy, some, published, workplace)
+        keep(self.room / "drawing", work)
+        self.cluster.each(partial(tasks.draw_part, self.room, workplace.keys()), self.parts, "draw sets")
+        nothing = {name: np.empty(0, dtype=np.int32) for name in dataset.columns}
+        empty = {
+            name: replace(column, codes=nothing[name])
+            for name, column in dataset.columns.items()
+            if isinstance(column, CodedColumn)
+        }
+        bare = replace(dataset, columns={**dataset.columns, **empty}, n_rows=0, weights=None)
+        self.drawn = dict(work.draw(bare, workplace.keys, workplace))
+        return work.on(before)
+
+    def _some_rows(self, dataset: Dataset, before: Recoding, rng: np.random.Generator) -> tuple[Dataset, Recoding]:
+        """Return some rows of the table, and what is published of them so far."""
+        total = sum(part.rows for part in self.parts)
+        rows = np.arange(total)
+        if total > LOOKED_AT:
+            rows = np.sort(rng.choice(total, LOOKED_AT, replace=False))
+        firsts = np.array([part.first for part in self.parts])
+        part_of = np.searchsorted(firsts, rows, side="right") - 1
+        jobs = [(self.parts[at], rows[part_of == at] - firsts[at]) for at in np.unique(part_of).tolist()]
+        found = self.cluster.each(partial(tasks.some_rows, self.room), jobs, "look at some rows")
+        some = tasks.rows_like(pa.concat_tables([table for table, _ in found]), kept(self.room / "template"))
+        columns: dict[str, Labelled | CodedSets] = {
+            name: replace(column, codes=np.concatenate([shown[name] for _, shown in found]))
+            for name, column in before.columns.items()
+            if isinstance(column, Labelled)
+        }
+        return some, Recoding(columns=columns)
+
+    # The release.
+
+    def publish(
+        self, dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None
+    ) -> Release:
+        """Return what is known of the release without its rows; they are put in order when it is written."""
+        self._keep_decision(dataset, recoding)
+        held = dataset
+        if recoding.pieces is not None:
+            held = dataset.standing_for(recoding.pieces.row_of, recoding.pieces.count)
+        weights = held.weights if held.weights is not None else np.ones(held.n_rows, dtype=np.int64)
+        rows = int(weights.sum() if recoding.keep_row is None else weights[recoding.keep_row].sum())
+        shown = publish(held.held, replace(recoding, public={}), models).columns
+        shells = {**self.items, **self.drawn}
+        nothing = np.empty(0, dtype=np.int32)
+        bare = {
+            name: replace(column, codes=nothing) if isinstance(column, CodedColumn) else column
+            for name, column in kept(self.room / "template").columns.items()
+        }
+        empty = replace(dataset, columns=bare, carried=None, n_rows=0, weights=None)
+        labelled = {
+            name: replace(column, codes=nothing) if isinstance(column, Labelled) else _without_rows(column)
+            for name, column in recoding.columns.items()
+        }
+        release = publish(empty, replace(recoding, columns={**labelled, **shells}, keep_row=None), models)
+        columns = {name: shown.get(name, column) for name, column in release.columns.items()}
+        types = {name: number_type(known) for name, known in self._texts_of_numbers(dataset, columns)}
+        files = max(1, round(rows / self.rows_a_file))
+        total = sum(part.rows for part in self.parts)
+        publishing = Publishing(self.parts, total, files, key, self.drawn, self.items, self.item_parts, types)
+        keep(self.room / "publishing", publishing)
+        return replace(release, columns=columns, n_rows=rows, description={**release.description, "rows": rows})
+
+    def _texts_of_numbers(
+        self, dataset: Dataset, columns: Mapping[str, ReleasedColumn | CodedSets]
+    ) -> Iterator[tuple[str, list[str]]]:
+        """Yield columns of numbers that came as text, and the labels that are published of them."""
+        for name, column in columns.items():
+            if isinstance(column, ReleasedColumn) and column.kind is Kind.NUMBER and is_text(column.type):
+                labels, missing = column.labels, column.missing
+                if not column.codes.size:  # published as it is, where its rows are
+                    labels, missing = dataset.column(name).labels, dataset.column(name).missing
+                yield name, [label for code, label in enumerate(labels) if code != missing]
+
+    def write(
+        self, release: Release, folder: Path, form: ReleaseFormat, *, missing: str, progress: Progress
+    ) -> Mapping[str, str]:
+        """Write a folder of parts, each with rows in a keyed order, and return the digests of all files."""
+        (folder / PARTS).mkdir()
+        stage = progress.stage("write", total=release.n_rows)
+        files = kept(self.room / "publishing").files
+        self.cluster.each(partial(tasks.send_rows, self.room), range(len(self.parts)), "put rows in order")
+        target = (folder / PARTS).resolve()
+        written = self.cluster.each(partial(tasks.write_file, self.room, target), range(files), "write files")
+        found = sum(rows for _, _, rows in written)
+        assert found == release.n_rows, "every row is written once"
+        stage.done()
+        digests = {f"{PARTS}/{name}": sha256 for name, sha256, _ in written}
+        return write_description(release, folder, digests, missing=missing)
+
+    def read_back(self, folder: Path, schema: Schema) -> Release:
+        """Return what was written as distinct rows with weights."""
+        description = read_description(folder)
+        schema = schema_for(description, schema)
+        paths = sorted((folder / PARTS).resolve().glob("*.parquet"))
+        see = partial(tasks.see_file, self.room, schema, schema.missing)
+        found = self.cluster.each(see, paths, "read back")
+        most = max(distinct for _, _, distinct in found)
+        if most > self.cells_here:
+            raise DataError(
+                f"The release was to be judged by its distinct rows on the driver, which takes {self.cells_here:,}, "
+                f"but one of its files has {most:,}.\nRaise --cells-on-driver if the driver has the memory. "
+                "Nothing was published."
+            )
+        table = pa.concat_tables(tasks.tables_seen(self.room, [path.name for path in paths]))
+        weights = as_numpy(plain(table.column(WEIGHT))).astype(np.int64)
+        release = Release.from_table(table.drop_columns([WEIGHT]), schema, description)
+        digests = {path.name: sha256 for path, (sha256, _, _) in zip(paths, found, strict=True)}
+        strays = strays_in(folder, description, digests, sum(rows for _, rows, _ in found))
+        return replace(replace(release, weights=weights).weighted(), strays=(*release.strays, *strays))
+
+
+def _without_rows(sets: CodedSets) -> CodedSets:
+    return replace(sets, items=np.empty(0, dtype=np.int32), start=np.zeros(1, dtype=np.int64))

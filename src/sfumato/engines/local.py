@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -21,6 +21,7 @@ from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
 from sfumato.data.files import Source, read_digested
 from sfumato.data.files.release import ReleaseFormat, read_release, write_release
+from sfumato.data.persons import Persons, number_columns, repeated_persons
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import Schema
@@ -40,6 +41,7 @@ class LocalEngine:
     """Everything in this process."""
 
     name: ClassVar[str] = "local"
+    holds_rows: ClassVar[bool] = True
 
     def threads(self, wanted: int | None) -> int:
         """Return how many threads a step may use."""
@@ -87,11 +89,23 @@ class LocalEngine:
             for number, handler in usual.items():
                 signal.signal(number, handler)
 
+    def workroom(self, folder: Path) -> AbstractContextManager[None]:
+        """Need no folder: everything is in memory."""
+        return nullcontext()
+
+    def form(self, wanted: ReleaseFormat | None) -> ReleaseFormat | None:
+        """Return what is wanted."""
+        return wanted
+
     def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[pa.Table, str]:
         """Return a table without the columns in `drop`, and its digest."""
         return read_digested(source, drop=drop, progress=progress)
 
-    def encode(self, table: pa.Table, schema: Schema, progress: Progress) -> Dataset:
+    def persons(self, table: pa.Table, schema: Schema) -> Persons | None:
+        """Return the people of a table with several rows a person."""
+        return repeated_persons(table, number_columns(table.column_names, schema), schema.missing)
+
+    def encode(self, table: pa.Table, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
         """Return the table in codes."""
         return encode(table, schema, progress)
 

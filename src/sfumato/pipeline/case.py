@@ -19,15 +19,14 @@ import pyarrow as pa
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
-from sfumato.data.encoding import encode
-from sfumato.data.files import Source, fitted, how_read, read_table
+from sfumato.data.files import fitted, how_read
 from sfumato.data.files.csv_release import Dialect
 from sfumato.data.files.databases.publishing import Publication, publishing, refuse_early
-from sfumato.data.files.release import DESCRIPTION, as_release, schema_for, write_release
+from sfumato.data.files.release import DESCRIPTION, as_release, read_release, schema_for, write_release
 from sfumato.data.files.source import format_of
 from sfumato.data.files.stat import STAT_FORMATS, codes_of
 from sfumato.data.release import Release
-from sfumato.data.schema import Role, Schema
+from sfumato.data.schema import Role
 from sfumato.disk import atomic_folder
 from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
@@ -51,12 +50,13 @@ from sfumato.pipeline.facts import (
 )
 from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold, refuse_unstated
 from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, finish_earlier, plan_facts
-from sfumato.pipeline.known import Gathering, Known, changes_since
+from sfumato.pipeline.known import Gathering, Known, changes_since, crowd_at
 from sfumato.pipeline.making import Made, make, refuse_nothing_to_publish
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress, announce
 
+ROWS_HERE = 20_000_000  # of a release of many parts that is measured and attacked on this machine
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 
 
@@ -70,6 +70,11 @@ class Outcome:
     facts: Mapping[str, Any]  # all of it as plain data: what run.json holds
     measurements: tuple[Measurement, ...] = ()  # empty where that was left for later, as are exposures
     exposures: tuple[Exposure, ...] = ()
+    folder: Path | None = None  # where the release lies, if it is not here row by row
+
+    def table(self) -> pa.Table:
+        """Return what was published."""
+        return (self.release if self.folder is None else read_release(self.folder)).table()
 
 
 @dataclass(eq=False)
@@ -77,14 +82,14 @@ class Case:
     """A plan and its original: a table given here, or the source that the plan names, read when it is needed."""
 
     plan: Plan
-    table: pa.Table | None = None
+    table: Any = None  # of Arrow, or of the engine's own kind
     engine: Engine = field(default_factory=LocalEngine)
     progress: Progress = SILENT
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
         self.clock.progress = self.progress
-        if self.table is not None:
+        if isinstance(self.table, pa.Table):
             self.plan = self.plan.over(self.table.column_names)
 
     @cached_property
@@ -140,18 +145,19 @@ class Case:
         parts = asked(measure=measure, attack=attack)
         self._announce("write", "audit", *(part for part in (MEASURE, ATTACK) if part in parts))
         with ExitStack() as transaction, atomic_folder(out, overwrite=overwrite, foreign=foreign_to_run) as folder:
-            known, made = self._made(seed, threads)
-            made = replace(made, release=self._as_in_source(made.release, dialect))
             # Whoever finds this after a power cut shall not take it for a release: it gets that name last of all.
             public, private = folder / "unaudited", folder / "private"
-            public.mkdir()
-            private.mkdir(mode=0o700)
             publication = None
-            if self.plan.target is not None:
-                publication = transaction.enter_context(publishing(self.plan.target, self.plan.release.if_exists))
-            with self.clock.time("write"):
-                files, seen = self._write(made.release, public, publication)
-                made = replace(made, release=replace(made.release, columns={}, carried=None))  # the written one counts
+            with self.engine.workroom(folder / "work"):
+                known, made = self._made(seed, threads)
+                made = replace(made, release=self._as_in_source(made.release, dialect))
+                public.mkdir()
+                private.mkdir(mode=0o700)
+                if self.plan.target is not None:
+                    publication = transaction.enter_context(publishing(self.plan.target, self.plan.release.if_exists))
+                with self.clock.time("write"):
+                    files, seen = self._write(made.release, public, publication)
+            made = replace(made, release=replace(made.release, columns={}, carried=None))  # the written one counts
             with self.clock.time("audit"):
                 for written in seen:
                     verdicts = judge(written, self.plan.policy, known, self.progress)
@@ -165,17 +171,30 @@ class Case:
                 publication.commit()  # last but for the name of the folder; what fails behind it takes the table along
         published()
         kept = Kept.at(out)
-        outcome = self._completed(Outcome(self.plan, written, verdicts, facts), written, parts)
+        outcome = Outcome(self.plan, written, verdicts, facts)
+        if not self.engine.holds_rows:
+            return self._looked_at_here(replace(outcome, folder=out.resolve()), out, page, parts)
+        outcome = self._completed(outcome, written, parts)
         if outcome.facts is not facts:
             kept.replace(outcome.facts, page)
         return outcome
 
+    def _looked_at_here(self, outcome: Outcome, out: Path, page: Page, parts: frozenset[str]) -> Outcome:
+        """Measure and attack a release of many parts on this machine, if it has the room; else leave it for later."""
+        if outcome.facts["release"]["rows"] > ROWS_HERE or not self.original.at_hand:
+            return outcome
+        done = Case(self.plan, progress=self.progress)._whole(out, page, parts)
+        return replace(outcome, facts=done.facts, measurements=done.measurements, exposures=done.exposures)
+
     def complete(self, run: Path, page: Page, *, measure: bool = True, attack: bool = True) -> Mapping[str, Any]:
         """Measure and attack what that is missing of a run, and return its facts; nothing is done where it is whole."""
+        return self._whole(run, page, asked(measure=measure, attack=attack)).facts
+
+    def _whole(self, run: Path, page: Page, parts: frozenset[str]) -> Outcome:
         kept = Kept.at(run)
-        missing = asked(measure=measure, attack=attack) & set(kept.pending)
+        missing = parts & set(kept.pending)
         if not missing:
-            return kept.facts
+            return Outcome(self.plan, Release({}, None, 0, ()), (), kept.facts)
         seen = Seen.at(run, self.plan, self.progress)
         kept.refuse_unless_same(seen.record, self.original)
         known = self._known(seen)
@@ -183,7 +202,7 @@ class Case:
             Outcome(self.plan, seen.release, (), kept.facts), replace(seen.release, public=known.public), missing
         )
         kept.replace(outcome.facts, page)
-        return outcome.facts
+        return outcome
 
     def _announce(self, *then: str) -> None:
         """Say which parts the work will have, to whoever wants to know."""
@@ -210,6 +229,9 @@ class Case:
         return known, made
 
     def _refuse_inputs_in(self, out: Path) -> None:
+        if self.plan.target is not None and not self.engine.holds_rows:
+            found = f"[release] names a table of a database, but --engine {self.engine.name} writes files."
+            raise OutputError(f"{found}\nLeave the table out, or use --engine local.")
         plan = self.plan
         inputs = {"the plan": plan.path, "source.path": plan.source.file if plan.source else None, **plan.files}
         inside = [name for name, path in inputs.items() if path and path.resolve().is_relative_to(out.resolve())]
@@ -220,7 +242,7 @@ class Case:
 
     def _dialect(self) -> Dialect | None:
         """Return the dialect of the source, where the release shall have it."""
-        if self.plan.release.dialect == "plain":
+        if self.plan.release.dialect == "plain" or not self.engine.holds_rows:  # parts are no CSV files
             return None
         source = self.plan.source
         if source is None or format_of(source) not in ("csv", "tsv"):
@@ -235,7 +257,11 @@ class Case:
         source = self.plan.source
         if dialect is not None:
             release = replace(release, description={**release.description, "dialect": dialect.as_dict()})
-        if self.plan.release.format in STAT_FORMATS and source is not None and format_of(source) in STAT_FORMATS:
+        if (
+            self.engine.form(self.plan.release.format) in STAT_FORMATS
+            and source is not None
+            and format_of(source) in STAT_FORMATS
+        ):
             release = replace(release, codes=codes_of(source, format_of(source)))
         return release
 
@@ -243,7 +269,7 @@ class Case:
         self, release: Release, folder: Path, publication: Publication | None
     ) -> tuple[Mapping[str, str], list[Release]]:
         """Write a release, and return the digests of its files and the release as it is read back: file, then table."""
-        schema, form = self.plan.schema, self.plan.release.format
+        schema, form = self.plan.schema, self.engine.form(self.plan.release.format)
         missing = schema.missing[0] if schema.missing else ""
         stored: list[pa.Table] = []
         if publication is not None:
@@ -300,7 +326,7 @@ class Case:
             "public": public_facts(known),
             "knowledge": known.coverage.as_dict() if known.coverage is not None else None,
             "release": {
-                "format": plan.release.format,
+                "format": self.engine.form(plan.release.format),
                 "table": plan.target.shown if plan.target is not None else None,
                 "rows": made.release.n_rows,
                 "shuffled": plan.release.shuffle,
@@ -369,7 +395,7 @@ class Case:
         `population` is a larger table with the same quasi-identifiers, which a journalist would search.
         """
         refuse_unstated(seen.release)
-        crowd = _read_population(population, self.plan) if population is not None else None
+        crowd = crowd_at(population, self.plan) if population is not None else None
         return self._attack(replace(seen.release, public=self._known(seen).public), threshold, crowd, on_demand=True)
 
     def _known(self, seen: Seen, *, judging: bool = False) -> Known:
@@ -420,16 +446,3 @@ class Case:
             on_demand=on_demand,
             progress=self.progress,
         )
-
-
-def _read_population(path: Path, plan: Plan) -> Dataset:
-    """Return the quasi-identifiers of a larger table; what else it holds is left out."""
-    table = read_table(fitted(Source(path, missing=plan.schema.missing), plan.schema))
-    wanted = {spec.name: spec for spec in plan.schema if spec.role is Role.QUASI_IDENTIFIER}
-    absent = [name for name in wanted if name not in table.column_names]
-    if absent:
-        raise DataError(
-            f"The population lacks {len(absent)} quasi-identifier(s): {', '.join(map(repr, absent))}.\n"
-            "Give a table with all quasi-identifiers of the plan, in the same spelling."
-        )
-    return encode(table.select(list(wanted)), Schema(columns=wanted, missing=plan.schema.missing))

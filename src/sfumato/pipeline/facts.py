@@ -66,6 +66,7 @@ def foreign_to_run(folder: Path) -> list[str] | None:
     except (DataError, KeyError, AttributeError):
         return None
     known = {"private", "private/report.html", RUN_FILE.as_posix(), "release"}
+    known |= {f"release/{name.partition('/')[0]}" for name in files or () if "/" in name}  # a table of many parts
     known |= {f"release/{name}" for name in (files or ("data.csv", "data.parquet", "release.json"))}
     inside = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
     foreign = [name for name in inside if name not in known and work_on(name) not in known]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,13 @@ from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates, read_base_rates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
+from sfumato.data.encoding import encode
+from sfumato.data.files import Source, fitted, read_table
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.population import read_population
-from sfumato.data.schema import Role
+from sfumato.data.schema import Role, Schema
 from sfumato.data.terms import TermColumns
+from sfumato.errors import DataError
 from sfumato.models.base import CLAIMED, Need, PrivacyModel
 from sfumato.models.judging.beliefs import estimated_prior
 from sfumato.models.judging.coverage import Coverage, coverage
@@ -236,3 +240,16 @@ def changes_since(record: Record, original: Original) -> Iterator[str]:
     was = record.inputs.get("source.path")
     if was is not None and original.at_hand and original.sha256 not in (None, was):
         yield "The source has changed since the run was made: what was public then is taken from the run's own record."
+
+
+def crowd_at(path: Path, plan: Plan) -> Dataset:
+    """Return the quasi-identifiers of a larger table; what else it holds is left out."""
+    table = read_table(fitted(Source(path, missing=plan.schema.missing), plan.schema))
+    wanted = {spec.name: spec for spec in plan.schema if spec.role is Role.QUASI_IDENTIFIER}
+    absent = [name for name in wanted if name not in table.column_names]
+    if absent:
+        raise DataError(
+            f"The population lacks {len(absent)} quasi-identifier(s): {', '.join(map(repr, absent))}.\n"
+            "Give a table with all quasi-identifiers of the plan, in the same spelling."
+        )
+    return encode(table.select(list(wanted)), Schema(columns=wanted, missing=plan.schema.missing))

@@ -107,10 +107,13 @@ def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:
 
 def _examples(dataset: Dataset, recoding: Recoding) -> dict[str, Any]:
     """Return some rows before and after, in the order of the source, as plain data."""
+    if recoding.pieces is not None:
+        dataset = dataset.standing_for(recoding.pieces.row_of, recoding.pieces.count)
+    dataset = dataset.held
     kept = np.arange(dataset.n_rows) if recoding.keep_row is None else np.flatnonzero(recoding.keep_row)
     few = np.zeros(dataset.n_rows, dtype=np.bool_)
     few[kept[np.linspace(0, kept.size - 1, min(EXAMPLES, kept.size)).astype(np.int64)]] = True
-    sides = {"before": Recoding(keep_row=few), "after": replace(recoding, keep_row=few)}
+    sides = {"before": Recoding(keep_row=few), "after": replace(recoding, keep_row=few, public={})}
     tables = {side: publish(dataset, seen, ()).table() for side, seen in sides.items()}
     return {
         "columns": list(dataset.order),

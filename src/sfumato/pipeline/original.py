@@ -16,10 +16,10 @@ from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import check_columns
 from sfumato.data.files import Source, digest, fitted, is_there, read_columns
 from sfumato.data.gathering import Gather, Gathering, gather
-from sfumato.data.persons import Alike, Persons, number_columns, repeated_persons
+from sfumato.data.persons import Alike, Persons, number_columns
 from sfumato.data.schema import Role
 from sfumato.engines.base import Engine
-from sfumato.errors import PlanError, Problem
+from sfumato.errors import DataError, PlanError, Problem
 from sfumato.pipeline.clock import Clock
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
@@ -31,7 +31,7 @@ class Original:
 
     plan: Plan
     engine: Engine
-    given: pa.Table | None = None
+    given: Any = None  # a table of the engine's own kind
     progress: Progress = SILENT
     clock: Clock = field(default_factory=Clock)
     in_memory: bool = field(init=False)  # whether the table was given, rather than named by the plan
@@ -59,14 +59,19 @@ class Original:
     @cached_property
     def dataset(self) -> Dataset:
         """The table in codes. The table itself is let go: nobody needs both."""
+        if self.plan.gather is not None and not self.engine.holds_rows:
+            raise DataError(
+                f"[gather] was asked for with --engine {self.engine.name}, where a person's rows lie in many parts.\n"
+                "Gather them first, or use --engine local, which takes what fits into the memory of one machine."
+            )
         table, self.given = self.given if self.given is not None else self._read(), None
         schema = self.plan.schema
         if self.plan.gather is not None:
             table = self._gathered(table, self.plan.gather)
         else:
-            self.persons = repeated_persons(table, number_columns(table.column_names, schema), schema.missing)
+            self.persons = self.engine.persons(table, schema)
         with self.clock.time("encode"):
-            return self.engine.encode(table, schema, self.progress)
+            return self.engine.encode(table, schema, self.plan.steps(), self.progress)
 
     @cached_property
     def sha256(self) -> str | None:
@@ -79,7 +84,7 @@ class Original:
 
     def facts(self) -> dict[str, Any]:
         """Return what is to be known about where the data came from."""
-        rows: dict[str, Any] = {"rows": self.dataset.n_rows}
+        rows: dict[str, Any] = {"rows": self.dataset.total}
         if self.gathering is not None:
             rows["gathered"] = self.gathering.rows
         if self._sha256 is None or self.plan.source is None:
@@ -117,7 +122,8 @@ class Original:
             names, schema = read_columns(source), self.plan.schema
             check_columns(self.plan.names_over(names), schema)  # before reading everything
             asked = self.plan.gather
-            used = asked.used if asked is not None else frozenset(number_columns(names, schema))
+            numbers = number_columns(names, schema) if self.engine.holds_rows else ()
+            used = asked.used if asked is not None else frozenset(numbers)
             dropped = frozenset(schema.named(Role.IDENTIFIER)) - used
             source = asked.fitted(source, schema) if asked is not None else fitted(source, schema)
             self._seen = {"snapshot": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}

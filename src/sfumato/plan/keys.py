@@ -13,7 +13,7 @@ from sfumato.data.knowledge import ASK, UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.parameters import Parameter, Takes, parameters_of
-from sfumato.plan.values import MeasureOptions, ReleaseOptions
+from sfumato.plan.values import EngineOptions, MeasureOptions, ReleaseOptions
 
 REST = "*"  # stands for the columns that a plan does not name
 
@@ -409,6 +409,9 @@ DRAFT = Table(
 )
 RELEASE = Table(title="Release", help="How the release is written.", keys=parameters_of(ReleaseOptions))
 MEASURE = Table(title="Measure", help="What is measured beyond the usual.", keys=parameters_of(MeasureOptions))
+ENGINE = Table(
+    title="Engine", help="Where it runs; the command line goes before it.", keys=parameters_of(EngineOptions)
+)
 
 TABLES: Mapping[str, Table] = {
     "draft": DRAFT,
@@ -420,4 +423,5 @@ TABLES: Mapping[str, Table] = {
     "anonymizers": Table(title="Anonymizers", help="Options, by the anonymizer's name."),
     "release": RELEASE,
     "measure": MEASURE,
+    "engine": ENGINE,
 }

@@ -20,10 +20,10 @@ from sfumato.models.base import Need, Policy, PrivacyModel
 from sfumato.plan.checks import problems_of
 from sfumato.plan.columns import column_of
 from sfumato.plan.gathering import gather_of
-from sfumato.plan.keys import DRAFT, KNOWLEDGE, MEASURE, RELEASE, REST, SOURCE, TABLES
+from sfumato.plan.keys import DRAFT, ENGINE, KNOWLEDGE, MEASURE, RELEASE, REST, SOURCE, TABLES
 from sfumato.plan.notes import Notes, kind_of, names
 from sfumato.plan.sources import note_secrets, source_of, target_of
-from sfumato.plan.values import MeasureOptions, Plan, ReleaseOptions
+from sfumato.plan.values import EngineOptions, MeasureOptions, Plan, ReleaseOptions
 
 EXAMPLE_COLUMN = '[columns.age] role = "quasi-identifier"'
 EXAMPLE_REQUIREMENT = '[[require]] model = "k-anonymity", k = 5'
@@ -75,6 +75,7 @@ def parse(
         release=release,
         target=target,
         measure=_measure(notes.table(document, "measure"), schema, notes),
+        engine=EngineOptions(**notes.values(notes.table(document, "engine"), ENGINE, "engine")),
         path=path,
         text=text,
         files=notes.files,

@@ -101,6 +101,37 @@ class ReleaseOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """Where it runs."""
+
+    name: str = field(
+        default="local",
+        metadata=about(
+            Takes.CHOICE, "Engine", "This machine, or a cluster of Apache Spark.", choices=("local", "spark")
+        ),
+    )
+    master: str | None = field(
+        default=None,
+        metadata=about(
+            Takes.TEXT,
+            "Master",
+            "Of Spark, such as spark://HOST:7077; this machine when left out.",
+            example="spark://cluster:7077",
+        ),
+    )
+    cells_on_driver: int | None = field(
+        default=None,
+        metadata=about(
+            Takes.WHOLE,
+            "Cells on the driver",
+            "Of Spark: distinct rows that the driver decides about, about 100 bytes each; 20,000,000 when left out.",
+            least=1,
+            example=50_000_000,
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class MeasureOptions:
     """What is measured beyond the usual."""
 
@@ -211,6 +242,7 @@ class Plan:
     release: ReleaseOptions = field(default_factory=ReleaseOptions)
     measure: MeasureOptions = field(default_factory=MeasureOptions)
     target: Source | None = None  # the table of a database that the release becomes
+    engine: EngineOptions = field(default_factory=EngineOptions)
     path: Path | None = None
     text: str | None = None  # of the file, to the letter
     files: Mapping[str, Path] = field(default_factory=dict)  # what it reads besides the source, by place in the plan

@@ -31,7 +31,18 @@ def toml_of(document: Mapping[str, Any]) -> str:
     k = 5
     <BLANKLINE>
     """
-    order = ("draft", "source", "gather", "columns", "knowledge", "require", "anonymizers", "release", "measure")
+    order = (
+        "draft",
+        "source",
+        "gather",
+        "columns",
+        "knowledge",
+        "require",
+        "anonymizers",
+        "release",
+        "measure",
+        "engine",
+    )
     known = {key: document[key] for key in (*order, *document) if key in document}
     return tomlkit.dumps({key: plain(value, key) for key, value in known.items() if value not in ({}, [], ())})
 

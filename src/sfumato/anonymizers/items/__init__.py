@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -152,6 +152,28 @@ def with_items(recoding: Recoding, task: Task, kept: Kept, facts: dict[str, Any]
     size = np.bincount(row_of[kept], minlength=column.start.size - 1)
     sets = replace(column, items=column.items[kept], start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64))
     return recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts})
+
+
+def facts_together(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what there is to say of columns that were made safe part by part: counts add up.
+
+    >>> parts = [{"items": {"withheld": 1, "sensitive_occurrences": 2, "relative_to_dropping_all_sensitive": 0.5}}] * 2
+    >>> facts_together(parts)["items"]["withheld"], facts_together(parts)["items"]["relative_to_dropping_all_sensitive"]
+    (2, 0.5)
+    """
+    found: dict[str, Any] = {}
+    for name in parts[0]:
+        told = [part[name] for part in parts]
+        summed = {key: _summed([each[key] for each in told]) for key in told[0]}
+        summed["relative_to_dropping_all_sensitive"] = summed["withheld"] / max(summed["sensitive_occurrences"], 1)
+        found[name] = summed
+    return found
+
+
+def _summed(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], bool):
+        return any(values)
+    return sum(values) if isinstance(values[0], int) else values[0]
 
 
 def withheld_facts(task: Task, kept: Kept) -> dict[str, Any]:

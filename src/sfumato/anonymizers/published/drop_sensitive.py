@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.items import tasks_of, with_items, withheld_facts
+from sfumato.anonymizers.items import facts_together, tasks_of, with_items, withheld_facts
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.models.base import Policy, PrivacyModel
@@ -21,6 +22,10 @@ class DropSensitive(Anonymizer):
     phase: ClassVar[Phase] = Phase.ITEMS
     divides: ClassVar[Divides] = Divides.ANYHOW
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
+
+    def facts_of_parts(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return what there is to say of all parts together."""
+        return facts_together(parts)
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without sensitive items."""

@@ -1,6 +1,7 @@
 """Releases on disk: written, and read back.
 
     DIR/release/data.csv | .parquet | .xlsx | .dta | .sav    the table
+    DIR/release/data.parquet/part-00000.parquet ...          the same in parts, where it was made in parts
     DIR/release/release.json                                 its public description
     DIR/release/README.md                                    the same in words, for whoever receives it
 
@@ -25,6 +26,7 @@ from sfumato.data.files import Source, digest, fitted, read_columns, read_digest
 from sfumato.data.files.csv_release import Dialect, rows_at_once, write_csv
 from sfumato.data.files.databases.connections import place_of
 from sfumato.data.files.export import write_excel, write_stat
+from sfumato.data.files.source import parts_of
 from sfumato.data.hierarchy import some
 from sfumato.data.release import FORMAT, Release, describe_columns
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
@@ -36,6 +38,7 @@ from sfumato.progress import SILENT, Progress
 ReleaseFormat: TypeAlias = Literal["csv", "parquet", "excel", "stata", "spss"]
 
 DESCRIPTION = "release.json"
+PARTS = "data.parquet"  # a folder of them, where a table is written in parts
 README = "README.md"
 RELEASE = "release"
 _FILES: dict[str, str] = {
@@ -74,6 +77,16 @@ def write_release(
             for rows in _written(release, path, format, missing):
                 stage.advance(rows)
             files = {path.name: digest(path)}
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    stage.done()
+    return write_description(release, folder, files, missing=missing)
+
+
+def write_description(release: Release, folder: Path, files: Mapping[str, str], *, missing: str) -> dict[str, str]:
+    """Write what everybody may know of a release beside its files, given their digests; return all digests by name."""
+    files = dict(files)
+    try:
         if release.readme:
             (folder / README).write_text(release.readme + "\n", encoding="utf-8")
             files[README] = digest(folder / README)
@@ -82,8 +95,13 @@ def write_release(
         (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise unwritable(folder, error) from None
-    stage.done()
     return {**files, DESCRIPTION: digest(folder / DESCRIPTION)}
+
+
+def write_part(release: Release, path: Path) -> None:
+    """Write a part of a release as Parquet; its columns have the types that they have in all parts."""
+    for _ in _write_parquet(release, path, numbers=False):
+        pass
 
 
 def _written(release: Release, path: Path, form: ReleaseFormat, missing: str) -> Iterator[int]:
@@ -116,10 +134,10 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"release.json cannot hold a {type(value).__name__}")
 
 
-def _write_parquet(release: Release, path: Path) -> Iterator[int]:
+def _write_parquet(release: Release, path: Path, *, numbers: bool = True) -> Iterator[int]:
     writer = None
     try:
-        for part in release.batches(rows_at_once(release, _ROWS), numbers=True):
+        for part in release.batches(rows_at_once(release, _ROWS), numbers=numbers):
             if writer is None:
                 writer = pa_parquet.ParquetWriter(path, part.schema, compression="zstd")
             writer.write_table(part)
@@ -164,14 +182,26 @@ def read_release(
         if like is not None:
             source = _readable_by(schema, replace(like, path=path, format=None, missing=schema.missing))
         return _read_as_release(source, schema, {}, progress)
-    description = _read_description(folder / DESCRIPTION)
+    description = read_description(folder)
     schema = schema_for(description, schema)
     source = _data_of(folder, description, stored)
     source = Dialect.of(description).read(replace(source, missing=schema.missing))
     release = _read_as_release(source, schema, description, progress)
-    others = sorted({path.name for path in folder.iterdir()} - {source.path.name, DESCRIPTION})
-    strays = (stray for name in others if (stray := _stray_file(folder / name, description)) is not None)
-    return replace(release, strays=(*release.strays, *strays))
+    digests = {part.name: digest(part) for part in parts_of(source.path)} if source.path.is_dir() else {}
+    return replace(release, strays=(*release.strays, *strays_in(folder, description, digests, release.n_rows)))
+
+
+def strays_in(folder: Path, description: Mapping[str, Any], digests: Mapping[str, str], rows: int) -> tuple[Stray, ...]:
+    """Return the files of a release that do not belong there, given the digest of each part of its table, if any."""
+    others = sorted({path.name for path in folder.iterdir()} - {*_DATA, DESCRIPTION})
+    found = [stray for name in others if (stray := _stray_file(folder / name, description)) is not None]
+    if digests:
+        told = {name: sha256 for name, sha256 in description.get("files", {}).items() if name.startswith(f"{PARTS}/")}
+        inside = {f"{PARTS}/{path.name}" for path in (folder / PARTS).iterdir()}
+        seen = {f"{PARTS}/{name}": sha256 for name, sha256 in digests.items()}
+        found += [Stray(StrayKind.FILE, name) for name in sorted(inside - told.keys())]
+        found += [Stray(StrayKind.CHANGED, name, rows) for name in sorted(told) if seen.get(name) != told[name]]
+    return tuple(found)
 
 
 def _stray_file(path: Path, description: Mapping[str, Any]) -> Stray | None:
@@ -184,13 +214,13 @@ def _stray_file(path: Path, description: Mapping[str, Any]) -> Stray | None:
 
 def as_release(table: pa.Table, folder: Path, schema: Schema) -> Release:
     """Return a table of a database as the release that a folder describes."""
-    description = _read_description(folder / DESCRIPTION)
+    description = read_description(folder)
     return Release.from_table(table, schema_for(description, schema), description)
 
 
 def _data_of(folder: Path, description: Mapping[str, Any], stored: Source | None) -> Source:
     """Return where the table of a release is: in its folder, or in a database."""
-    found = [folder / name for name in _DATA if (folder / name).is_file()]
+    found = [folder / name for name in _DATA if (folder / name).exists()]
     if len(found) == 1:
         return Source(found[0])
     if "table" in description and not found:
@@ -238,7 +268,9 @@ def _release_folder(path: Path) -> Path | None:
     return None
 
 
-def _read_description(path: Path) -> dict[str, Any]:
+def read_description(folder: Path) -> dict[str, Any]:
+    """Return what the description in a release folder says, or raise when it is none."""
+    path = folder / DESCRIPTION
     refusal = "is no description of a release.\nWrite the release again with this version of sfumato."
     description = read_numbered(path, FORMAT, refusal)
     try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,10 +47,8 @@ def _broken(path: Path, what: str, error: Exception) -> DataError:
     )
 
 
-def read_parquet(asked: Reading) -> pa.Table:
-    """Return the table of a Parquet file or of a folder of them."""
-    path = asked.path
-    parts = parts_of(path)
+def _types(path: Path, parts: Sequence[Path], drop: Collection[str]) -> dict[str, pa.DataType]:
+    """Return the columns that are not dropped with the types that take what all parts hold, or raise."""
     names = parquet_names(parts)
     schemas = [_open_parquet(part).schema_arrow for part in parts]
     for part, schema in zip(parts, schemas, strict=True):
@@ -59,7 +58,14 @@ def read_parquet(asked: Reading) -> pa.Table:
                 f"{path} has parts with different columns: {part.name} and {parts[0].name} differ in {some(differ)}.\n"
                 "Keep only parts of one table in the folder."
             )
-    columns = Columns(common_types(schemas, kept_names(names, asked.drop, path), path), path)
+    return common_types(schemas, kept_names(names, drop, path), path)
+
+
+def read_parquet(asked: Reading) -> pa.Table:
+    """Return the table of a Parquet file or of a folder of them."""
+    path = asked.path
+    parts = parts_of(path)
+    columns = Columns(_types(path, parts, asked.drop), path)
     for part in parts:
         file = _open_parquet(part)
         size = part.stat().st_size / max(file.metadata.num_rows, 1)
@@ -71,6 +77,46 @@ def read_parquet(asked: Reading) -> pa.Table:
                     return columns.finish()
         except _DAMAGED as error:
             raise _broken(part, "Parquet", error) from None
+    return columns.finish()
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """A Parquet file, or a folder of them, in pieces that can be read apart: the whole table in its order."""
+
+    path: Path
+    kinds: Mapping[str, pa.DataType]  # of columns that are read
+    places: tuple[tuple[Path, int, int], ...]  # a file, its first row group, and the one after the last
+
+
+def row_groups(path: Path, drop: Collection[str], rows: int) -> RowGroups:
+    """Return a table in pieces of about so many rows, as far as its files are written so."""
+    parts = parts_of(path)
+    kinds, places = _types(path, parts, drop), []
+    for part in parts:
+        metadata = _open_parquet(part).metadata
+        first, held = 0, 0
+        for group in range(metadata.num_row_groups):
+            held += metadata.row_group(group).num_rows
+            if held >= rows or group == metadata.num_row_groups - 1:
+                places += [(part, first, group + 1)] if held else []
+                first, held = group + 1, 0
+    if not places:
+        Columns(kinds, path).finish()  # which says that there is nothing
+    return RowGroups(path, kinds, tuple(places))
+
+
+def read_row_groups(groups: RowGroups, number: int) -> pa.Table:
+    """Return the rows of one piece."""
+    part, first, last = groups.places[number]
+    columns = Columns(groups.kinds, groups.path)
+    try:
+        for batch in _open_parquet(part).iter_batches(
+            batch_size=_BATCH, row_groups=range(first, last), columns=list(groups.kinds)
+        ):
+            columns.add(batch)
+    except _DAMAGED as error:
+        raise _broken(part, "Parquet", error) from None
     return columns.finish()
 
 

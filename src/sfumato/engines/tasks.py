@@ -1,0 +1,444 @@
+"""What is done with one part of a table, wherever that is: files of a private work folder in, such files out.
+
+    books, template, decision   what all parts have in common
+    coded/PART                  rows in codes, in the order of the source; columns with role `other` as they were found
+    cells/PART                  the distinct rows of a part, and how many there are of each
+    drawn/PART                  sets of values, drawn by chance
+    to-KIND/PART                rows on their way: a batch for each place that they go to
+    seen/FILE                   the distinct rows of a written file
+
+A task that is done twice writes the same bytes, and every file appears as a whole. So whoever runs tasks may repeat
+them, and run several of the same at once: nothing depends on where, when, in what order or how often they are done.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.choosing import Step
+from sfumato.data.bit_sets import BitSets, bit_sets_of
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_rows
+from sfumato.data.distinct import Tally
+from sfumato.data.encoding import tally
+from sfumato.data.equal_rows import number_equal_rows
+from sfumato.data.files import Source, digest, read_table
+from sfumato.data.files.release import write_part
+from sfumato.data.files.typed import RowGroups, read_row_groups
+from sfumato.data.keystream import Keys, Keystream
+from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.release import Release, members_of, publish
+from sfumato.data.schema import Role, Schema
+from sfumato.engines.workroom import arrived, got, kept, plain, put, sent
+
+PLACE, ROW, WEIGHT = "\0place", "\0row", "\0weight"  # beside columns of a table, whose names hold no such character
+
+
+# Codes.
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Where the rows of a source are, piece by piece, in their order."""
+
+    source: Source
+    drop: frozenset[str]
+    groups: RowGroups | None  # of Parquet files; None: the whole source is one piece
+
+    @property
+    def numbers(self) -> range:
+        """The number of each piece."""
+        return range(1 if self.groups is None else len(self.groups.places))
+
+    def read(self, number: int) -> pa.Table:
+        """Return the rows of a piece, without the columns to drop."""
+        if self.groups is None:
+            return read_table(self.source, drop=self.drop)
+        return read_row_groups(self.groups, number)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the table in codes."""
+
+    name: str
+    first: int  # the number of its first row
+    rows: int
+    cells: int  # distinct rows, in the columns that decide about classes
+
+
+def tally_split(splits: Splits, schema: Schema, number: int) -> tuple[dict[str, Tally], int, pa.Schema]:
+    """Return the tallies of a piece of the source, its rows, and its columns as found."""
+    table = splits.read(number)
+    return tally(table, schema), table.num_rows, table.schema
+
+
+def code_split(room: Path, splits: Splits, columns: Sequence[str], rows: int, job: tuple[int, int]) -> list[Part]:
+    """Write a piece of the source in codes, in parts of so many rows; job: its number, and that of its first row."""
+    number, first = job
+    dataset: Dataset = kept(room / "books").encode(splits.read(number))
+    parts = []
+    for begin in range(0, dataset.n_rows, rows):
+        end = min(begin + rows, dataset.n_rows)
+        name = f"{number:06d}-{begin // rows:06d}"
+        table = _coded(dataset, begin, end)
+        put(room / "coded" / name, [table])
+        cells = _cells_of(rows_like(table, dataset), columns)
+        found = {f"{at}": as_arrow(np.ascontiguousarray(codes)) for at, codes in enumerate(cells.codes.T)}
+        put(room / "cells" / name, [pa.table({**found, WEIGHT: as_arrow(cells.weight)})])
+        parts.append(Part(name, first + begin, end - begin, cells.weight.size))
+    return parts
+
+
+def _coded(dataset: Dataset, first: int, last: int) -> pa.Table:
+    arrays = {}
+    for name in dataset.order:
+        column = dataset.columns.get(name)
+        if isinstance(column, CodedColumn):
+            arrays[name] = as_arrow(column.codes[first:last])
+        elif column is not None:
+            start, items = members_of(column, first, last)
+            arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
+        else:
+            assert dataset.carried is not None
+            arrays[name] = plain(dataset.carried.column(name).slice(first, last - first))
+    return pa.table(arrays)
+
+
+def rows_like(table: pa.Table, like: Dataset, n_rows: int | None = None) -> Dataset:
+    """Return rows in codes, given columns that know all but these."""
+    columns: dict[str, CodedColumn | CodedSets] = {}
+    for name, column in like.columns.items():
+        if name not in table.column_names:
+            continue
+        array = plain(table.column(name))
+        if isinstance(column, CodedColumn):
+            columns[name] = replace(column, codes=as_numpy(array))
+        else:
+            columns[name] = _sets(column, array)
+    carried = [name for name in like.order if name not in like.columns and name in table.column_names]
+    return replace(
+        like,
+        columns=columns,
+        carried=table.select(carried) if carried else None,
+        n_rows=table.num_rows if n_rows is None else n_rows,
+        order=tuple(name for name in like.order if name in table.column_names),
+    )
+
+
+def _sets(column: CodedSets, array: pa.Array) -> CodedSets:
+    start, items = as_numpy(array.offsets), as_numpy(array.values).astype(np.int32, copy=False)
+    if isinstance(column, BitSets):
+        return column.with_packed(bit_sets_of(items, start, len(column.labels)))
+    return replace(column, items=items, start=start)
+
+
+def _cells_of(part: Dataset, columns: Sequence[str]) -> Cells:
+    return distinct_rows([part.column(name) for name in columns], part.n_rows)
+
+
+def coded_part(room: Path, name: str) -> Dataset:
+    """Return a part in codes."""
+    return rows_like(got(room / "coded" / name), kept(room / "template"))
+
+
+# What was decided.
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is published of each row, as all parts need to know it.
+
+    Rows are found by the cell that they are in, and their number among those of this cell: piece i ends at ends[i] of
+    all rows, cell after cell. Where every row was decided about, by their number in the table.
+    """
+
+    columns: tuple[str, ...]  # that tell cells apart
+    ends: NDArray[np.int64] | None  # (p,); None: by row
+    cell_ends: NDArray[np.int64] | None  # (c,): where each cell ends
+    recoding: Recoding  # of pieces, or of rows
+
+    def entries(self, room: Path, part: Part, dataset: Dataset) -> NDArray[np.int64]:
+        """Return which entry of the recoding each row of a part has, (n,)."""
+        if self.ends is None or self.cell_ends is None:
+            return part.first + np.arange(part.rows)
+        cell_of = _cells_of(dataset, self.columns).cell_of
+        table = got(room / "cells" / part.name)
+        cell, begun = as_numpy(plain(table.column("cell"))), as_numpy(plain(table.column("begun")))
+        order = np.argsort(cell_of, kind="stable")
+        start = np.searchsorted(cell_of[order], np.arange(cell.size))
+        rank = np.empty(part.rows, dtype=np.int64)
+        rank[order] = np.arange(part.rows) - start[cell_of[order]]
+        place = np.concatenate([[0], self.cell_ends])[cell[cell_of]] + begun[cell_of] + rank
+        return np.asarray(np.searchsorted(self.ends, place, side="right"))
+
+
+def decided(dataset: Dataset, entry_of: NDArray[np.int64], recoding: Recoding) -> Recoding:
+    """Return what was decided about the rows of a part."""
+    columns: dict[str, Labelled | CodedSets] = {}
+    for name, column in recoding.columns.items():
+        if isinstance(column, Labelled):
+            columns[name] = replace(column, codes=column.codes[entry_of])
+        else:
+            assert entry_of.size == 0 or entry_of[-1] - entry_of[0] == entry_of.size - 1, "sets are of single rows"
+            first = int(entry_of[0]) if entry_of.size else 0
+            start, items = members_of(column, first, first + entry_of.size)
+            columns[name] = replace(column, start=start, items=items)
+    keep_row = recoding.keep_row[entry_of] if recoding.keep_row is not None else None
+    return Recoding(columns=columns, keep_row=keep_row)
+
+
+def some_rows(room: Path, job: tuple[Part, NDArray[np.int64]]) -> tuple[pa.Table, dict[str, NDArray[np.int32]]]:
+    """Return some rows of a part in codes, and what is published of them, in codes; job: the part, and their places."""
+    part, rows = job
+    decision: Decision = kept(room / "decision")
+    dataset = coded_part(room, part.name)
+    made = decided(dataset, decision.entries(room, part, dataset), decision.recoding)
+    shown = {name: column.codes[rows] for name, column in made.columns.items() if isinstance(column, Labelled)}
+    return got(room / "coded" / part.name).take(as_arrow(rows)), shown
+
+
+# Steps that divide.
+
+
+def keys_of(key: bytes, *names: object) -> Keys:
+    """Return keys of their own for one purpose, from the key of a run: the same whenever they are asked for."""
+    numbers = iter(range(2**63))
+    return lambda: hmac.digest(key, "/".join(map(str, (*names, next(numbers)))).encode(), "sha256")
+
+
+def draw_part(room: Path, key: bytes, part: Part) -> None:
+    """Draw sets for the rows of a part."""
+    drawing = kept(room / "drawing")
+    drawn = drawing.draw(coded_part(room, part.name), keys_of(key, "cells", part.first), Workplace())
+    arrays = {}
+    for name, sets in drawn.items():
+        start, items = members_of(sets, 0, part.rows)
+        arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
+    put(room / "drawn" / part.name, [pa.table(arrays)])
+
+
+def leading_items(room: Path, column: str, rank: NDArray[np.int64], part: Part) -> dict[tuple[int, int], int]:
+    """Return how many occurrences there are in records that begin with the same two items, frequent ones first."""
+    sets = coded_part(room, part.name).columns[column]
+    assert isinstance(sets, CodedSets)
+    size = np.diff(sets.start)
+    found: dict[tuple[int, int], int] = {}
+    pairs, number_of = np.unique(_leading(sets, rank), axis=0, return_inverse=True)
+    counts = np.bincount(number_of.ravel(), weights=size, minlength=len(pairs)).astype(np.int64)
+    for (one, two), count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        found[one, two] = count
+    return found
+
+
+def _leading(sets: CodedSets, rank: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the ranks of the two most frequent items of each record, (n, 2); those of missing ones come last."""
+    last, size = rank.size, np.diff(sets.start)
+    record = np.repeat(np.arange(size.size), size)
+    order = np.lexsort((rank[sets.items], record))
+    ranks = rank[sets.items][order]
+    found = np.full((size.size, 2), last, dtype=np.int64)
+    for place in range(2):
+        has = size > place
+        found[has, place] = ranks[sets.start[:-1][has] + place]
+    return found
+
+
+@dataclass(frozen=True)
+class ItemParts:
+    """Which part of the records each belongs to, by its leading items: bin b begins at first[b].
+
+    Where all records of a bin begin alike and are too many, it has several parts, which take turns.
+    """
+
+    columns: tuple[str, ...]
+    rank: NDArray[np.int64]  # of each item of the first column
+    first: tuple[tuple[int, int], ...]
+    parts: tuple[int, ...]  # of each bin
+
+    @property
+    def numbers(self) -> range:
+        """The number of each part."""
+        return range(sum(self.parts))
+
+    def of(self, sets: CodedSets, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the part of each record, (n,), given the numbers of their rows."""
+        width = self.rank.size + 1
+        key = _leading(sets, self.rank) @ np.array([width, 1])
+        begins = np.array([one * width + two for one, two in self.first], dtype=np.int64)
+        found = np.searchsorted(begins, key, side="right") - 1
+        parts = np.array(self.parts, dtype=np.int64)
+        return np.asarray((np.cumsum(parts) - parts)[found] + rows % parts[found])
+
+
+def send_items(room: Path, parts: ItemParts, part: Part) -> None:
+    """Send the records of a part, with the numbers of their rows, to the parts that items are withheld in."""
+    dataset, decision = coded_part(room, part.name), kept(room / "decision")
+    made = decided(dataset, decision.entries(room, part, dataset), decision.recoding)
+    rows = np.arange(part.rows) if made.keep_row is None else np.flatnonzero(made.keep_row)
+    sets = dataset.columns[parts.columns[0]]
+    assert isinstance(sets, CodedSets)
+    table = got(room / "coded" / part.name).select(parts.columns)
+    table = table.append_column(ROW, as_arrow(part.first + np.arange(part.rows))).take(as_arrow(rows))
+    part_of = parts.of(sets, part.first + np.arange(part.rows))
+    sent(room / "to-items" / part.name, table, part_of[rows], len(parts.numbers))
+
+
+def withhold(
+    room: Path, step: Step, workplace: Workplace, key: bytes, parts: Sequence[Part], number: int
+) -> tuple[Mapping[str, Any], dict[str, CodedSets]]:
+    """Withhold items in one part of the records; return what there is to say, and the columns without their rows."""
+    table = arrived(room / "to-items", [part.name for part in parts], number)
+    table = table.sort_by(ROW)
+    rows = as_numpy(plain(table.column(ROW)))
+    dataset = rows_like(table.drop_columns([ROW]), kept(room / "template"))
+    seed = int.from_bytes(keys_of(key, "items", number)()[:16], "little")
+    place = replace(workplace, rng=np.random.default_rng(seed))
+    made = step.carry_out(dataset, Recoding(), place)
+    arrays, shells = {ROW: as_arrow(rows)}, {}
+    for name in table.column_names:
+        column = made.columns.get(name, dataset.columns.get(name))
+        if isinstance(column, CodedSets):
+            start, items = members_of(column, 0, rows.size)
+            arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
+            shells[name] = replace(column, start=np.zeros(1, dtype=np.int64), items=np.empty(0, dtype=np.int32))
+    home = np.searchsorted([part.first for part in parts], rows, side="right") - 1
+    sent(room / "to-home" / f"{number}", pa.table(arrays), home, len(parts))
+    return made.facts, shells
+
+
+# Publishing.
+
+
+@dataclass(frozen=True)
+class Publishing:
+    """What every file of the release has in common."""
+
+    parts: tuple[Part, ...]
+    total: int  # rows of the table
+    files: int
+    key: bytes | None  # of the order of rows; None: as they were
+    drawn: Mapping[str, CodedSets]  # columns without their rows
+    items: Mapping[str, CodedSets]
+    item_parts: int
+    types: Mapping[str, pa.DataType]  # of columns in the files
+
+
+def send_rows(room: Path, number: int) -> None:
+    """Send what is published of the rows of a part, in codes, to the files that they will be in."""
+    publishing: Publishing = kept(room / "publishing")
+    part, decision = publishing.parts[number], kept(room / "decision")
+    dataset = coded_part(room, part.name)
+    made = decided(dataset, decision.entries(room, part, dataset), decision.recoding)
+    table = got(room / "coded" / part.name)
+    for name, column in made.columns.items():
+        if isinstance(column, Labelled):
+            array = as_arrow(np.ascontiguousarray(column.codes))
+        else:
+            array = pa.LargeListArray.from_arrays(as_arrow(column.start), as_arrow(column.items))
+        table = _with_column(table, name, array)
+    if publishing.drawn:
+        drawn = got(room / "drawn" / part.name)
+        for name in drawn.column_names:
+            table = _with_column(table, name, drawn.column(name))
+    rows = np.arange(part.rows) if made.keep_row is None else np.flatnonzero(made.keep_row)
+    table = table.take(as_arrow(rows))
+    if publishing.items:
+        home = arrived(room / "to-home", [f"{at}" for at in range(publishing.item_parts)], number).sort_by(ROW)
+        assert np.array_equal(as_numpy(plain(home.column(ROW))), part.first + rows)
+        for name in publishing.items:
+            table = _with_column(table, name, home.column(name))
+    place = _places(part, publishing.key)[rows]
+    if publishing.key is None:
+        file_of = place * np.uint64(publishing.files) // np.uint64(max(publishing.total, 1))
+    else:
+        file_of = ((place >> np.uint64(32)) * np.uint64(publishing.files)) >> np.uint64(32)
+    sent(
+        room / "to-file" / part.name,
+        table.append_column(PLACE, as_arrow(place)),
+        file_of.astype(np.int64),
+        publishing.files,
+    )
+
+
+def _with_column(table: pa.Table, name: str, array: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, array)
+
+
+def _places(part: Part, key: bytes | None) -> NDArray[np.uint64]:
+    """Return numbers by which the rows of a part are put in order: as one machine would, of its rows (keystream.py)."""
+    if key is None:
+        return (part.first + np.arange(part.rows)).astype(np.uint64)
+    odd = part.first % 2  # two numbers a block
+    words = Keystream(key, 2 * (part.rows + odd), part.first // 2).words(2 * (part.rows + odd))
+    return words.view(np.uint64)[odd:].copy()
+
+
+def write_file(room: Path, folder: Path, number: int) -> tuple[str, str, int]:
+    """Write one file of the release; return its name, its digest, and how many rows it has."""
+    publishing: Publishing = kept(room / "publishing")
+    table = arrived(room / "to-file", [part.name for part in publishing.parts], number)
+    table = table.take(as_arrow(np.argsort(as_numpy(plain(table.column(PLACE))), kind="stable"))).drop_columns([PLACE])
+    template, decision = kept(room / "template"), kept(room / "decision")
+    columns: dict[str, Labelled | CodedSets] = {}
+    shells = {**decision.recoding.columns, **publishing.items, **publishing.drawn}
+    for name, shell in shells.items():
+        array = plain(table.column(name))
+        if isinstance(shell, Labelled):
+            columns[name] = replace(shell, codes=as_numpy(array))
+        else:
+            columns[name] = _sets(shell, array)
+    dataset = rows_like(table.drop_columns(list(shells)), template, table.num_rows)
+    # What changes is known by its decision; of the column itself only labels and kind are asked for.
+    bare = {name: template.columns[name] for name in shells}
+    dataset = replace(dataset, columns={**dataset.columns, **bare}, order=template.order)
+    dataset = replace(dataset, columns={name: dataset.columns[name] for name in template.columns})
+    release = publish(dataset, Recoding(columns=columns), ())
+    released = {
+        name: replace(column, type=publishing.types[name]) if name in publishing.types else column
+        for name, column in release.columns.items()
+    }
+    path = folder / f"part-{number:05d}.parquet"
+    _whole_release(replace(release, columns=released), path)
+    return path.name, digest(path), release.n_rows
+
+
+def _whole_release(release: Release, path: Path) -> None:
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    write_part(release, temporary)
+    temporary.replace(path)
+
+
+# Reading back.
+
+
+def see_file(room: Path, schema: Schema, missing: tuple[str, ...], path: Path) -> tuple[str, int, int]:
+    """Keep the distinct rows of a written file, with how many there are of each; return its digest, rows, and those.
+
+    Columns that are only carried along are left out: no requirement is about them.
+    """
+    table = read_table(Source(path, missing=missing).as_spelled)
+    judged = [name for name in table.column_names if (spec := schema.spec(name)) is None or spec.role is not Role.OTHER]
+    table = table.select(judged)
+    release = Release.from_table(table, schema)
+    number_of = number_equal_rows(release.columns, None, release.n_rows)
+    _, first, count = np.unique(number_of, return_index=True, return_counts=True)
+    distinct = table.take(as_arrow(first))
+    arrays = {name: plain(distinct.column(name)) for name in distinct.column_names}
+    put(room / "seen" / path.name, [pa.table({**arrays, WEIGHT: as_arrow(count.astype(np.int64))})])
+    return digest(path), release.n_rows, first.size
+
+
+def tables_seen(room: Path, names: Iterable[str]) -> Iterator[pa.Table]:
+    """Yield the distinct rows of written files."""
+    for name in names:
+        yield got(room / "seen" / name)

@@ -1,0 +1,195 @@
+"""A real cluster of Spark on this machine: one master and two workers, each a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import sfumato as sf
+from families import plan_in
+from in_parts import Here
+from sfumato.engines import spark
+from sfumato.engines.dividing import DividedEngine
+from sfumato.engines.spark import SparkEngine
+from sfumato.errors import InputError
+
+JAVA = shutil.which("java")
+pytestmark = [
+    pytest.mark.more,
+    pytest.mark.posix,
+    pytest.mark.skipif(JAVA is None, reason="Spark needs Java, which is not here: install openjdk-17-jre-headless"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("pyspark") is None, reason="pyspark is not here: pip install 'sfumato[spark]'"
+    ),
+]
+SETTINGS = "--conf spark.executor.memory=1g --conf spark.driver.memory=1g --conf spark.driver.host=127.0.0.1"
+PARTS, FILES = 30, 60  # rows of a part, and of a file
+
+
+class Cluster:
+    """Processes of Spark, each a group of its own, so that a worker ends with its executors."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"spark://127.0.0.1:{self.port}"
+        self.processes: list[subprocess.Popen] = []
+        self._start("master.Master", "--host", "127.0.0.1", "--port", str(self.port), "--webui-port", "0")
+
+    def add_worker(self) -> subprocess.Popen:
+        work = self.folder / f"worker-{len(self.processes)}"
+        return self._start(
+            *("worker.Worker", "--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(work)), self.url
+        )
+
+    def _start(self, name: str, *words: str) -> subprocess.Popen:
+        home = Path(importlib.util.find_spec("pyspark").submodule_search_locations[0])
+        process = subprocess.Popen(
+            [JAVA, "-Xmx256m", "-cp", f"{home}/jars/*", f"org.apache.spark.deploy.{name}", *words],
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
+        )
+        self.processes.append(process)
+        return process
+
+    def end(self) -> None:
+        for process in reversed(self.processes):
+            kill(process)
+
+
+def kill(process: subprocess.Popen) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_SUBMIT_ARGS", f"{SETTINGS} pyspark-shell")
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setattr(spark, "PATIENCE", 120.0)  # a machine that does many things at once starts slowly
+        yield
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        made.add_worker()
+        made.add_worker()
+        yield made
+    finally:
+        made.end()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_all_families_on_a_cluster_and_a_worker_killed_in_the_middle_change_no_byte(cluster, tmp_path, monkeypatch):
+    plan = sf.Plan.load(plan_in(tmp_path, "hospital"))
+    here = DividedEngine(Here(), rows_a_part=PARTS, rows_a_file=FILES)
+    sf.run(plan, tmp_path / "here", seed=5, engine=here, measure=False, attack=False)
+    engine = SparkEngine(master=cluster.url)
+    engine.rows_a_part, engine.rows_a_file = PARTS, FILES
+    usual, killed = engine.cluster.each, []
+
+    def each(work, jobs, what):
+        if what == "put rows in order":  # beside the task that the worker has by then
+            timer = threading.Timer(0.5, lambda: killed.append(kill(cluster.processes[-1])))
+            timer.start()
+            try:
+                return usual(work, jobs, what)
+            finally:
+                timer.join()
+        return usual(work, jobs, what)
+
+    monkeypatch.setattr(engine.cluster, "each", each)
+    sf.run(plan, tmp_path / "there", seed=5, engine=engine, measure=False, attack=False)
+
+    assert killed
+    assert contents(tmp_path / "there" / "release") == contents(tmp_path / "here" / "release")
+    assert len(list((tmp_path / "there" / "release" / "data.parquet").iterdir())) > 1
+    assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "there", plan))
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_the_command_line_runs_on_a_cluster(cluster, tmp_path):
+    plan = plan_in(tmp_path, "classes")
+    out = tmp_path / "run"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "sfumato", "anonymize", plan, "--out", out, "--engine", "spark"),
+            *("--master", cluster.url, "--seed", "5", "--json"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["release"]["format"] == "parquet"
+    assert not told["pending"]
+    assert set(told["release"]["files"]) == {"data.parquet/part-00000.parquet", "release.json", "README.md"}
+    again = subprocess.run(
+        [sys.executable, "-m", "sfumato", "audit", out, "--plan", plan, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_frame_of_spark_goes_in_and_one_comes_out(tmp_path):
+    from pyspark.sql import SparkSession
+
+    plan = sf.Plan.load(plan_in(tmp_path, "classes"))
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        frame = session.read.csv(str(plan.source.path), header=True)
+        run = sf.anonymize(frame, plan, seed=5)
+        shown = run.release.data
+        assert isinstance(shown, type(frame))
+        assert shown.count() == frame.count()
+        assert all(verdict.satisfied for verdict in run.verdicts)
+        pa_parquet.write_table(shown.toArrow(), tmp_path / "shown.parquet")
+    finally:
+        session.stop()
+    assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "shown.parquet", plan))
+
+
+def test_a_master_without_workers_is_given_up_and_nothing_is_left(tmp_path, monkeypatch):
+    alone = Cluster(tmp_path)
+    try:
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            with socket.socket() as try_it:
+                if try_it.connect_ex(("127.0.0.1", alone.port)) == 0:
+                    break
+            time.sleep(0.2)
+        monkeypatch.setattr(spark, "PATIENCE", 2.0)
+        plan = sf.Plan.load(plan_in(tmp_path, "classes"))
+        with pytest.raises(InputError, match="no executor came"):
+            sf.run(plan, tmp_path / "run", engine=SparkEngine(master=alone.url))
+    finally:
+        alone.end()
+    assert not (tmp_path / "run").exists()

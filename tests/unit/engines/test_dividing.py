@@ -1,0 +1,212 @@
+"""A table in parts: the same as on one machine where it can be, and refused before work where it cannot."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import sfumato as sf
+from in_parts import Repeating, in_parts
+from sfumato.data.files.release import read_release
+from sfumato.data.strays import StrayKind
+from sfumato.engines.dividing import DividedEngine
+from sfumato.engines.tasks import ItemParts
+from sfumato.errors import DataError
+
+ROWS = 230
+TREE = {"north": ["n1", "n2"], "south": ["s1", "s2", "s3"]}
+ILLS = {"mild": ["cold", "flu"], "grave": ["stroke", "cancer"]}
+
+
+def people() -> pa.Table:
+    rng = np.random.default_rng(4)
+    region = rng.choice([value for values in TREE.values() for value in values], ROWS)
+    return pa.table(
+        {
+            "name": [f"person {number}" for number in range(ROWS)],
+            "age": rng.integers(20, 40, ROWS).astype(str),
+            "region": region,
+            "illness": rng.choice(
+                [value for values in ILLS.values() for value in values], ROWS, p=[0.4, 0.3, 0.2, 0.1]
+            ),
+            "note": [f"note {number % 50}" for number in range(ROWS)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table in three files, each with several row groups."""
+    folder = tmp_path_factory.mktemp("table")
+    table = people()
+    for number in range(3):
+        part = table.slice(number * 80, 80)
+        pa_parquet.write_table(part, folder / f"part-{number}.parquet", row_group_size=30)
+    return folder
+
+
+def plan_of(folder, *requirements, **more) -> sf.Plan:
+    return sf.Plan.from_dict(
+        {
+            "source": {"path": str(folder)},
+            "columns": {
+                "name": {"role": "identifier"},
+                "age": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [5, 10]}},
+                "region": {"role": "quasi-identifier", "hierarchy": TREE},
+                "illness": {"role": "sensitive", "hierarchy": ILLS},
+                "note": {"role": "other"},
+            },
+            "require": list(requirements),
+            **more,
+        }
+    )
+
+
+K, T = {"model": "k-anonymity", "k": 4}, {"model": "t-closeness", "sensitive": "illness", "t": 0.4}
+MULTI = {"model": "alpha-diversity", "sensitive": ["illness"], "alpha": 0.6}
+CASES = {
+    "mondrian": ({**K, "anonymizer": "mondrian"},),
+    "rows of a cell in several classes": (T, K),
+    "rows of a cell with several masks": (MULTI, K),
+    "classes, then masks in them": ({**K, "anonymizer": "mondrian"}, MULTI),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_table_in_parts_is_published_to_the_last_cell_as_by_one_machine(case, folder, tmp_path):
+    plan = plan_of(folder, *CASES[case], release={"format": "parquet"})
+    sf.run(plan, tmp_path / "here", seed=7, measure=False, attack=False)
+    sf.run(plan, tmp_path / "parts", seed=7, engine=in_parts(ROWS), measure=False, attack=False)
+
+    here = pa_parquet.read_table(tmp_path / "here" / "release" / "data.parquet")
+    files = sorted((tmp_path / "parts" / "release" / "data.parquet").iterdir())
+    assert len(files) == 3
+    parts = pa.concat_tables([pa_parquet.read_table(file) for file in files])
+    assert parts.schema == here.schema
+    if "masks" in case:  # of rows that are published alike, which get which masks is by chance of their order
+        assert Counter(rows_of(parts)) == Counter(rows_of(here))
+    else:
+        assert parts.to_pylist() == here.to_pylist()
+
+
+def rows_of(table):
+    return zip(*(table.column(name).to_pylist() for name in ("age", "region", "illness")), strict=True)
+
+
+@pytest.fixture(scope="module")
+def run(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "run"
+    return out, sf.run(plan_of(folder, K), out, seed=7, engine=in_parts(ROWS))
+
+
+def test_a_run_in_parts_is_measured_attacked_and_judged_as_any_other(folder, run):
+    out, done = run
+    told = json.loads((out / "private" / "run.json").read_text(encoding="utf-8"))
+    assert told["measurements"]
+    assert told["attacks"]
+    assert not told["pending"]
+    assert told["source"]["rows"] == ROWS
+    assert all(verdict.satisfied for verdict in sf.audit(out, plan_of(folder, K)))
+    assert done.release.data.num_rows == ROWS
+    assert done.measurements
+    assert done.exposures
+
+
+def test_nothing_of_the_work_is_left(run):
+    out, _ = run
+    assert sorted(path.name for path in out.iterdir()) == ["private", "release"]
+    assert [path.name for path in out.parent.iterdir()] == ["run"]
+
+
+def test_a_part_that_was_changed_removed_or_added_is_told(folder, run, tmp_path):
+    import shutil
+
+    out, _ = run
+    for change in ("changed", "removed", "added"):
+        copy = tmp_path / change
+        shutil.copytree(out / "release", copy)
+        part = copy / "data.parquet" / "part-00000.parquet"
+        if change == "changed":
+            pa_parquet.write_table(pa_parquet.read_table(part).slice(1), part)
+        elif change == "removed":
+            part.unlink()
+        else:
+            shutil.copy(part, part.with_name("part-00009.parquet"))
+        release = read_release(copy)
+        assert {stray.kind for stray in release.strays} & {StrayKind.CHANGED, StrayKind.FILE}, change
+    assert not read_release(out / "release").strays
+
+
+def test_a_run_in_parts_can_be_replaced_unless_somebody_added_a_file(folder, run, tmp_path):
+    out = tmp_path / "run"
+    sf.run(plan_of(folder, K), out, seed=7, engine=in_parts(ROWS), measure=False, attack=False)
+    sf.run(plan_of(folder, K), out, seed=8, engine=in_parts(ROWS), measure=False, attack=False, overwrite=True)
+    (out / "release" / "data.parquet" / "mine.txt").write_text("mine")
+    with pytest.raises(sf.errors.OutputError, match=r"mine\.txt"):
+        sf.run(plan_of(folder, K), out, engine=in_parts(ROWS), overwrite=True)
+
+
+def test_rows_keep_their_order_where_the_plan_says_so(folder, tmp_path):
+    plan = plan_of(folder, K, release={"shuffle": False})
+    sf.run(plan, tmp_path / "run", engine=in_parts(ROWS), measure=False, attack=False)
+    shown = read_release(tmp_path / "run").table()
+    assert shown.column("illness").to_pylist() == people().column("illness").to_pylist()
+
+
+def test_too_many_distinct_rows_are_refused_with_the_option_that_helps(folder, tmp_path):
+    with pytest.raises(DataError, match="--cells-on-driver"):
+        sf.run(plan_of(folder, T), tmp_path / "run", engine=in_parts(ROWS, cells_here=20))
+    assert not list(tmp_path.iterdir())
+
+
+def test_parts_with_different_columns_are_refused(folder, tmp_path):
+    (tmp_path / "table").mkdir()
+    table = people()
+    pa_parquet.write_table(table, tmp_path / "table" / "a.parquet")
+    pa_parquet.write_table(table.drop_columns(["age"]), tmp_path / "table" / "b.parquet")
+    with pytest.raises(DataError, match="different columns"):
+        sf.run(plan_of(tmp_path / "table", K), tmp_path / "run", engine=in_parts(ROWS))
+
+
+BASKETS = [["bread", "milk"] + (["wine"] if number % 3 == 0 else ["tea"]) for number in range(90)]
+
+
+def baskets_plan(path, **requirement) -> sf.Plan:
+    column = {"role": "items", "kind": "set", "sensitive_items": ["wine"]}
+    need = {"model": "rho-uncertainty", "column": "items", "rho": 0.3, **requirement}
+    return sf.Plan.from_dict({"source": {"path": str(path)}, "columns": {"items": column}, "require": [need]})
+
+
+@pytest.fixture
+def baskets(tmp_path):
+    pa_parquet.write_table(pa.table({"items": BASKETS}), tmp_path / "baskets.parquet")
+    return tmp_path / "baskets.parquet"
+
+
+def test_items_are_withheld_in_parts_of_alike_records_and_all_together_are_safe(baskets, tmp_path):
+    engine = in_parts(90, occurrences=100)
+    run = sf.run(baskets_plan(baskets), tmp_path / "run", seed=3, engine=engine, measure=False, attack=False)
+    assert engine.item_parts > 1
+    assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", baskets_plan(baskets)))
+    (facts,) = [step["facts"] for step in run.facts["steps"]]
+    assert facts["items"]["records"] == 90
+
+
+def test_who_must_see_all_records_at_once_is_refused_before_work(baskets, tmp_path):
+    engine = DividedEngine(Repeating(), occurrences=100)
+    with pytest.raises(DataError, match="partial-suppression"):
+        sf.run(baskets_plan(baskets, anonymizer="td-control"), tmp_path / "run", engine=engine)
+
+
+def test_alike_records_go_to_the_same_part():
+    class Sets:
+        start = np.array([0, 2, 3, 3, 5])
+        items = np.array([0, 2, 1, 0, 2])
+
+    parts = ItemParts(("items",), np.array([1, 0, 2]), ((0, 0), (1, 0), (3, 0)), (1, 2, 1))
+    assert parts.of(Sets(), np.arange(10, 14)).tolist() == [1, 0, 3, 2]

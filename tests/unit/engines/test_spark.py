@@ -1,0 +1,87 @@
+"""Spark, as far as it can be told without Java: what is missing is said, and nobody else knows it."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import socket
+
+import pytest
+
+from house import FILES
+from sfumato.engines import engine_named, spark
+from sfumato.engines.spark import SparkEngine, done
+from sfumato.errors import DataError, InputError, PolicyError, SfumatoError
+
+
+def test_no_other_file_imports_pyspark():
+    named = re.compile(r"""^\s*(from|import) pyspark|import_module\("pyspark""", re.M)
+    assert [path.name for path in FILES if named.search(path.read_text(encoding="utf-8"))] == ["spark.py"]
+
+
+def test_what_a_missing_library_is_called_is_said(monkeypatch, tmp_path):
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(spark.importlib, "import_module", absent)
+    with pytest.raises(InputError, match=r"pip install 'sfumato\[spark\]'"), SparkEngine().workroom(tmp_path / "work"):
+        pass
+    assert not (tmp_path / "work").exists()
+
+
+def test_an_old_pyspark_is_refused(monkeypatch):
+    monkeypatch.setattr(spark.importlib, "import_module", lambda name: type("Old", (), {"__version__": "3.5.1"}))
+    with pytest.raises(InputError, match=r"3\.5\.1"):
+        spark._pyspark()
+
+
+@pytest.mark.parametrize(("told", "words"), [('openjdk version "11.0.2"', "version 11"), ("no java", "something else")])
+def test_an_old_java_is_refused(monkeypatch, told, words):
+    monkeypatch.setattr(spark.shutil, "which", lambda name, path=None: "/usr/bin/java")
+    monkeypatch.setattr(spark.subprocess, "run", lambda *_, **__: type("Told", (), {"stderr": told}))
+    with pytest.raises(InputError, match=words):
+        spark._check_java()
+
+
+def test_no_java_is_said(monkeypatch):
+    monkeypatch.setattr(spark.shutil, "which", lambda name, path=None: None)
+    with pytest.raises(InputError, match="Java 17"):
+        spark._check_java()
+
+
+def test_a_master_that_does_not_answer_is_said_in_the_end(monkeypatch):
+    monkeypatch.setattr(spark, "PATIENCE", 0.3)
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(InputError, match="nobody answers there"):
+            spark._check_answers(f"spark://127.0.0.1:{taken.getsockname()[1]}")
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "words"),
+    [
+        ("Job aborted: ExecutorLostFailure (executor 1 exited), exit code 137", InputError, "memory"),
+        ("Traceback ... KeyError: 'Ann Smith'", SfumatoError, "KeyError"),
+    ],
+)
+def test_what_spark_says_is_not_passed_on(told, kind, words):
+    error = spark._given_up(RuntimeError(told), "code rows")
+    assert type(error) is kind
+    assert words in str(error)
+    assert "Ann" not in str(error)
+
+
+def refuse(job):
+    raise DataError(f"{job} is wrong.")
+
+
+def test_what_is_wrong_with_data_comes_back_as_a_result():
+    sent = [pickle.dumps((str, 1)), pickle.dumps((refuse, 2))]
+    assert pickle.loads(done(sent, 0)) == "1"
+    assert str(pickle.loads(done(sent, 1))) == "2 is wrong."
+
+
+def test_settings_of_spark_are_refused_for_this_machine():
+    with pytest.raises(PolicyError, match="--master"):
+        engine_named("local", {"master": "spark://there:7077"})
+    assert engine_named("spark", {"master": None, "cells_on_driver": 5}).cells_here == 5
