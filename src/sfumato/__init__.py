@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from sfumato.models import BetaLikeness as BetaLikeness
     from sfumato.models import DeltaDisclosure as DeltaDisclosure
     from sfumato.models import DeltaPresence as DeltaPresence
+    from sfumato.models import HkpCoherence as HkpCoherence
     from sfumato.models import KAnonymity as KAnonymity
+    from sfumato.models import KmAnonymity as KmAnonymity
     from sfumato.models import KMap as KMap
     from sfumato.models import LDiversity as LDiversity
     from sfumato.models import LocalDifferentialPrivacy as LocalDifferentialPrivacy
@@ -111,8 +113,10 @@ _OFFERED = {
         "BetaLikeness",
         "DeltaDisclosure",
         "DeltaPresence",
+        "HkpCoherence",
         "KAnonymity",
         "KMap",
+        "KmAnonymity",
         "LDiversity",
         "LocalDifferentialPrivacy",
         "MultiDiversity",

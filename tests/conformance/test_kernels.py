@@ -13,11 +13,11 @@ from numba.core.dispatcher import Dispatcher
 
 import sfumato.kernels
 from conformance import kernel_jobs
-from sfumato.models.judging import closed_sets
+from sfumato.models.judging import closed_sets, small_sets
 
 MODULES = sorted(
     [module.name for module in pkgutil.walk_packages(sfumato.kernels.__path__, "sfumato.kernels.") if not module.ispkg]
-    + [closed_sets.__name__]
+    + [closed_sets.__name__, small_sets.__name__]
 )
 
 

@@ -15,11 +15,14 @@ LIKENESS = "unit/models/test_likeness_and_disclosure.py"
 POPULATIONS = "unit/models/test_population_models.py"
 QUASI_SENSITIVE = "unit/models/test_qs_models.py"
 RANDOMIZED = "unit/models/test_sensitive_qids.py"
+SMALL_SETS = "unit/models/test_small_sets.py"
 # What is tested together with something else stands here, with where. Kernels have a law of their own.
 ELSEWHERE = {
     "anonymizers/base.py": "conformance/test_stopping.py",
     "anonymizers/boxes.py": "unit/anonymizers/test_mondrian.py",
     "anonymizers/items/growth.py": "unit/anonymizers/test_partial_suppression.py",
+    "anonymizers/items/crowds.py": "unit/anonymizers/test_item_generalization.py",
+    "anonymizers/published/apriori_anonymization.py": "unit/anonymizers/test_item_generalization.py",
     "anonymizers/published/drop_sensitive.py": BASELINES,
     "anonymizers/published/global_suppression.py": BASELINES,
     "anonymizers/published/permutation.py": BASELINES,
@@ -60,6 +63,9 @@ ELSEWHERE = {
     "models/beta_likeness.py": LIKENESS,
     "models/delta_disclosure.py": LIKENESS,
     "models/delta_presence.py": POPULATIONS,
+    "models/hkp_coherence.py": SMALL_SETS,
+    "models/km_anonymity.py": SMALL_SETS,
+    "models/judging/small_sets.py": SMALL_SETS,
     "models/k_map.py": POPULATIONS,
     "models/judging/belief_measures.py": QUASI_SENSITIVE,
     "models/judging/belief_verdict.py": QUASI_SENSITIVE,

@@ -14,7 +14,9 @@ from sfumato.models import (
     BetaLikeness,
     DeltaDisclosure,
     DeltaPresence,
+    HkpCoherence,
     KAnonymity,
+    KmAnonymity,
     KMap,
     LDiversity,
     LocalDifferentialPrivacy,
@@ -162,6 +164,20 @@ PLANTED = [
         {3: {"basket": "wine"}},
         1,
         0,
+    ),
+    Planted(
+        KmAnonymity(column="basket", k=2, m=2),
+        classes("basket", "bread|milk", "bread|milk", "wine", "wine"),
+        {2: {"basket": "milk|wine"}},  # nobody else of the class has both
+        1,
+        1,
+    ),
+    Planted(
+        HkpCoherence(column="basket", h="0.5", k=2, p=1),
+        classes("basket", "bread|wine", "bread", "milk|pills", "milk"),
+        {1: {"basket": "bread|wine"}},
+        1,
+        2,
     ),
     Planted(
         RhoUncertainty(column="basket", rho="0.5", empty_antecedent=True),

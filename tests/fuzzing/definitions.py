@@ -327,6 +327,34 @@ def rho_uncertainty(case, shown, required, description):
     return True
 
 
+def small_sets(case, shown, required, known, most):
+    """Yield the records of each set of known items that occurs in a class, or in the whole table."""
+    records = [frozenset(cell or ()) for cell in shown[required["column"]]]
+    for members in classes(case, shown) if required.get("within_classes", True) else [range(case.n)]:
+        holders = {}
+        for row in members:
+            for size in range(1, most + 1):
+                for items in combinations(sorted(item for item in records[row] if known(item)), size):
+                    holders.setdefault(items, []).append(records[row])
+        yield from holders.values()
+
+
+def km_anonymity(case, shown, required, description):
+    """Up to m items that occur together do so in k records."""
+    found = small_sets(case, shown, required, lambda item: True, required["m"])
+    return all(len(holders) >= required["k"] for holders in found)
+
+
+def hkp_coherence(case, shown, required, description):
+    """Up to p public items are in k records, of which few have the same sensitive one."""
+    secret = set(case.column(required["column"]).extra["sensitive_items"])
+    for holders in small_sets(case, shown, required, lambda item: item not in secret, required["p"]):
+        most = max(Counter(item for record in holders for item in record & secret).values(), default=0)
+        if len(holders) < required["k"] or most > Fraction(str(required["h"])) * len(holders):
+            return False
+    return True
+
+
 def cells_of(shown, name, row):
     """Return the values that a randomized cell shows."""
     cell = shown[name][row]
@@ -413,6 +441,8 @@ JUDGES = {
     "qs-diversity": qs_diversity,
     "qs-closeness": qs_closeness,
     "rho-uncertainty": rho_uncertainty,
+    "km-anonymity": km_anonymity,
+    "hkp-coherence": hkp_coherence,
     "sensitive-qid-diversity": qid_diversity,
     "sensitive-qid-closeness": qid_closeness,
     "local-differential-privacy": local_differential_privacy,

@@ -252,7 +252,7 @@ def add_terms(rng, case):
 
 
 def add_items(rng, case):
-    """Ask for rho-uncertainty of a column of baskets."""
+    """Ask for a model of items of a column of baskets."""
     goods = rng.sample(["beer", "bread", "condom", "fish", "milk", "pill", "wine"], rng.choice([2, 4, 7]))
     secret = rng.sample(goods, rng.randrange(1, len(goods)))
     column = set_column(rng, "basket", case.n, "items", goods, rng.choice([2, 4, 6]))
@@ -260,6 +260,9 @@ def add_items(rng, case):
     column.cells[0] = sorted({*column.cells[0], *needed})
     column.extra = {"sensitive_items": secret}
     case.columns.append(column)
+    if rng.random() < 0.4:
+        add_crowds(rng, case, column, goods, secret)
+        return
     name = rng.choice([None, None, "partial-suppression", "global-suppression", "td-control", "drop-sensitive"])
     plain = [item for item in goods if item not in secret]
     if name == "td-control":
@@ -274,6 +277,20 @@ def add_items(rng, case):
     case.options["partial-suppression"] = {
         "search": search, "goal": rng.choice(["loss", "rules", "distribution"]) if search == "best" else "loss",
     } | ({"parts": rng.choice([1, 2, 3])} if search == "best" else {"restore": rng.random() < 0.5})  # fmt: skip
+
+
+def add_crowds(rng, case, column, goods, secret):
+    """Ask that few known items find many baskets."""
+    asked = {"column": "basket", "k": rng.choice([2, 2, 3]), "within_classes": rng.random() < 0.7}
+    if rng.random() < 0.5:
+        asked |= {"model": "hkp-coherence", "h": fraction(rng, 0.4, "1/2", 0.8), "p": rng.choice([1, 2, 3])}
+        goods = [item for item in goods if item not in secret]
+    else:
+        maker = rng.choice([None, None, "apriori-anonymization"])
+        asked |= {"model": "km-anonymity", "m": rng.choice([1, 2, 3])} | ({"anonymizer": maker} if maker else {})
+    if rng.random() < 0.6:
+        column.hierarchy, column.paths = nested(rng, goods)
+    case.require.append(asked)
 
 
 def add_cells(rng, case):

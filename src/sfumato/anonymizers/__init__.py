@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.full_domain import FullDomain
+from sfumato.anonymizers.item_generalization import ItemGeneralization
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.masking import Masking
 from sfumato.anonymizers.microaggregation import Microaggregation
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.partial_suppression import PartialSuppression
+from sfumato.anonymizers.published.apriori_anonymization import AprioriAnonymization
 from sfumato.anonymizers.published.drop_sensitive import DropSensitive
 from sfumato.anonymizers.published.global_suppression import GlobalSuppression
 from sfumato.anonymizers.published.permutation import Permutation
@@ -22,6 +24,8 @@ ANONYMIZERS: dict[str, type[Anonymizer]] = {
     for anonymizer in (
         TermSuppression,
         PartialSuppression,
+        ItemGeneralization,
+        AprioriAnonymization,
         GlobalSuppression,
         TdControl,
         Permutation,

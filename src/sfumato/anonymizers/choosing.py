@@ -9,9 +9,9 @@ from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem
-from sfumato.models import KAnonymity
+from sfumato.models import HkpCoherence, KAnonymity, KmAnonymity
 from sfumato.models.base import Policy, PrivacyModel
 
 
@@ -58,6 +58,12 @@ def steps(
         members.setdefault(ANONYMIZERS[name].phase, []).append(model)
         if position in chosen:
             named[ANONYMIZERS[name].phase] = name
+    crowd = max(
+        (model.k for model in policy if isinstance(model, KmAnonymity | HkpCoherence) and model.within_classes),
+        default=1,
+    )
+    if crowd > 1 and Phase.CLASSES not in members and schema.named(Role.QUASI_IDENTIFIER):
+        members[Phase.CLASSES] = [KAnonymity(k=crowd)]  # a promise to those who know quasi-identifiers, too
     _take_over_classes(members, named)
     found: tuple[Step, ...] = ()
     for phase in sorted(members, reverse=True):

@@ -6,6 +6,7 @@ from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, ex
 from sfumato.attacks.class_inference import ClassInference
 from sfumato.attacks.class_items import ClassItems
 from sfumato.attacks.disclosure import Disclosure
+from sfumato.attacks.item_linking import ItemLinking
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
 from sfumato.attacks.minimality import Minimality
@@ -31,6 +32,7 @@ ATTACKS: dict[str, type[Attack]] = {
         PartialMatching,
         Minimality,
         Disclosure,
+        ItemLinking,
         RuleInference,
         ClassItems,
         SetInference,
@@ -50,6 +52,7 @@ __all__ = [
     "Exposure",
     "Finding",
     "Intersection",
+    "ItemLinking",
     "KnowledgeLinking",
     "Linking",
     "Minimality",

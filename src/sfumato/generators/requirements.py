@@ -45,6 +45,8 @@ REQUIREMENTS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "sensitive-qid-closeness": ({"t": {"job": 0.5, "household": 0.5}}, _CELLS),
     "local-differential-privacy": ({"epsilon": {"job": 2, "household": 1}}, _CELLS),
     "rho-uncertainty": ({"column": "drugs", "rho": "0.5"}, _ITEMS),
+    "km-anonymity": ({"column": "drugs", "k": 4, "m": 2}, _ITEMS),
+    "hkp-coherence": ({"column": "drugs", "h": "0.6", "k": 4, "p": 2}, _ITEMS),
 }
 
 

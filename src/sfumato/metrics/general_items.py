@@ -29,10 +29,10 @@ class Sides:
 def item_sides(comparison: Comparison, name: str) -> Sides:
     """Return a column of items before and after in common codes, or raise."""
     before, after = (columns.get(name) for columns in comparison.sides)
-    if not isinstance(before, CodedSets) or not isinstance(after, CodedSets) or before.sensitive is None:
+    if not isinstance(before, CodedSets) or not isinstance(after, CodedSets):
         raise DataError(
             f"Items of column {name!r} were to be compared, but it is no column of items on both sides.\n"
-            'Give it the role "items" in the plan, and say which are sensitive.'
+            'Give it the role "items" in the plan.'
         )
     code_of = {label: code for code, label in enumerate(before.labels)}
     codes = np.array([code_of.setdefault(label, len(code_of)) for label in after.labels], dtype=np.int32)
@@ -44,7 +44,8 @@ def item_sides(comparison: Comparison, name: str) -> Sides:
         labels=tuple(code_of),
     )
     sensitive = np.zeros(len(code_of), dtype=np.bool_)
-    sensitive[: len(before.labels)] = before.sensitive
+    if before.sensitive is not None:
+        sensitive[: len(before.labels)] = before.sensitive
     return Sides(before, common, tuple(code_of), sensitive, len(before.labels))
 
 
@@ -53,7 +54,7 @@ class GeneralItems:
     """What stands for each item of the original in a release. Sizes: v labels of both sides."""
 
     node_of: Integers  # (v,): the lowest label above an item that the release has; the item itself where it has none
-    loss: NDArray[np.float64]  # (v,): of an occurrence that is published under its node, as td-control counts it
+    loss: NDArray[np.float64]  # (v,): of an occurrence that is published under a label, as td-control counts it
     items_of: Integers  # (v,): how many items of the original are published under a label
 
     @property
@@ -65,37 +66,41 @@ class GeneralItems:
 def general_items(comparison: Comparison, column: str, sides: Sides) -> GeneralItems:
     """Return how items are generalized: by the hierarchy of the plan, or the tree that stands in for one.
 
-    An occurrence under a node loses (leaves below it - 1) / (all leaves - 1); a withheld one would lose 1.
+    An occurrence under a node loses (leaves below it - 1) / (all leaves - 1); a withheld one would lose 1, and so does
+    what is published under a label that stands for nothing.
     """
     node_of = np.arange(len(sides.labels), dtype=np.int64)
     loss = np.zeros(node_of.size)
+    loss[sides.n_original :] = 1.0
     new = {label: code for code, label in enumerate(sides.labels) if code >= sides.n_original}
-    plain = [label for label, secret in zip(sides.before.labels, sides.sensitive, strict=False) if not secret]
-    if new and plain:
-        spec = comparison.dataset.schema.spec(column)
-        given = spec.hierarchy if spec is not None else None
-        what = f"The hierarchy of column {column!r}"
-        tree = given.build(plain, what, secret=True) if given is not None else Hierarchy.balanced(plain)
+    tree = _tree(comparison, column, sides, set(new)) if new else None
+    if tree is not None:
         leaves: dict[str, int] = {}
         for leaf in tree.leaves:
             for above in tree.ancestors(leaf):
                 leaves[above] = leaves.get(above, 0) + 1
+        for label, code in new.items():
+            if label in leaves:
+                loss[code] = (leaves[label] - 1) / max(tree.n_leaves - 1, 1)
         shown = set(sides.after.items.tolist())
-        code_of = {label: code for code, label in enumerate(sides.labels)}
-        for label in plain:
-            code = code_of[label]
-            nodes = [each for each in tree.ancestors(label) if each in new]
+        for code, label in enumerate(sides.labels[: sides.n_original]):
+            nodes = [each for each in tree.ancestors(label) if each in new] if label in tree.node_of else []
             if nodes and code not in shown:
                 node_of[code] = new[nodes[0]]
-                loss[code] = (leaves[nodes[0]] - 1) / max(tree.n_leaves - 1, 1)
     items_of = np.bincount(node_of[: sides.n_original], minlength=node_of.size).astype(np.int64)
     return GeneralItems(node_of, loss, items_of)
 
 
-def stays(sides: Sides, general: GeneralItems) -> NDArray[np.bool_]:
-    """Return which occurrences of the original are in the release, as they are or under their node, shape (o,)."""
-    width = len(sides.labels)
-    before, after = sides.before, sides.after
-    record = np.repeat(np.arange(before.start.size - 1, dtype=np.int64), np.diff(before.start))
-    published = np.repeat(np.arange(after.start.size - 1, dtype=np.int64), np.diff(after.start)) * width + after.items
-    return np.isin(record * width + general.node_of[before.items], published)
+def _tree(comparison: Comparison, column: str, sides: Sides, new: set[str]) -> Hierarchy | None:
+    """Return the tree that has the new labels: over the items that are not sensitive, else over all."""
+    spec = comparison.dataset.schema.spec(column)
+    given = spec.hierarchy if spec is not None else None
+    every = list(sides.before.labels)
+    plain = [label for label, secret in zip(every, sides.sensitive, strict=False) if not secret]
+    what = f"The hierarchy of column {column!r}"
+    trees = [
+        given.build(items, what, secret=True) if given is not None else Hierarchy.balanced(items)
+        for items in ((plain, every) if len(plain) < len(every) else (plain,))
+        if items
+    ]
+    return max(trees, key=lambda tree: len(new & tree.node_of.keys()), default=None)

@@ -11,7 +11,7 @@ from sfumato.data.dataset import CodedSets
 from sfumato.data.schema import Role
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, ratio
 from sfumato.metrics.comparison import Comparison
-from sfumato.metrics.general_items import Sides, general_items, item_sides, stays
+from sfumato.metrics.general_items import Sides, general_items, item_sides
 
 TABLE = 100  # items in the table of frequencies, the most frequent ones
 
@@ -24,7 +24,8 @@ class ItemLoss(Metric):
     between the shares that items have of all occurrences: Kullback-Leibler from the release to the original, and the
     symmetric one of Jensen and Shannon, at most ln 2 = 0.693, both in nats.
     An item that is published under a label of the column's hierarchy (or of the tree that stands in for one) loses
-    (items below the label - 1) / (all items - 1), a withheld one 1; facts count both.
+    (items below the label - 1) / (all items - 1), a withheld one 1; facts count both. Rows come in any order: a label
+    that stands for several items of a record stands for one of them here, and the others count as withheld.
     Limit: new labels that are in no hierarchy stand for nothing.
 
     >>> import pyarrow as pa
@@ -47,7 +48,7 @@ class ItemLoss(Metric):
 
     @classmethod
     def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
-        """Yield the metric for each column of items some of which are sensitive."""
+        """Yield the metric for each column of items."""
         for column in columns_of_items(comparison):
             yield cls(column=column)
 
@@ -59,19 +60,24 @@ class ItemLoss(Metric):
         )
         known = after[: sides.n_original]
         general = general_items(comparison, self.column, sides)
-        kept = stays(sides, general) if general.any else None
-        lost = int(before.sum() - known.sum()) if kept is None else int((~kept).sum())
-        softened = np.zeros(0) if kept is None else general.loss[sides.before.items[kept]]
+        lost = int(before.sum() - after.sum())
+        softened = float((after * general.loss).sum())
         secret = sides.sensitive[: sides.n_original]
         of_secret = int(before[: sides.n_original][secret].sum())
         lost_secret = of_secret - int(known[secret].sum())
         divergence, symmetric = distances(before[: sides.n_original], known)
-        value = ratio(lost + float(softened.sum()), before.sum())
-        generalized = int((softened > 0).sum())
+        value = ratio(lost + softened, before.sum())
+        generalized = int(after[general.loss > 0].sum())
         also = (
             f" {amount(generalized)} others are published as a more general label, which loses "
-            f"{amount(ratio(float(softened.sum()), generalized), 'share')} of each."
+            f"{amount(ratio(softened, generalized), 'share')} of each."
             if generalized
+            else ""
+        )
+        of_secrets = (
+            f": {amount(ratio(lost, of_secret), 'share')} of what dropping everything sensitive would cost. "
+            f"{amount(ratio(lost_secret, of_secret), 'share')} of the sensitive ones are gone"
+            if of_secret
             else ""
         )
         return Measurement(
@@ -85,16 +91,15 @@ class ItemLoss(Metric):
             better="lower",
             worst=1.0,
             warning=little_left(value, f"the items of {self.column!r}"),
-            explanation=f"{amount(lost)} of {amount(float(before.sum()))} occurrences are not in the release: "
-            f"{amount(ratio(lost, of_secret), 'share')} of what dropping everything sensitive would cost. "
-            f"{amount(ratio(lost_secret, of_secret), 'share')} of the sensitive ones are gone.{also}",
+            explanation=f"{amount(lost)} of {amount(float(before.sum()))} occurrences are not in the release"
+            f"{of_secrets}.{also}",
             facts={
                 "column": self.column,
                 "occurrences_before": int(before.sum()),
                 "occurrences": int(after.sum()),
                 "withheld": lost,
                 "generalized": generalized,
-                "generalized_loss": float(softened.sum()),
+                "generalized_loss": softened,
                 "sensitive_before": of_secret,
                 "sensitive_withheld": lost_secret,
                 "sensitive_share": ratio(of_secret, before.sum()),
@@ -108,10 +113,10 @@ class ItemLoss(Metric):
 
 
 def columns_of_items(comparison: Comparison) -> Iterator[str]:
-    """Yield the columns of items that are published as such, some of which are sensitive."""
+    """Yield the columns of items that are published as such."""
     for column in comparison.dataset.with_role(Role.ITEMS):
         published = comparison.release.columns.get(column.name)
-        if isinstance(published, CodedSets) and isinstance(column, CodedSets) and column.sensitive is not None:
+        if isinstance(published, CodedSets) and isinstance(column, CodedSets):
             yield column.name
 
 

@@ -5,8 +5,10 @@ from sfumato.models.base import Policy, PrivacyModel, Verdict
 from sfumato.models.beta_likeness import BetaLikeness
 from sfumato.models.delta_disclosure import DeltaDisclosure
 from sfumato.models.delta_presence import DeltaPresence
+from sfumato.models.hkp_coherence import HkpCoherence
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.k_map import KMap
+from sfumato.models.km_anonymity import KmAnonymity
 from sfumato.models.l_diversity import LDiversity
 from sfumato.models.local_differential_privacy import LocalDifferentialPrivacy
 from sfumato.models.multi_diversity import MultiDiversity
@@ -30,6 +32,8 @@ PRIVACY_MODELS = {
         QSDiversity,
         QSCloseness,
         RhoUncertainty,
+        KmAnonymity,
+        HkpCoherence,
         SensitiveQidDiversity,
         SensitiveQidCloseness,
         LocalDifferentialPrivacy,
@@ -44,8 +48,10 @@ __all__ = [
     "BetaLikeness",
     "DeltaDisclosure",
     "DeltaPresence",
+    "HkpCoherence",
     "KAnonymity",
     "KMap",
+    "KmAnonymity",
     "LDiversity",
     "LocalDifferentialPrivacy",
     "MultiDiversity",

@@ -286,5 +286,10 @@ class Policy:
 
     def k(self) -> int:
         """Return the smallest class size that the requirements ask for, 1 when none does."""
-        asked = (model for model in self.requirements if Need.POPULATION not in model.needs)  # those count other rows
+        # Those with a population count other rows, those that leave classes alone count rows of the whole table.
+        asked = (
+            model
+            for model in self.requirements
+            if Need.POPULATION not in model.needs and getattr(model, "within_classes", True)
+        )
         return max((int(getattr(model, "k", 1)) for model in asked), default=1)

@@ -133,13 +133,7 @@ class RhoUncertainty(PrivacyModel):
                 f'requirement {self.name} is asked for within = "classes", but no column is a quasi-identifier: there '
                 'are no classes. Give a column that role, or ask for within = "table".',
             )
-        spec = schema.spec(self.column)
-        if spec is not None and spec.role is Role.ITEMS and spec.sensitive_items is None:
-            yield Problem(
-                f"columns.{self.column}.sensitive_items",
-                f"requirement {self.name} needs to know which items of column {self.column!r} are sensitive. "
-                f'Add sensitive_items = [...] to [columns.{self.column}], or sensitive_items = "file.txt".',
-            )
+        yield from sensitive_items_missing(self, self.column, schema)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by all rules that lead to a sensitive item; `name_items` names those of the worst rule."""
@@ -179,6 +173,17 @@ class RhoUncertainty(PrivacyModel):
             measure="largest confidence",
             bound="at most",
             group="rule",
+        )
+
+
+def sensitive_items_missing(model: PrivacyModel, column: str, schema: Schema) -> Iterator[Problem]:
+    """Yield that nothing says which items of a column are sensitive."""
+    spec = schema.spec(column)
+    if spec is not None and spec.role is Role.ITEMS and spec.sensitive_items is None:
+        yield Problem(
+            f"columns.{column}.sensitive_items",
+            f"requirement {model.name} needs to know which items of column {column!r} are sensitive. "
+            f'Add sensitive_items = [...] to [columns.{column}], or sensitive_items = "file.txt".',
         )
 
 

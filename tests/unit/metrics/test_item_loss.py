@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from baskets import SCHEMA, measured, table_of
+from baskets import SCHEMA, SPEC, measured, table_of
+from sfumato.data.builders import Given
 from sfumato.data.encoding import encode
+from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.release import Release
+from sfumato.data.schema import Schema
 from sfumato.errors import DataError
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.item_loss import ItemLoss, columns_of_items
@@ -33,9 +36,30 @@ def test_loss_is_counted_by_hand():
 
 
 def test_labels_that_the_original_does_not_have_count_as_lost():
-    facts = measured(ItemLoss(column="basket"), ["ab", "cd"], [["a..c"], ["a..c", "d"]]).facts
+    loss = measured(ItemLoss(column="basket"), ["ab", "cd"], [["a..c"], ["a..c", "d"]])
 
-    assert (facts["withheld"], facts["new_labels"]) == (3, 1)
+    assert (loss.value, loss.facts["withheld"], loss.facts["generalized"], loss.facts["new_labels"]) == (3 / 4, 1, 2, 1)
+
+
+def test_general_labels_lose_by_what_lies_below_them_in_whatever_order_rows_are():
+    spec = replace(SPEC, hierarchy=Given(Hierarchy.from_nested({"low": ["a", "c"], "high": ["e", "f", "h"]})))
+    schema = Schema({"basket": spec})
+    dataset = encode(table_of(["ab", "ce", "f", "a"]), schema)
+    for after in ([["low", "b"], ["low", "high"], ["high"], ["a"]], [["a"], ["high"], ["low", "high"], ["low", "b"]]):
+        loss = ItemLoss(column="basket").measure(dataset, Release.from_table(table_of(after), schema))
+
+        assert (loss.facts["withheld"], loss.facts["generalized"]) == (0, 4)
+        assert loss.value == pytest.approx((2 * 1 / 4 + 2 * 2 / 4) / 6)
+
+
+def test_items_of_which_none_is_sensitive_are_measured_as_well():
+    schema = Schema({"basket": replace(SPEC, sensitive_items=None)})
+    loss = ItemLoss(column="basket").measure(
+        encode(table_of(["ab", "c"]), schema), Release.from_table(table_of(["a", "c"]), schema)
+    )
+
+    assert (loss.value, loss.facts["sensitive_before"]) == (1 / 3, 0)
+    assert "sensitive" not in loss.explanation
 
 
 def test_another_column_is_an_error():

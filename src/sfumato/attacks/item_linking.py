@@ -1,0 +1,109 @@
+"""Finding a person's record by a few of their items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.data.bit_sets import BitSets
+from sfumato.data.dataset import CodedSets
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.models.judging.classes import classes_of
+from sfumato.models.judging.weights import row_weights, rows_in
+from sfumato.parameters import whole_number
+
+KNOWN = 2  # items that the intruder knows where no requirement says how many
+MOST_KNOWN = 3  # each further one multiplies the work
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemLinking(Attack):
+    """Find a person's record by up to `known` of their items, and by their quasi-identifiers where there are some.
+
+    Each person is attacked with the luckiest choice of items, sensitive or not, and one of the records that hold them
+    is picked: 1 / how many there are. How many items are known comes from the requirements of the release
+    (km-anonymity's m, hkp-coherence's p, at most 3), else it is 2.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
+    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET)
+    >>> table = Release.from_table(pa.table({"basket": ["bread|milk", "bread", "milk"]}), Schema({"basket": spec}))
+    >>> print(ItemLinking(column="basket").on(table))
+    1 of 3 exposed, confidence up to 100 %
+    >>> print(ItemLinking(column="basket", known=1).on(table))
+    0 of 3 exposed, confidence up to 50 %
+    """
+
+    name: ClassVar[str] = "item-linking"
+    answered_by: ClassVar[tuple[str, ...]] = ("km-anonymity", "hkp-coherence")
+
+    column: str
+    known: int = KNOWN
+    threshold: float = THRESHOLD
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_number(self.known, "known items", 1, MOST_KNOWN)
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return f"Finding a record by {self._items} of {self.column!r}"
+
+    @property
+    def _items(self) -> str:
+        return "one known item" if self.known == 1 else f"up to {self.known} known items"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        return (
+            f"Knows that a person is in the table, their quasi-identifiers if there are some, and {self._items} of "
+            f"{self.column!r}, and picks a record that holds them."
+        )
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The column whose items are known."""
+        return (self.column,)
+
+    @classmethod
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
+        """Yield one attack for each column of items."""
+        for column in release.columns.values():
+            if isinstance(column, CodedSets) and column.role is Role.ITEMS and not isinstance(column, BitSets):
+                models = [each for each in release.description.get("models", ()) if each.get("column") == column.name]
+                known = max((int(each.get("m", each.get("p", 0))) for each in models), default=0) or KNOWN
+                yield cls(column=column.name, known=min(known, MOST_KNOWN), threshold=asked.threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        from sfumato.kernels.items.linking import fewest_that_fit  # compiled: only when needed
+
+        column, n_rows, weights = table.sets(self.column), table.n_rows, row_weights(table)
+        weight = np.ones(n_rows, dtype=np.int64) if weights is None else weights
+        fewest = np.full(n_rows, max(table.total, 1), dtype=np.int64)
+        class_of = classes_of(table).class_of
+        order = np.argsort(class_of, kind="stable")
+        start, items = column.start.astype(np.int64), column.items.astype(np.int64)
+        for members in np.split(order, np.flatnonzero(np.diff(class_of[order])) + 1):
+            fewest_that_fit(members, start, items, weight, self.known, fewest)
+        people = table.total
+        return Finding(
+            people=people,
+            exposed=rows_in(fewest * self.threshold < 1, weights) if n_rows else 0,
+            worst=1 / int(fewest.min()) if n_rows else 0.0,
+            mean=float(np.average(1 / fewest, weights=weight)) if n_rows else None,
+            facts={"known_items": self.known, "unique": rows_in(fewest == 1, weights) if n_rows else 0},
+        )
+
+    def guess(self, table: Release) -> Finding | None:
+        """Pick any record."""
+        people = table.total
+        sure = 1 / people if people else 0.0
+        return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)

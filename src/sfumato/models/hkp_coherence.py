@@ -1,0 +1,143 @@
+"""(h, k, p)-coherence: a few known items lead to enough records, and to no sensitive item that most of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from sfumato.data.release import Release
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import Problem
+from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
+from sfumato.models.km_anonymity import WITHIN_CLASSES, judged_otherwise
+from sfumato.models.rho_uncertainty import item_column, sensitive_items_missing
+from sfumato.parameters import Takes, about
+
+
+@dataclass(frozen=True, kw_only=True)
+class HkpCoherence(PrivacyModel):
+    """Up to `p` public items that occur together do so in `k` records or more, of which at most a share `h` has the
+    same sensitive item.
+
+    Public items are those that are not sensitive; only they are taken to be known, one at least. A published label of
+    an item hierarchy counts as an item. With quasi-identifiers, which the intruder is taken to know as well, it holds
+    in every class.
+
+    Source: Xu, Wang, Fu and Yu (2008), who give h in percent.
+    Limit: who knows a sensitive item, or more than p public ones, may learn more.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
+    >>> def judged(*baskets):
+    ...     release = Release.from_table(pa.table({"basket": baskets}), Schema({"basket": spec}))
+    ...     return HkpCoherence(column="basket", h="0.5", k=2, p=2).audit(release)
+    >>> print(judged("bread|wine", "bread", "bread"))
+    hkp-coherence of 'basket' holds: fewest records 3, at least 2; largest share of a sensitive item 1/3, at most 0.5
+    >>> print(judged("bread|wine", "bread|wine", "bread"))
+    hkp-coherence of 'basket' FAILS: fewest records 3, at least 2; largest share of a sensitive item 2/3, at most 0.5
+    """
+
+    name: ClassVar[str] = "hkp-coherence"
+    judged_role: ClassVar[Role] = Role.ITEMS
+
+    column: str = field(metadata=about(Takes.COLUMN, "Column of items", "Whose sets are judged."))
+    h: float | str | Fraction = field(  # becomes an exact fraction
+        metadata=about(
+            Takes.FRACTION,
+            "Highest share",
+            "Which share of the records that hold the known items may have the same sensitive one.",
+            above=0,
+            below=1,
+            example=0.5,
+            why="at 0 no sensitive item could stay with others, at 1 every table passes",
+        )
+    )
+    k: int = field(
+        metadata=about(
+            Takes.WHOLE, "Fewest records", "How many records hold the known items at least.", least=2, example=5
+        )
+    )
+    p: int = field(
+        metadata=about(
+            Takes.WHOLE, "Known items", "How many public items of a record may be known at most.", least=1, example=2
+        )
+    )
+    within_classes: bool = field(default=True, metadata=WITHIN_CLASSES)
+
+    @property
+    def exact_h(self) -> Fraction:
+        """The parameter h as it was written."""
+        return Fraction(self.h)
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        known = "one public item" if self.p == 1 else f"up to {self.p:,} public items"
+        also = " and the quasi-identifiers, where there are some," if self.within_classes else ""
+        return (
+            f"Whoever knows {known} of a record in {self.column!r}{also} finds none or at least {self.k:,} records "
+            f"that fit, and at most a share {plain_number(self.exact_h)} of these has the same sensitive item."
+        )
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return (
+            f"Who knows a sensitive item of a person, more than {self.p:,} public ones, or which items a person does "
+            "not have, may learn more. Ask for rho-uncertainty where sensitive items may be known."
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """The column of items."""
+        return (self.column,)
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield that nothing says which items are sensitive, and what it cannot be combined with."""
+        yield from sensitive_items_missing(self, self.column, schema)
+        yield from judged_otherwise(self, self.column, together)
+
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
+        """Judge a release by every set of up to p public items that occurs in it."""
+        from sfumato.models.judging.small_sets import search_sets  # compiled: only when needed
+
+        column = item_column(release, self.column)
+        assert column.sensitive is not None
+        found = search_sets(
+            release,
+            column,
+            k=self.k,
+            m=self.p,
+            known=~column.sensitive,
+            secret=column.sensitive,
+            share=self.exact_h,
+            within_classes=self.within_classes,
+        )
+        words = (
+            f"fewest records {found.fewest:,}, at least {self.k:,}; largest share of a sensitive item {found.share}, "
+            f"at most {plain_number(self.exact_h)}"
+            if found.fewest is not None
+            else ""
+        )
+        return Verdict(
+            model=self,
+            satisfied=not found.failing,
+            reached=found.fewest,
+            required=self.k,
+            groups=found.judged,
+            failing=found.failing,
+            failing_rows=found.failing_rows,
+            facts={
+                "records": release.total,
+                "largest_share": str(found.share),
+                "stopped_early": not found.complete,
+                "items_of_first_failing": found.size,
+            },
+            measure="fewest records",
+            bound="at least",
+            group="set",
+            finding=words,
+        )

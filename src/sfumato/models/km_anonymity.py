@@ -1,0 +1,122 @@
+"""km-anonymity: whoever knows a few items of a record finds at least k records that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.data.release import Release
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import Problem
+from sfumato.models.base import Policy, PrivacyModel, Verdict
+from sfumato.parameters import Takes, about
+
+WITHIN_CLASSES = about(
+    Takes.FLAG,
+    "In every class",
+    "Whether the quasi-identifiers may be known, too: then it holds in every class, which gets k rows or more.",
+)
+
+
+def judged_otherwise(model: PrivacyModel, column: str, together: Policy) -> Iterator[Problem]:
+    """Yield that another model of items is asked for as well: one search meets one of them."""
+    others = [other.name for other in together if other.judged_role is Role.ITEMS and type(other) is not type(model)]
+    if others:
+        yield Problem(
+            ".model",
+            f"requirement {model.name} of {column!r} and requirement {others[0]} ask different things of items, and "
+            "no search meets both. Ask for one of them.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KmAnonymity(PrivacyModel):
+    """Up to `m` items that occur together in a record do so in at least `k` records.
+
+    Any items may be known, sensitive or not. A published label of an item hierarchy counts as an item: whoever knows an
+    item finds at least the records that show the same label for it. With quasi-identifiers, which the intruder is taken
+    to know as well, it holds in every class, and classes have k rows or more: (k, k^m)-anonymity.
+
+    Source: Terrovitis, Mamoulis and Kalnis (2008); with quasi-identifiers: Poulis et al. (2013).
+    Limit: who knows more than m items, or which items somebody does not have, may find fewer records.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET)
+    >>> def judged(*baskets):
+    ...     release = Release.from_table(pa.table({"basket": baskets}), Schema({"basket": spec}))
+    ...     return KmAnonymity(column="basket", k=2, m=2).audit(release)
+    >>> print(judged("bread|milk", "bread|milk", "bread", ""))
+    km-anonymity of 'basket' holds: fewest records 2, required at least 2 (3 sets)
+    >>> print(judged("bread|milk", "bread", "milk"))
+    km-anonymity of 'basket' FAILS: fewest records 1, required at least 2 (1 of 3 sets, 1 row)
+    """
+
+    name: ClassVar[str] = "km-anonymity"
+    judged_role: ClassVar[Role] = Role.ITEMS
+
+    column: str = field(metadata=about(Takes.COLUMN, "Column of items", "Whose sets are judged."))
+    k: int = field(
+        metadata=about(
+            Takes.WHOLE, "Fewest records", "How many records hold the known items at least.", least=2, example=5
+        )
+    )
+    m: int = field(
+        metadata=about(
+            Takes.WHOLE, "Known items", "How many items of a record may be known at most.", least=1, example=2
+        )
+    )
+    within_classes: bool = field(default=True, metadata=WITHIN_CLASSES)
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        known = "one item" if self.m == 1 else f"up to {self.m:,} items"
+        also = " and the quasi-identifiers, where there are some," if self.within_classes else ""
+        return (
+            f"Whoever knows {known} of a record in {self.column!r}{also} finds none or at least {self.k:,} "
+            "records that fit."
+        )
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return (
+            f"Who knows more than {self.m:,} items, or which items a person does not have, may find fewer records; and "
+            "records that fit may share a further item, which is then learnt."
+        )
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """The column of items."""
+        return (self.column,)
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield what it cannot be combined with."""
+        yield from judged_otherwise(self, self.column, together)
+
+    def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
+        """Judge a release by every set of up to m items that occurs in it."""
+        from sfumato.models.judging.small_sets import search_sets  # compiled: only when needed
+
+        column = release.sets(self.column)
+        every, none = np.ones(len(column.labels), dtype=np.bool_), np.zeros(len(column.labels), dtype=np.bool_)
+        found = search_sets(
+            release, column, k=self.k, m=self.m, known=every, secret=none, within_classes=self.within_classes
+        )
+        return Verdict(
+            model=self,
+            satisfied=not found.failing,
+            reached=found.fewest,
+            required=self.k,
+            groups=found.judged,
+            failing=found.failing,
+            failing_rows=found.failing_rows,
+            facts={"records": release.total, "stopped_early": not found.complete, "items_of_first_failing": found.size},
+            measure="fewest records",
+            bound="at least",
+            group="set",
+        )
