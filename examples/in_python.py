@@ -51,6 +51,11 @@ AMONG_OTHERS: list[sf.PrivacyModel] = [
     sf.DeltaPresence(low=0, high=0.9, population="stays.csv"),
 ]
 
+OF_BASKETS: list[sf.PrivacyModel] = [
+    sf.KmAnonymity(column="drugs", k=3, m=2),
+    sf.HkpCoherence(column="drugs", h=0.6, k=3, p=2),
+]
+
 
 def plan_of(requirements: Sequence[sf.PrivacyModel]) -> sf.Plan:
     """Return a plan for the hospital's stays."""
@@ -64,6 +69,12 @@ def plan_among_others() -> sf.Plan:
     shown = ("age", "sex", "zip", "payer")
     columns = {name: about if name in shown else {"role": "identifier"} for name, about in COLUMNS.items()}
     return sf.Plan.from_dict({"columns": columns, "require": AMONG_OTHERS}, base=HOSPITAL)
+
+
+def plan_of_baskets(requirement: sf.PrivacyModel) -> sf.Plan:
+    """Return a plan for nothing but the drugs."""
+    columns = {name: about if name == "drugs" else {"role": "identifier"} for name, about in COLUMNS.items()}
+    return sf.Plan.from_dict({"columns": columns, "require": [requirement]}, base=HOSPITAL)
 
 
 def stays(rows: int) -> pa.Table:
@@ -86,7 +97,11 @@ def main(rows: int) -> None:
     people, plan = stays(rows), plan_of(REQUIREMENTS)
     run: sf.Run = sf.anonymize(people, plan, seed=1)  # a seed only to repeat what is shown here
     release: sf.Published = run.release
-    verdicts = (*run.verdicts, *sf.anonymize(people, plan_among_others(), seed=1).verdicts)
+    others = (plan_among_others(), *map(plan_of_baskets, OF_BASKETS))
+    verdicts = [
+        *run.verdicts,
+        *(verdict for other in others for verdict in sf.anonymize(people, other, seed=1).verdicts),
+    ]
     print(f"{release.data.num_rows} rows;", ", ".join(f"{name} holds" for name, yes in held(verdicts).items() if yes))
 
     measurements: tuple[sf.Measurement, ...] = sf.measure(release, plan, original=people)

@@ -200,10 +200,11 @@ def items() -> Iterator[tuple[str, Any]]:
         for empty in (False, True) if options.get("search") == "mine" else (False,):
             run = made(60, columns, [requirement | {"empty_antecedent": empty}], anonymizers={name: options})
             yield f"{name} {options} {empty}", facts(run)
-    known = {"model": "km-anonymity", "column": "drugs", "k": 3, "m": 3}
-    yield "crowds", facts(made(60, columns, [known]))
-    coherent = {"model": "hkp-coherence", "column": "drugs", "h": "0.5", "k": 3, "p": 2}
-    yield "crowds with secrets", facts(made(60, columns, [coherent]))
+    general = {"drugs": columns["drugs"] | {"hierarchy": {"prefix": 2}}}
+    known = {"model": "km-anonymity", "column": "drugs", "k": 3, "m": 3, "within_classes": False}
+    yield "crowds", facts(made(60, general, [known]))
+    coherent = {"model": "hkp-coherence", "column": "drugs", "h": "0.5", "k": 3, "p": 2, "within_classes": False}
+    yield "crowds with secrets", facts(made(60, general, [coherent]))
     yield "a store that grows", grown_store()
 
 

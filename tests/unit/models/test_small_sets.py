@@ -15,7 +15,6 @@ import sfumato as sf
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.models import HkpCoherence, KmAnonymity
-from sfumato.models.judging import small_sets
 
 SCHEMA = Schema(
     {
@@ -75,7 +74,7 @@ def test_coherence_bounds_the_share_of_every_sensitive_item_as_well(people, k, p
 
 
 def test_an_audit_with_more_failing_sets_than_enough_stops_and_says_so(monkeypatch):
-    monkeypatch.setattr(small_sets, "CAP", 2)
+    monkeypatch.setattr("sfumato.models.judging.small_sets.CAP", 2)
     verdict = KmAnonymity(column="basket", k=2, m=1).audit(release_of([("A", {"a", "b", "c"})]))
 
     assert (verdict.satisfied, verdict.failing, verdict.facts["stopped_early"]) == (False, 2, True)
