@@ -167,6 +167,6 @@ REQUIREMENTS = (
     RhoUncertainty(column="basket", rho="0.3", empty_antecedent=True),
     RhoUncertainty(column="basket", rho="0.4", within="classes"),
     KmAnonymity(column="basket", k=3, m=2),
-    KmAnonymity(column="basket", k=2, m=1, within_classes=False),
+    KmAnonymity(column="basket", k=2, m=1, within="table"),
     HkpCoherence(column="basket", h="0.5", k=2, p=2),
 )

@@ -201,9 +201,9 @@ def items() -> Iterator[tuple[str, Any]]:
             run = made(60, columns, [requirement | {"empty_antecedent": empty}], anonymizers={name: options})
             yield f"{name} {options} {empty}", facts(run)
     general = {"drugs": columns["drugs"] | {"hierarchy": {"prefix": 2}}}
-    known = {"model": "km-anonymity", "column": "drugs", "k": 3, "m": 3, "within_classes": False}
+    known = {"model": "km-anonymity", "column": "drugs", "k": 3, "m": 3, "within": "table"}
     yield "crowds", facts(made(60, general, [known]))
-    coherent = {"model": "hkp-coherence", "column": "drugs", "h": "0.5", "k": 3, "p": 2, "within_classes": False}
+    coherent = {"model": "hkp-coherence", "column": "drugs", "h": "0.5", "k": 3, "p": 2, "within": "table"}
     yield "crowds with secrets", facts(made(60, general, [coherent]))
     yield "a store that grows", grown_store()
 

@@ -330,7 +330,7 @@ def rho_uncertainty(case, shown, required, description):
 def small_sets(case, shown, required, known, most):
     """Yield the records of each set of known items that occurs in a class, or in the whole table."""
     records = [frozenset(cell or ()) for cell in shown[required["column"]]]
-    for members in classes(case, shown) if required.get("within_classes", True) else [range(case.n)]:
+    for members in classes(case, shown) if required.get("within", "classes") == "classes" else [range(case.n)]:
         holders = {}
         for row in members:
             for size in range(1, most + 1):

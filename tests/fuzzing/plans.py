@@ -281,7 +281,7 @@ def add_items(rng, case):
 
 def add_crowds(rng, case, column, goods, secret):
     """Ask that few known items find many baskets."""
-    asked = {"column": "basket", "k": rng.choice([2, 2, 3]), "within_classes": rng.random() < 0.7}
+    asked = {"column": "basket", "k": rng.choice([2, 2, 3]), "within": rng.choice(["classes", "classes", "table"])}
     if rng.random() < 0.5:
         asked |= {"model": "hkp-coherence", "h": fraction(rng, 0.4, "1/2", 0.8), "p": rng.choice([1, 2, 3])}
         goods = [item for item in goods if item not in secret]

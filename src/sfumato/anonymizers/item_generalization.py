@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.items.crowds import Crowds, crowds_of, largest_share
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
@@ -36,6 +36,7 @@ class ItemGeneralization(Anonymizer):
     name: ClassVar[str] = "item-generalization"
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (KmAnonymity, HkpCoherence)
+    divides: ClassVar[Divides] = Divides.ANYHOW  # a set that k records of a part hold is held by k of all
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:

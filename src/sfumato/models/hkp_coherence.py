@@ -65,7 +65,12 @@ class HkpCoherence(PrivacyModel):
             Takes.WHOLE, "Known items", "How many public items of a record may be known at most.", least=1, example=2
         )
     )
-    within_classes: bool = field(default=True, metadata=WITHIN_CLASSES)
+    within: str = field(default="classes", metadata=WITHIN_CLASSES)
+
+    @property
+    def within_classes(self) -> bool:
+        """Whether quasi-identifiers may be known, too."""
+        return self.within == "classes"
 
     @property
     def exact_h(self) -> Fraction:

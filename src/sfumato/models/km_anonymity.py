@@ -12,12 +12,14 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict
+from sfumato.models.rho_uncertainty import WITHIN
 from sfumato.parameters import Takes, about
 
 WITHIN_CLASSES = about(
-    Takes.FLAG,
-    "In every class",
-    "Whether the quasi-identifiers may be known, too: then it holds in every class, which gets k rows or more.",
+    Takes.CHOICE,
+    "Within",
+    "classes: quasi-identifiers, where there are some, may be known, too; it holds in every class, of k rows or more.",
+    choices=tuple(reversed(WITHIN)),
 )
 
 
@@ -69,7 +71,12 @@ class KmAnonymity(PrivacyModel):
             Takes.WHOLE, "Known items", "How many items of a record may be known at most.", least=1, example=2
         )
     )
-    within_classes: bool = field(default=True, metadata=WITHIN_CLASSES)
+    within: str = field(default="classes", metadata=WITHIN_CLASSES)
+
+    @property
+    def within_classes(self) -> bool:
+        """Whether quasi-identifiers may be known, too."""
+        return self.within == "classes"
 
     @property
     def promise(self) -> str:

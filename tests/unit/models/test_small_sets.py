@@ -51,7 +51,7 @@ def counted(people, most, known, *, within_classes):
 @given(people=records, k=st.integers(2, 4), m=st.integers(1, 3), within=st.booleans(), weighted=st.booleans())
 def test_km_anonymity_is_that_every_set_of_up_to_m_items_is_in_k_records(people, k, m, within, weighted):
     release = release_of(people)
-    model = KmAnonymity(column="basket", k=k, m=m, within_classes=within)
+    model = KmAnonymity(column="basket", k=k, m=m, within="classes" if within else "table")
     support, _ = counted(people, m, "abcwz", within_classes=within)
 
     verdict = model.audit(release.weighted() if weighted else release)
@@ -106,5 +106,5 @@ def test_one_requirement_promises_both_of_quasi_identifiers_and_items():
     assert [step.anonymizer.name for step in asked.steps()] == ["mondrian", "item-generalization"]
     assert [verdict.satisfied for verdict in run.verdicts] == [True]
     assert min(Counter(run.release.data["town"].to_pylist()).values()) >= 2
-    alone = plan(KM | {"within_classes": False}, town={"role": "quasi-identifier"})
+    alone = plan(KM | {"within": "table"}, town={"role": "quasi-identifier"})
     assert [step.anonymizer.name for step in alone.steps()] == ["item-generalization"]

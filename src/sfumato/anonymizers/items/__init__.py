@@ -53,11 +53,11 @@ def tasks_of(policy: Policy, dataset: Dataset, before: Recoding, *, by_class: bo
             min(model.exact_rho for model in models),
             empty=any(model.empty_antecedent for model in models),
             keep_row=before.keep_row,
-            class_of=_classes(dataset, before) if within else None,
+            class_of=row_classes(dataset, before) if within else None,
         )
 
 
-def _classes(dataset: Dataset, before: Recoding) -> Codes:
+def row_classes(dataset: Dataset, before: Recoding) -> Codes:
     """Return a class for each row, such that rows that share one are published alike: finer ones are safe as well."""
     if before.class_of is not None:
         return before.class_of

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedSets, Dataset, distinct_rows
+from sfumato.anonymizers.items import row_classes
+from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.hierarchy import Hierarchy, Tree
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import SensitiveShare
@@ -126,10 +127,7 @@ def _task(
 
     group_of = np.zeros(n_records, dtype=np.int64)
     if within_classes and dataset.quasi_identifiers:
-        found = before.class_of
-        if found is None:
-            found = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
-        group_of = found[keep_row].astype(np.int64)
+        group_of = row_classes(dataset, before)[keep_row].astype(np.int64)
     return Crowds(
         column=column,
         keep_row=keep_row,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.items.crowds import Crowds, crowds_of
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
@@ -32,6 +32,7 @@ class AprioriAnonymization(Anonymizer):
     name: ClassVar[str] = "apriori-anonymization"
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (KmAnonymity,)
+    divides: ClassVar[Divides] = Divides.NOT
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which every column of items keeps its promise."""
