@@ -43,7 +43,7 @@ class Project:
                 f"The project folder {folder} was to be opened, but cannot be used: {error.strerror}.\n"
                 "Name a folder that exists and that you may write to."
             ) from None
-        given = [root.expanduser().resolve() for root in roots] or [folder]
+        given = [folder, *(root.expanduser().resolve() for root in roots)]
         return cls(folder, tuple(dict.fromkeys([*given, kept / "uploads"])))
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import tempfile
 import traceback
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -116,6 +117,7 @@ def serve(
     if hasattr(os, "umask"):
         os.umask(0o077)
     project = Project.at(folder, roots)
+    tempfile.tempdir = str(project.hidden / "uploads")  # a form with a file is kept there, not where others look
     lock = Lock(project.hidden / "lock")
     if (other := lock.holder()) is not None:
         raise OutputError(

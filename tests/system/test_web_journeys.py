@@ -1,0 +1,418 @@
+"""People's ways through the web app, in a real browser: what they do, and that nothing is said or asked elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+import sfumato as sf
+from browsing import BROWSER
+from websites import PEOPLE, PLAN, served
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'sfumato[dev]'")
+expect = sync_api.expect
+
+expect.set_options(timeout=60_000)  # a busy machine must not fail a test
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="needs a browser: install chromium, or put google-chrome on the PATH"),
+]
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "docs" / "assets"
+LONG = 300_000  # milliseconds: a run may compile first
+# Quick to make, whatever was compiled before.
+QUICK = PLAN.replace("k = 5\n", 'k = 5\nanonymizer = "mondrian"\n').replace(
+    "l = 2\n", 'l = 2\nanonymizer = "mondrian"\n'
+)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """One person's browser: what the console said, and which hosts were asked."""
+
+    def __init__(self, chromium, address, session, **options):
+        self.address, self.said, self.hosts = address, [], set()
+        self.context = chromium.new_context(base_url=address, accept_downloads=True, **options)
+        self.context.set_default_timeout(60_000)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
+        self.page.goto(f"/enter?token={session.new_token()}")
+        self.page.wait_for_url(f"{address}/")
+
+    def press(self, name, role="button", **more):
+        self.page.get_by_role(role, name=name, **more).first.click()
+
+    def done(self):
+        """The journey is over: nothing was said, nobody else was asked."""
+        assert [text for text in self.said if "409" not in text and "422" not in text] == []
+        assert self.hosts == {urlsplit(self.address).netloc}
+        self.context.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "plan.toml").write_text(QUICK)
+    return tmp_path
+
+
+@pytest.fixture
+def visit(chromium, folder):
+    with served(folder) as (address, session):
+        made = Visit(chromium, address, session)
+        yield made
+        made.done()
+
+
+def run_it(page):
+    page.goto("/plans/plan.toml/run")
+    page.get_by_role("button", name="Make the release").click()
+    page.wait_for_url(re.compile("/runs/"), timeout=LONG)
+
+
+def counted(part):
+    """Wait for what is counted in another process: who is busy answers later, and the page asks again by itself."""
+    expect(part.first).to_be_visible(timeout=LONG)
+    return part.first
+
+
+def pictured(page, name):
+    """Take the picture of the documentation, once everything on it has been counted."""
+    expect(page.locator("#standing")).not_to_contain_text(re.compile("Count now|Check now|Still"), timeout=LONG)
+    expect(page.locator("main [data-again]")).to_have_count(0, timeout=LONG)
+    if os.environ.get("SFUMATO_PICTURES"):  # the documentation's own, made anew
+        page.screenshot(path=PICTURES / name)
+
+
+NO_SCRIPTS = {"java_script_enabled": False}
+SMALL_AND_DARK = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}}
+
+
+# J1: from nothing to a release.
+
+
+def test_the_example_becomes_a_release_that_the_command_line_makes_too(chromium, tmp_path):
+    with served(tmp_path) as (address, session):
+        visit = Visit(chromium, address, session, viewport={"width": 1280, "height": 860})
+        page = visit.page
+        visit.press(re.compile("Look at an example"))
+        page.wait_for_url("**/plans/example.toml")
+        page.goto("/plans/example.toml/columns")
+        pictured(page, "web-columns.png")
+        page.goto("/plans/example.toml/promises")
+        expect(page.locator("#reach-0")).to_contain_text("Can be kept", timeout=LONG)
+        pictured(page, "web-promises.png")
+        page.goto("/plans/example.toml/run")
+        page.get_by_text("For tests", exact=True).click()
+        page.get_by_label(re.compile("Seed")).fill("7")
+        visit.press("Make the release")
+        expect(page.locator("#job")).to_contain_text("sfumato anonymize example.toml")
+        page.wait_for_url(re.compile("/runs/"), timeout=LONG)
+        page.get_by_label("Your name").fill("Ada")
+        page.get_by_label("I have looked").check()
+        page.get_by_label("I have read").check()
+        visit.press(re.compile("Confirm"))
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="Release with certificate").click()
+        packed = zipfile.ZipFile(io.BytesIO(Path(saved.value.path()).read_bytes()))
+        visit.done()
+
+    sf.run(sf.Plan.load(tmp_path / "example.toml"), tmp_path / "typed", seed=7, measure=False, attack=False)
+    typed = (tmp_path / "typed" / "release" / "data.csv").read_bytes()
+    assert hashlib.sha256(packed.read("release/data.csv")).digest() == hashlib.sha256(typed).digest()
+
+
+@pytest.mark.parametrize("how", [NO_SCRIPTS, SMALL_AND_DARK])
+def test_a_release_is_made_without_scripts_and_on_a_small_dark_screen(chromium, folder, how):
+    with served(folder) as (address, session):
+        visit = Visit(chromium, address, session, **how)
+        page = visit.page
+        page.get_by_role("link", name="plan.toml").first.click()
+        page.get_by_role("link", name=re.compile("On to the columns")).click()
+        page.get_by_label("Role of town").select_option("other")
+        if "java_script_enabled" in how:
+            visit.press("Save the roles")
+        expect(page.locator(".said")).to_be_visible()
+        page.goto("/plans/plan.toml/run")
+        visit.press("Make the release")
+        link = page.get_by_role("link", name="Go on", exact=True)
+        if "java_script_enabled" in how:
+            expect(link).to_be_visible(timeout=LONG)
+            link.click()
+        page.wait_for_url(re.compile("/runs/"), timeout=LONG)
+        expect(page.locator(".verdict")).to_contain_text("surer than")
+        visit.done()
+    assert 'role = "other"' in (folder / "plan.toml").read_text()
+
+
+def test_the_whole_way_goes_by_keyboard(visit, folder):
+    page = visit.page
+
+    def tab_to(name):
+        for _ in range(150):
+            page.keyboard.press("Tab")
+            label = page.evaluate(
+                "() => { const e = document.activeElement; return e.ariaLabel || e.innerText || e.id || '' }"
+            )
+            if name in (label or ""):
+                return
+        pytest.fail(f"{name} cannot be reached with the keyboard")
+
+    tab_to("plan.toml")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/plans/plan.toml")
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    tab_to("On to the columns")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/columns")
+    tab_to("Role of town")
+    page.keyboard.type("other")
+    page.keyboard.press("Tab")
+    expect(page.locator(".said")).to_be_visible()
+    page.goto("/plans/plan.toml/run")
+    tab_to("Make the release")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/(jobs|runs)/"))
+    page.wait_for_url(re.compile("/runs/"), timeout=LONG)
+
+
+# J2: one's own file.
+
+
+def test_a_german_file_is_dropped_read_and_drafted(chromium, tmp_path):
+    rows = "".join(f"Müller{n};{20 + n % 50};{n % 9},5;Zürich\n" for n in range(80))
+    (tmp_path / "elsewhere").mkdir()
+    file = tmp_path / "elsewhere" / "Kundendaten.csv"
+    file.write_bytes(("Name;Alter;Gewicht;Ort\n" + rows).encode("windows-1252"))
+    (tmp_path / "project").mkdir()
+    with served(tmp_path / "project") as (address, session):
+        visit = Visit(chromium, address, session)
+        page = visit.page
+        page.get_by_role("link", name=re.compile("Open data")).click()
+        page.get_by_label(re.compile("^A table")).set_input_files(file)
+        visit.press("Copy it in")
+        page.wait_for_url("**/open/reading")
+        expect(page.locator("main")).to_contain_text("windows-1252")
+        expect(page.locator("main")).to_contain_text("decimal")
+        expect(page.locator("main")).not_to_contain_text("Müller1")
+        visit.press("Draft a plan")
+        page.wait_for_url(re.compile(r"/plans/.*\.toml/columns"), timeout=LONG)
+        counted(page.locator("#columns-table").get_by_text("Alter"))
+        visit.done()
+
+
+# J3: a wrong hierarchy.
+
+
+def test_a_wrong_file_never_replaces_a_good_hierarchy(visit, folder):
+    page = visit.page
+    page.goto("/plans/plan.toml/columns/2/hierarchy")
+    page.get_by_text("From a file").click()
+    page.get_by_label(re.compile("Its lines")).fill("Bern;West;*\nChurr;East;*\n")
+    page.locator("form", has=page.locator("#lines")).get_by_role("button", name="Check and use").click()
+    expect(page.locator("main")).to_contain_text("Not saved yet")
+    expect(page.locator("main")).to_contain_text("did you mean Churr?")
+    assert (folder / "plan.toml").read_text() == QUICK
+    page.get_by_label(re.compile("Its lines")).fill("Bern;West;*\nChur;East;*\n")
+    page.locator("form", has=page.locator("#lines")).get_by_role("button", name="Check and use").click()
+    expect(page.locator(".coverage")).to_contain_text("covers 2 of 2 values")
+    assert 'hierarchy = "hierarchies/town.csv"' in (folder / "plan.toml").read_text()
+
+
+def test_groups_are_made_by_hand(visit, folder):
+    page = visit.page
+    page.goto("/plans/plan.toml/columns/2/hierarchy")
+    counted(page.get_by_text("Groups by hand")).click()
+    page.get_by_label("Choose Bern").check()
+    page.get_by_label("Group", exact=True).fill("West")
+    visit.press("Put the ticked ones into it")
+    page.locator("form", has=page.locator("#groups-table")).get_by_role("button", name="Check and use").click()
+    expect(page.locator("main")).to_contain_text("file hierarchies/town.csv")
+    assert (folder / "hierarchies" / "town.csv").read_text() == "Chur;*\nBern;West;*\n"
+
+
+# J4: what cannot be.
+
+
+def test_an_impossible_promise_is_said_at_once_with_the_best_value(visit, folder):
+    page = visit.page
+    page.goto("/plans/plan.toml/promises")
+    card = page.locator("article", has=page.get_by_role("heading", name="l-diversity"))
+    card.get_by_label(re.compile("^Diversity")).fill("50")
+    card.get_by_role("button", name="Save").click()
+    expect(page.locator("#reach-1")).to_contain_text("Impossible", timeout=LONG)
+    expect(page.locator("#reach-1")).to_contain_text("3")
+    card.get_by_label(re.compile("^Diversity")).fill("2")
+    card.get_by_role("button", name="Save").click()
+    expect(page.locator("#reach-1")).to_contain_text("Can be kept", timeout=LONG)
+    assert (folder / "plan.toml").read_text() == QUICK
+
+
+# J5: stopped, and run again.
+
+
+def test_a_run_is_stopped_leaves_nothing_and_runs_again(visit, folder):
+    (folder / "people.csv").write_text(PEOPLE.split("\n", 1)[0] + "\n" + PEOPLE.split("\n", 1)[1] * 4000)
+    page = visit.page
+    page.goto("/plans/plan.toml/run")
+    visit.press("Make the release")
+    page.wait_for_url(re.compile("/jobs/"))
+    visit.press("Cancel")
+    expect(page.locator("h1")).to_have_text("Stopped", timeout=15_000)
+    assert list((folder / "runs").iterdir()) == []
+    (folder / "people.csv").write_text(PEOPLE)
+    visit.press("Start it again")
+    page.wait_for_url(re.compile("/runs/"), timeout=LONG)
+
+
+# J7: many columns.
+
+
+def test_three_hundred_columns_get_their_roles_at_once(chromium, tmp_path):
+    names = [f"lab{n}" for n in range(300)]
+    lines = [",".join(["age", *names]), *(",".join(str((row * 7 + n) % 5) for n in range(301)) for row in range(40))]
+    (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n")
+    tables = "".join(f'[columns.{name}]\nrole = "other"\n' for name in names)
+    (tmp_path / "plan.toml").write_text(
+        f'[source]\npath = "wide.csv"\n[columns.age]\nrole = "quasi-identifier"\n{tables}'
+        '[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+    )
+    with served(tmp_path) as (address, session):
+        visit = Visit(chromium, address, session)
+        page = visit.page
+        page.goto("/plans/plan.toml/columns")
+        counted(page.get_by_text("1 to 100 of 301"))
+        page.get_by_label("Filter by name").fill("lab1")
+        visit.press("Tick all shown")
+        page.get_by_label("Role", exact=True).select_option("identifier")
+        visit.press("Set for all ticked")
+        expect(page.locator(".said")).to_have_text("Saved.")
+        visit.done()
+    assert (tmp_path / "plan.toml").read_text().count("identifier") == 12  # age, lab1 and lab10 to lab19
+
+
+# J8: how strict?
+
+
+def test_a_combination_is_tried_used_run_and_compared(visit, folder):
+    page = visit.page
+    run_it(page)
+    page.goto("/plans/plan.toml/run")
+    page.get_by_label(re.compile("Smallest class")).fill("2,10")
+    visit.press("Try the combinations")
+    page.wait_for_url(re.compile("/sweeps/"), timeout=LONG)
+    row = page.get_by_role("row", name=re.compile("^10 "))
+    row.get_by_role("button", name="Use these values").click()
+    page.wait_for_url("**/promises?said=saved")
+    assert "k = 10" in (folder / "plan.toml").read_text()
+    run_it(page)
+    visit.press("Compare", exact=True)
+    page.wait_for_url("**/compare?*")
+    expect(page.locator("main")).to_contain_text("k-anonymity: k 5 → 10")
+
+
+# J9: a table of another tool.
+
+
+def test_a_table_of_another_tool_gets_a_second_opinion(visit, folder):
+    (folder / "theirs.csv").write_text("age,town,illness\n" + "20-29,Bern,flu\n" * 6 + "30-39,Chur,cough\n")
+    page = visit.page
+    page.get_by_role("link", name=re.compile("second opinion")).click()
+    page.get_by_label(re.compile("The table")).fill("theirs.csv")
+    visit.press("Judge it")
+    expect(page.locator("main")).to_contain_text("does not hold", timeout=LONG)
+    expect(page.locator("h1")).to_have_text("Judged")
+
+
+# Two windows, an editor.
+
+
+def test_two_windows_on_one_plan_never_overwrite_each_other(visit, folder):
+    first, second = visit.page, visit.context.new_page()
+    for page in (first, second):
+        page.goto("/plans/plan.toml/text")
+    first.get_by_label("plan (TOML)").fill(QUICK.replace("k = 5", "k = 6"))
+    first.get_by_role("button", name="Save the text").click()
+    first.wait_for_url("**/plans/plan.toml?said=saved")
+    second.get_by_label("plan (TOML)").fill(QUICK.replace("l = 2", "l = 3"))
+    second.get_by_role("button", name="Save the text").click()
+
+    expect(second.locator("h1")).to_have_text("The plan was changed elsewhere")
+    assert (folder / "plan.toml").read_text() == QUICK.replace("k = 5", "k = 6")
+
+
+# For everybody.
+
+PAGES = [
+    "/", "/help", "/open", "/judge", "/plans/plan.toml", "/plans/plan.toml/columns", "/plans/plan.toml/columns/1",
+    "/plans/plan.toml/hierarchies", "/plans/plan.toml/columns/1/hierarchy", "/plans/plan.toml/promises",
+    "/plans/plan.toml/run", "/plans/plan.toml/release", "/plans/plan.toml/text", "/plans/plan.toml/check",
+    "/runs/one", "/compare?r=one&r=two", "/runs/one/certificate", "/nowhere",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A project with everything in it."""
+    folder = tmp_path_factory.mktemp("filled")
+    (folder / "people.csv").write_text(PEOPLE)
+    (folder / "plan.toml").write_text(QUICK)
+    (folder / "runs").mkdir()
+    sf.run(sf.Plan.load(folder / "plan.toml"), folder / "runs" / "one", seed=1)
+    shutil.copytree(folder / "runs" / "one", folder / "runs" / "two")
+    return folder
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_axe_finds_nothing_on_any_page_and_nothing_sticks_out(chromium, filled, scheme, width):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = []
+    with served(filled) as (address, session):
+        view = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
+        visit = Visit(chromium, address, session, **view)
+        for path in PAGES:
+            visit.page.goto(path)
+            for details in visit.page.locator("details").all():
+                details.evaluate("each => { each.open = true }")
+            violations = axe.run(visit.page).response["violations"]
+            found += [(path, each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in violations]
+            if visit.page.evaluate("document.documentElement.scrollWidth") > width:
+                found.append((path, "sticks out", width))
+        visit.context.close()
+    assert found == []
+
+
+def test_no_cell_of_a_secret_column_is_in_a_title_an_address_or_the_log(chromium, filled, caplog):
+    with caplog.at_level("INFO", logger="sfumato.web"), served(filled) as (address, session):
+        visit = Visit(chromium, address, session)
+        addresses = []
+        visit.page.on("request", lambda request: addresses.append(request.url))
+        titles = []
+        for path in PAGES:
+            visit.page.goto(path)
+            titles.append(visit.page.title())
+        visit.context.close()
+    said = "\n".join([*addresses, *titles, *(record.getMessage() for record in caplog.records)])
+    jobs = (filled / ".sfumato" / "jobs").rglob("*")
+    kept = "\n".join(path.read_text(errors="replace") for path in jobs if path.is_file())
+    assert not re.search("Marker|asthma|cough|people.csv", said + kept)
