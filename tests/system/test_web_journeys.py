@@ -219,6 +219,8 @@ def test_a_german_file_is_dropped_read_and_drafted(chromium, tmp_path):
         page.wait_for_url(re.compile(r"/plans/.*\.toml/columns"), timeout=LONG)
         counted(page.locator("#columns-table").get_by_text("Alter"))
         visit.done()
+    (plan,) = (tmp_path / "project").glob("*.toml")
+    assert sf.Plan.load(plan).source.encoding == "windows-1252"
 
 
 # J3: a wrong hierarchy.
@@ -342,6 +344,7 @@ def test_a_table_of_another_tool_gets_a_second_opinion(visit, folder):
     visit.press("Judge it")
     expect(page.locator("main")).to_contain_text("does not hold", timeout=LONG)
     expect(page.locator("h1")).to_have_text("Judged")
+    assert page.get_by_role("row", name=re.compile("k-anonymity")).get_by_text("does not hold").count() == 1
 
 
 # Two windows, an editor.
