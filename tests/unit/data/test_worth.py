@@ -52,7 +52,7 @@ def test_the_search_keeps_what_is_worth_most_and_the_loss_is_measured_by_it(fold
 def test_only_the_exact_search_knows_other_costs(folder):
     with pytest.raises(PlanError, match="Only search"):
         published(folder, cost="count", search="dfs")
-    with pytest.raises(PolicyError, match="weights, misses or worth"):
+    with pytest.raises(PolicyError, match="weights, misses, worth or a hierarchy"):
         published(folder, worth="worth.csv", search="dfs")
 
 
