@@ -84,7 +84,7 @@ class Case:
 
     def draws(self, required):
         """Return the columns of a requirement on randomized cells, none of any other."""
-        return [name for key in ("l", "t") if isinstance(required.get(key), dict) for name in required[key]]
+        return [name for key in ("l", "t", "epsilon") if isinstance(required.get(key), dict) for name in required[key]]
 
     def table(self):
         """Return the original as somebody might hand it over."""
