@@ -245,3 +245,46 @@ def test_settings_that_the_compiler_refuses_are_named(tmp_path):
     assert done.returncode == 2
     assert "NUMBA_NUM_THREADS" in done.stderr
     assert "unset" in done.stderr
+
+
+def test_a_loop_inside_another_works_and_leaves_the_compiler_as_it_was():
+    @compiling.inline_kernel
+    def larger(a, b):
+        if a > b:
+            return a
+        return b
+
+    @compiling.kernel
+    def largest(numbers):
+        best = numbers[0]
+        for number in numbers:
+            best = larger(best, larger(number, number - 1))
+        return best
+
+    kinds = (compiling.numba_ir.Scope, compiling.numba_ir.Loc)
+    before = [vars(kind).get("__deepcopy__") for kind in kinds]
+    assert largest(np.array([3, 9, 4])) == 9
+    assert [vars(kind).get("__deepcopy__") for kind in kinds] == before
+
+
+def test_a_lean_loop_neither_makes_nor_returns_arrays():
+    @compiling.lean_kernel
+    def add_up(numbers):
+        total = 0
+        for number in numbers:
+            total += number
+        return total, numbers.size
+
+    @compiling.lean_kernel
+    def hand_back(numbers):
+        return 1, numbers
+
+    @compiling.lean_kernel
+    def make(size):
+        return np.zeros(size).sum()
+
+    assert add_up(np.arange(4)) == (6, 4)
+    with pytest.raises(TypeError, match="hand_back returns an array"):
+        hand_back(np.arange(4))
+    with pytest.raises(numba.core.errors.NumbaError):
+        make(3)

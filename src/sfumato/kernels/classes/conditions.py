@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiling import kernel
+from sfumato.compiling import lean_kernel
 
 DISTINCT, ENTROPY, RECURSIVE, FREQUENCY, LIMITED, EQUAL, ORDERED, HIERARCHICAL = range(8)
 
@@ -164,14 +164,14 @@ def _edges(condition: Condition, values: int) -> tuple[int, list[tuple[int, int,
     return 2 * max(int(level[-1]), 1), spans
 
 
-@kernel
+@lean_kernel
 def holds(conditions, histogram, size):
     """Return whether a group of `size` rows with this histogram passes.  (v,) -> bool."""
     everything = conditions.table.shape[0]
     return size >= conditions.k and first_failing(conditions, np.int64(0), everything, histogram, size) < 0
 
 
-@kernel
+@lean_kernel
 def first_failing(conditions, low, high, histogram, size):
     """Return the first of the conditions low to high - 1 that a group of at least one row fails, k aside; else -1."""
     table = conditions.table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.compiling import inline_kernel, kernel
+from sfumato.compiling import inline_kernel, lean_kernel
 from sfumato.kernels.classes.conditions import first_failing
 from sfumato.kernels.classes.store import (
     BELOW,
@@ -38,7 +38,7 @@ from sfumato.kernels.classes.units import HIGH, LOW
 MANY = 1024  # copies of a unit that a class is asked whether it takes, at least
 
 
-@kernel
+@lean_kernel
 def room(conditions, units, store, c, unit, copies):
     """Return how many further copies of a unit a class can take, up to `copies`.
 
@@ -99,7 +99,7 @@ def room(conditions, units, store, c, unit, copies):
     return copies if 0 < copies < passes else passes
 
 
-@kernel
+@lean_kernel
 def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
     """Return the class that copies of a unit join most cheaply below `limit`, how many it takes, and the cost.
 
@@ -174,7 +174,7 @@ def cheapest(conditions, trees, units, store, unit, copies, limit, but, split):
     return best, taken, limit
 
 
-@kernel
+@lean_kernel
 def load(trees, units, store, first, last, share, class_start):
     """Put classes first to last - 1 into the store, under narrowest labels; shares as of `close_regions`."""
     store.counter[CLASSES] = last
@@ -184,7 +184,7 @@ def load(trees, units, store, first, last, share, class_start):
         narrow(trees, units, store, c)
 
 
-@kernel
+@lean_kernel
 def move(conditions, trees, units, store, copies, order, budget):
     """Put open copies where they cost least per row, then empty dear classes into others, or move single units.
 
@@ -281,7 +281,7 @@ def move_some(conditions, trees, units, store, c):
         narrow(trees, units, store, c)
 
 
-@kernel
+@lean_kernel
 def price_joining(trees, store, c, price):
     """Set what each class and class c would lose more as one class.  -> (c,) in place."""
     for other in range(c):
@@ -294,7 +294,7 @@ def price_joining(trees, store, c, price):
         )
 
 
-@kernel
+@lean_kernel
 def gather(conditions, trees, units, store, c, order):
     """Join other classes to class c, in this order, until it passes.
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiling import inline_kernel, kernel
+from sfumato.compiling import inline_kernel, lean_kernel
 from sfumato.kernels.classes.conditions import Conditions
 from sfumato.kernels.classes.trim import hopeless, trim
 from sfumato.kernels.classes.units import AT, AXIS, LEAF, LEVELS, VALUES, Trees, Units
@@ -170,7 +170,7 @@ def make_desk(conditions: Conditions, units: Units, trees: Trees, keys: Keys, co
     )
 
 
-@kernel
+@lean_kernel
 def push(price, item, length, new_price, new_item):
     """Add to a heap that has the cheapest item first; equal prices in order of items."""
     child = length
@@ -185,7 +185,7 @@ def push(price, item, length, new_price, new_item):
     item[child] = new_item
 
 
-@kernel
+@lean_kernel
 def sink(price, item, length, position):
     """Move an item of a heap down to its place."""
     moved_price = price[position]
@@ -208,7 +208,7 @@ def sink(price, item, length, position):
     item[position] = moved_item
 
 
-@kernel
+@lean_kernel
 def close_regions(conditions, units, trees, keys, desk, early, reach, copies, share, class_start):
     """Close regions from cheap to dear; return how many classes were made.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiling import inline_kernel, kernel
+from sfumato.compiling import inline_kernel, lean_kernel
 from sfumato.kernels.classes.units import HIGH, LEAF, LOW, PARENT
 
 CLASSES, SHARES, FREE, NODES, VISITS = range(5)  # places in Store.counter
@@ -72,7 +72,7 @@ def covering(tree, node, low, high):
     return node
 
 
-@kernel
+@lean_kernel
 def settle(trees, store, c):
     """Put a class into the trie under its label; when the trie is full, put all classes in anew."""
     trie = store.trie
@@ -123,7 +123,7 @@ def settle(trees, store, c):
         trie[node, BELOW] = other
 
 
-@kernel
+@lean_kernel
 def unsettle(trie, group, c):
     """Take a class out of the trie."""
     node = group[c, IN_LEAF]
@@ -159,7 +159,7 @@ def count(units, store, c, unit, copies):
         node = store.trie[node, ABOVE]
 
 
-@kernel
+@lean_kernel
 def add(units, store, c, unit, copies):
     """Put copies of a unit first on the class's list."""
     counter = store.counter
@@ -177,7 +177,7 @@ def add(units, store, c, unit, copies):
     count(units, store, c, unit, copies)
 
 
-@kernel
+@lean_kernel
 def remove(units, store, c, before, place):
     """Take a share off the class's list, where it follows the share `before` (-1: it is the first)."""
     share = store.share
@@ -190,7 +190,7 @@ def remove(units, store, c, before, place):
     count(units, store, c, share[place, UNIT], -share[place, COPIES])
 
 
-@kernel
+@lean_kernel
 def narrow(trees, units, store, c):
     """Give a class that is not in the trie the smallest common label of its members, and put it in."""
     for j in range(store.label.shape[1]):
@@ -207,7 +207,7 @@ def narrow(trees, units, store, c):
     settle(trees, store, c)
 
 
-@kernel
+@lean_kernel
 def widen(trees, units, store, c, unit, copies):
     """Add copies of a unit to a class, and widen its label."""
     wider = False
@@ -224,7 +224,7 @@ def widen(trees, units, store, c, unit, copies):
         settle(trees, store, c)
 
 
-@kernel
+@lean_kernel
 def hand_out(store, units, unit_of, new_class, start, cursor, part, class_of):
     """Give each row a class: the rows of a unit go to its shares one after the other.  -> (n,) in place.
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from sfumato.compiling import inline_kernel, kernel
+from sfumato.compiling import inline_kernel, lean_kernel
 from sfumato.kernels.classes.conditions import (
     DISTINCT,
     EDGE_FIRST,
@@ -198,7 +198,7 @@ def aim(conditions, i, histogram, rows, target):
     return reached
 
 
-@kernel
+@lean_kernel
 def aim_within_limits(conditions, i, histogram, rows, target):
     """Do the same for limits of each value's share, with a cap of its own on each count."""
     first = conditions.table[i, FIRST]
@@ -234,7 +234,7 @@ def aim_within_limits(conditions, i, histogram, rows, target):
     return np.int64(0)
 
 
-@kernel
+@lean_kernel
 def shape(conditions, i, histogram, amount, target):
     """Set target to the histogram capped at `amount`, or to `amount` rows of it; return its rows.  -> (v,) in place."""
     reference = conditions.reference
