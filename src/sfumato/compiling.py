@@ -54,7 +54,8 @@ def kernel(function: Callable[..., Any]) -> Any:
 def lean_kernel(function: Callable[..., Any]) -> Any:
     """Compile a loop nest that makes no arrays and returns none.
 
-    Then nobody counts who holds them, which is an eighth of the time of compiling. The compiler refuses one that makes an array, and `_Sharing` one that returns an array it was given.
+    Then nobody counts who holds them, which is an eighth of the time of compiling. The compiler refuses one that makes
+    an array, and `_Sharing` one that returns an array it was given.
     """
     return _compile(function, _nrt=False)
 
