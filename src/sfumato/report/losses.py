@@ -82,6 +82,9 @@ def _statistics(facts: Facts) -> Picture | None:
     named = [(text(entry.get("what")), [number(entry.get("moved"))]) for entry in ordered]
     weighted = f" Rows count by {text(inside.get('weight'))}." if inside.get("weight") else ""
     words = "; ".join(f"{name} {figure(moved)}" for name, (moved,) in named[:4])
+    shown = {"before": "Before", "after": "After", "lower": "surely from", "upper": "to"}
+    if any(entry.get("std_error") is not None for entry in found):  # slopes have one
+        shown["std_error"] = "Standard error"
     return Picture(
         title="What an analyst would compute",
         plot=bar_chart(named, [(AFTER, "moved, in standard deviations")], show=figure),
@@ -89,14 +92,8 @@ def _statistics(facts: Facts) -> Picture | None:
         note="From the release as sf.load estimates it: a mean moves in standard deviations of its column, a slope as "
         f"if both columns had standard deviation 1.{weighted}",
         table=Table(
-            head=["Statistic", "Before", "After", "surely from", "to", "Standard error"],
-            rows=[
-                [
-                    text(entry.get("what")),
-                    *(figure(entry.get(key)) for key in ("before", "after", "lower", "upper", "std_error")),
-                ]
-                for entry in found
-            ],
+            head=["Statistic", *shown.values()],
+            rows=[[text(entry.get("what")), *(figure(entry.get(key)) for key in shown)] for entry in found],
         ),
     )
 

@@ -26,6 +26,7 @@ def test_every_measurement_with_parts_has_a_picture(real):
         "Finding a person again",
         "How many look alike",
         "Detail lost, by column",
+        "What an analyst would compute",
         "Error of random counts",
         "Predicting job",
     ]
