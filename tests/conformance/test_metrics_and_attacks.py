@@ -102,7 +102,18 @@ def test_every_attack_is_reached(tmp_path):
         },
         base=tmp_path,
     )
-    others = [found for table, asked in ((name, plan), (strange, looked_up)) for found in sf.attack(table, asked)]
+    bought = pa.table({"age": ["20", "20"], "basket": ["bread|wine", "bread"]})
+    baskets = sf.Plan.from_dict(
+        {
+            "columns": {
+                "age": {"role": "quasi-identifier"},
+                "basket": {"role": "items", "kind": "set", "sensitive_items": ["wine"]},
+            },
+            "require": [{"model": "rho-uncertainty", "column": "basket", "rho": "0.5"}],
+        }
+    )
+    tables = ((name, plan), (strange, looked_up), (bought, baskets))
+    others = [found for table, asked in tables for found in sf.attack(table, asked)]
     assert reached | {found.attack for found in others} == set(ATTACKS)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, expose
 from sfumato.attacks.class_inference import ClassInference
 from sfumato.attacks.class_items import ClassItems
@@ -18,6 +21,7 @@ from sfumato.attacks.rule_inference import RuleInference
 from sfumato.attacks.singling_out import SinglingOut
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
+from sfumato.models.base import PrivacyModel, describe
 from sfumato.progress import SILENT, Progress
 
 ATTACKS: dict[str, type[Attack]] = {
@@ -74,14 +78,18 @@ def attack_all(
     *,
     threshold: float = THRESHOLD,
     population: Dataset | None = None,
+    required: Iterable[PrivacyModel] = (),
     on_demand: bool = True,
     progress: Progress = SILENT,
 ) -> tuple[Exposure, ...]:
     """Run every attack that applies to a release, on it and on the original where that is at hand.
 
-    `population` is a larger table with the same quasi-identifiers, which a journalist would search.
-    Without `on_demand`, attacks that suppose more than a reader of one release has are left out.
+    `population` is a larger table with the same quasi-identifiers, which a journalist would search. What was `required`
+    everybody is taken to know, also of a table that comes without a description. Without `on_demand`, attacks that
+    suppose more than a reader of one release has are left out.
     """
+    said = {"models": [describe(model) for model in required], **release.description}
+    release = replace(release, description=said)
     asked = Asked(threshold=threshold, population=population, original=original)
     members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
     attacks = [attack for member in members for attack in member.suited_to(release, asked)]

@@ -443,6 +443,7 @@ class Case:
             original,
             threshold=threshold,
             population=population,
+            required=self.plan.policy,
             on_demand=on_demand,
             progress=self.progress,
         )

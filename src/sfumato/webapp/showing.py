@@ -75,7 +75,7 @@ def refused(request: Request, status: int, what: str, found: str = "", do: str =
 def parts(message: str) -> tuple[str, str]:
     r"""Return a message of the core as what was found, and what to do.
 
-    >>> parts("k was given as 0.\\nWrite 5.")
+    >>> parts("k was given as 0.\nWrite 5.")
     ('k was given as 0.', 'Write 5.')
     """
     found, _, do = message.strip().partition("\n")

@@ -123,7 +123,9 @@ class Microaggregation(Anonymizer):
         labelled, _ = publish(dataset, tree)
         facts = {"classes": n_groups}
         recoding = before.with_columns(labelled, class_of=group_of, facts=facts)
-        return with_figures(dataset, recoding, self.shown, least, group_of=group_of)
+        # The dataset has a row for each piece already; what is said of pieces is about the table before.
+        shown = with_figures(dataset, replace(recoding, pieces=None), self.shown, least, group_of=group_of)
+        return replace(shown, pieces=recoding.pieces)
 
 
 def _points(columns: tuple[CodedColumn, ...], cells: Cells) -> Floats:
