@@ -23,6 +23,7 @@ expect = sync_api.expect
 expect.set_options(timeout=60_000)  # a busy machine must not fail a test
 
 pytestmark = [
+    pytest.mark.more,
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="needs a browser: install chromium, or put google-chrome on the PATH"),
 ]

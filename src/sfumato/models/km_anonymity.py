@@ -43,7 +43,8 @@ class KmAnonymity(PrivacyModel):
     to know as well, it holds in every class, and classes have k rows or more: (k, k^m)-anonymity.
 
     Source: Terrovitis, Mamoulis and Kalnis (2008); with quasi-identifiers: Poulis et al. (2013).
-    Limit: who knows more than m items, or which items somebody does not have, may find fewer records.
+    Limit: who knows more than m items, or which items somebody does not have, may find fewer records. Where it fails,
+    larger sets that hold a failing one are not counted: they may be in fewer records still.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
