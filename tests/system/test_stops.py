@@ -138,6 +138,18 @@ def test_a_closed_pipe_changes_no_exit_code(folder):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.posix
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_no_exit_code_and_no_file(folder, closed):
+    command = f"'{sys.executable}' -m sfumato anonymize plan.toml --out out --seed 1 {closed}"
+    done = subprocess.run(["sh", "-c", command], cwd=folder, stderr=subprocess.PIPE, text=True, check=False)
+    heard = sfumato(folder, "anonymize", "plan.toml", "--out", "heard", "--seed", "1", capture_output=True)
+
+    assert (done.returncode, heard.returncode) == (0, 0)
+    assert "Traceback" not in done.stderr
+    assert (folder / "out/release/data.csv").read_bytes() == (folder / "heard/release/data.csv").read_bytes()
+
+
 @pytest.mark.parametrize("debug", ["", "1"])
 def test_a_bug_shows_its_trace_to_who_asks_whatever_the_class_of_its_error(folder, debug):
     command = [sys.executable, "-c", BROKEN, "anonymize", "plan.toml", "--out", "out"]

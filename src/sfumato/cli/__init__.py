@@ -41,6 +41,7 @@ class _NoPandas:
 def main() -> None:
     """Run the command line; every error becomes a message and an exit code."""
     as_json = "--json" in sys.argv
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows ? for what it cannot
@@ -73,6 +74,16 @@ def main() -> None:
     if code == INTERRUPTED:  # also what typer makes of Ctrl-C
         fail(f"Stopped. {written()}", INTERRUPTED, as_json)
     leave(code if isinstance(code, int) else 0)
+
+
+def _open_what_is_closed() -> None:
+    """Lead standard streams that are closed to nowhere, or else the next file that is opened would take their place."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest number that is free
+        os.set_inheritable(opened, True)
+    os.close(opened)
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def _fail_for_memory(as_json: bool) -> NoReturn:
