@@ -50,6 +50,9 @@ class Takes(StrEnum):
     OTHER = "a form of its own"  # which `shape` describes, and whoever reads it checks
 
 
+NUMBERS = (Takes.WHOLE, Takes.NUMBER, Takes.FRACTION)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
     """One parameter of a member, as data: for checks, `explain`, the reference, forms and the schema of the plan."""

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -150,3 +151,55 @@ class _LineStage:
     def done(self) -> None:
         reached = self.reached if self.total is None else self.total
         self.lines.tell_step(self.part, self.name, reached, reached)
+
+
+# Reading such lines again.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How far work is: its stages in order, each with its state, and the whole."""
+
+    stages: tuple[Mapping[str, Any], ...] = ()
+    share: float | None = None  # None: not known
+
+    @property
+    def now(self) -> str:
+        """What is done at the moment."""
+        return next((str(stage["words"]) for stage in self.stages if stage["state"] == "now"), "")
+
+
+def way_of(lines: Sequence[str], *, done: bool = False) -> Way:
+    """Return how far such lines say that work is.
+
+    >>> way = way_of(['{"event": "stages", "stages": [{"id": "a", "words": "Read"}, {"id": "b", "words": "Judge"}]}',
+    ...     '{"event": "step", "stage": "a", "done": 1, "total": 2, "seconds": 0.5}'])
+    >>> way.now, way.share
+    ('Read', 0.25)
+    """
+    stages: dict[str, dict[str, Any]] = {}
+    current = None
+    for line in lines:
+        try:
+            event = json.loads(line)
+            kind = event["event"]
+            if kind == "stages":
+                for stage in event["stages"]:
+                    waits = {"words": stage["words"], "state": "waits", "share": 0.0, "seconds": None}
+                    stages.setdefault(str(stage["id"]), waits)
+            elif kind == "step":
+                current = str(event["stage"])
+                stage = stages.setdefault(current, {"words": current, "state": "waits", "share": 0.0, "seconds": None})
+                total = event.get("total")
+                stage["share"] = min(1.0, event["done"] / total) if total else None
+                stage["seconds"] = event.get("seconds")
+        except (ValueError, KeyError, TypeError):
+            continue  # a line that nobody understands tells nothing
+    names = list(stages)
+    for place, name in enumerate(names):
+        if done or (current is not None and place < names.index(current)):
+            stages[name] |= {"state": "done", "share": 1.0}
+        elif name == current:
+            stages[name]["state"] = "now"
+    shares = [stage["share"] or 0.0 for stage in stages.values()]
+    return Way(stages=tuple(stages.values()), share=sum(shares) / len(shares) if shares else None)

@@ -87,6 +87,7 @@ ELSEWHERE = {
     "pipeline/making.py": "unit/pipeline/test_case.py",
     "pipeline/original.py": "conformance/test_the_house.py",
     "plan/members.py": "unit/webapp/test_pages.py",
+    "processes.py": "unit/webapp/test_jobs.py",
 }
 NAMED = [path for path in FILES if not path.stem.startswith("__") and "kernels" not in path.parts]
 

@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Phase
 from sfumato.pipeline import Case
-from sfumato.progress import SILENT, WORDS, Lines, Watcher, announce
+from sfumato.progress import SILENT, WORDS, Lines, Watcher, announce, way_of
 
 PEOPLE = pa.table({"age": [31, 32, 58, 59], "job": ["nurse", "cook", "cook", "nurse"]})
 PLAN = sf.Plan.from_dict(
@@ -115,3 +115,10 @@ def test_who_does_not_want_the_parts_is_not_told_them():
 def test_every_phase_and_every_part_has_words():
     assert {make.phase for make in ANONYMIZERS.values()} == set(Phase)
     assert len({phase.words for phase in Phase} | set(WORDS.values())) == len(Phase) + len(WORDS)
+
+
+def test_lines_that_nobody_understands_tell_nothing():
+    way = way_of(["", "{", "[]", '{"event": "step"}', '{"event": "step", "stage": "a", "done": 1, "total": null}'])
+
+    assert [stage["state"] for stage in way.stages] == ["now"]
+    assert way.share == 0.0

@@ -14,11 +14,10 @@ from typing import Any
 from starlette.datastructures import FormData
 
 from sfumato.editing import PlanDocument
-from sfumato.parameters import Parameter, Takes, as_toml
+from sfumato.parameters import NUMBERS, Parameter, Takes, as_toml
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
-_NUMBERS = (Takes.WHOLE, Takes.NUMBER, Takes.FRACTION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +142,7 @@ def _value(key: Parameter, text: str) -> Any:
             return tomllib.loads(f"v = {text}")["v"] if "\n" not in text else text
         except (tomllib.TOMLDecodeError, RecursionError, ValueError):
             return text
-    if key.takes not in _NUMBERS:
+    if key.takes not in NUMBERS:
         return text
     if _WHOLE.fullmatch(text):
         return int(text)

@@ -20,8 +20,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from sfumato import processes
 from sfumato.disk import sweep_up
-from sfumato.webapp import processes
+from sfumato.progress import Way, way_of
 from sfumato.webapp.project import ID, Project, write_private
 
 POLL = 0.2  # seconds between two looks at a process
@@ -78,19 +79,6 @@ class Job:
     def meaning(self) -> str:
         """What its state means, in words."""
         return WORDS[self.state]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Way:
-    """How far a job is: its stages in order, each with its state, and the whole."""
-
-    stages: tuple[Mapping[str, Any], ...] = ()
-    share: float | None = None  # None: not known
-
-    @property
-    def now(self) -> str:
-        """What it does at the moment."""
-        return next((str(stage["words"]) for stage in self.stages if stage["state"] == "now"), "")
 
 
 class Jobs:
@@ -293,39 +281,3 @@ class Jobs:
                 return
             yield ": still here\n\n"
             await asyncio.sleep(POLL)
-
-
-def way_of(lines: Sequence[str], *, done: bool = False) -> Way:
-    """Return how far the lines of a progress file say that a job is.
-
-    >>> way = way_of(['{"event": "stages", "stages": [{"id": "a", "words": "Read"}, {"id": "b", "words": "Judge"}]}',
-    ...     '{"event": "step", "stage": "a", "done": 1, "total": 2, "seconds": 0.5}'])
-    >>> way.now, way.share
-    ('Read', 0.25)
-    """
-    stages: dict[str, dict[str, Any]] = {}
-    current = None
-    for line in lines:
-        try:
-            event = json.loads(line)
-            kind = event["event"]
-            if kind == "stages":
-                for stage in event["stages"]:
-                    waits = {"words": stage["words"], "state": "waits", "share": 0.0, "seconds": None}
-                    stages.setdefault(str(stage["id"]), waits)
-            elif kind == "step":
-                current = str(event["stage"])
-                stage = stages.setdefault(current, {"words": current, "state": "waits", "share": 0.0, "seconds": None})
-                total = event.get("total")
-                stage["share"] = min(1.0, event["done"] / total) if total else None
-                stage["seconds"] = event.get("seconds")
-        except (ValueError, KeyError, TypeError):
-            continue  # a line that nobody understands tells nothing
-    names = list(stages)
-    for place, name in enumerate(names):
-        if done or (current is not None and place < names.index(current)):
-            stages[name] |= {"state": "done", "share": 1.0}
-        elif name == current:
-            stages[name]["state"] = "now"
-    shares = [stage["share"] or 0.0 for stage in stages.values()]
-    return Way(stages=tuple(stages.values()), share=sum(shares) / len(shares) if shares else None)

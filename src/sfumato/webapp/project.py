@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import OutputError
-from sfumato.webapp.processes import born
+from sfumato.processes import born
 
 HIDDEN = ".sfumato"
 ID = re.compile(r"[a-z0-9-]{1,40}")

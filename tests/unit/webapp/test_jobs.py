@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from sfumato.webapp import processes
-from sfumato.webapp.jobs import Jobs, way_of
+from sfumato import processes
+from sfumato.webapp.jobs import Jobs
 from sfumato.webapp.project import Project
 
 # Stands for `python -m sfumato`: writes what it is told to, sleeps, and ends as it is told.
@@ -167,13 +167,6 @@ def test_what_a_job_told_is_told_again_from_where_somebody_was(project):
         "id: 3\nevent: progress\ndata: three\n\n",
         "event: end\ndata: finished\n\n",
     ]
-
-
-def test_lines_that_nobody_understands_tell_nothing():
-    way = way_of(["", "{", "[]", '{"event": "step"}', '{"event": "step", "stage": "a", "done": 1, "total": null}'])
-
-    assert [stage["state"] for stage in way.stages] == ["now"]
-    assert way.share == 0.0
 
 
 def test_records_are_for_their_owner(project):

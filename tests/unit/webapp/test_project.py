@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from sfumato.errors import OutputError
-from sfumato.webapp.processes import born
+from sfumato.processes import born
 from sfumato.webapp.project import Lock, Project, write_private
 from sfumato.webapp.server import _sockets
 

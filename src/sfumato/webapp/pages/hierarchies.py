@@ -4,9 +4,6 @@ same tree and the same line about what it covers, and a file is checked before i
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.data.dates import DATE_LEVELS
-from sfumato.data.hierarchy import ROOT
 from sfumato.disk import atomic_file
 from sfumato.editing import PlanDocument
+from sfumato.editing.hierarchies import by_hand, by_rule, file_name
 from sfumato.parameters import as_toml
 from sfumato.webapp.asking import asked
 from sfumato.webapp.pages.columns import SECRET, found_column
@@ -27,9 +24,7 @@ from sfumato.webapp.project import write_private
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import page, parts
 
-FOLDER = "hierarchies"
 MOST_VALUES = 500  # that are grouped by hand
-_NUMBERS = re.compile(r"[\d.,\s-]{1,200}")
 
 
 async def show_all(request: Request) -> Response:
@@ -115,38 +110,10 @@ def _groups(found: Any, values: Any) -> dict[str, str]:
 # Ways to another one.
 
 
-def _by_rule(form: FormData) -> dict[str, Any]:
-    """Return the hierarchy that a rule gives, as a plan has it."""
-    rule, given = str(form.get("rule", "")), str(form.get("numbers", "")).strip()
-    if rule == "flat":
-        return {"flat": True}
-    if rule == "dates":
-        levels = [level for level in DATE_LEVELS if level in form.getlist("levels")]
-        return {"dates": levels or ["month", "year"]}
-    if rule not in ("widths", "prefix") or not _NUMBERS.fullmatch(given):
-        raise HTTPException(422, "Write the numbers with commas between them, such as 5, 10, 20.")
-    numbers = [float(each) if "." in each else int(each) for each in re.findall(r"-?\d+\.?\d*", given)]
-    return {rule: numbers[0] if rule == "prefix" and len(numbers) == 1 else numbers}
-
-
-def _by_hand(form: FormData) -> str:
-    """Return the file of groups that somebody made: value;group;*."""
-    lines = io.StringIO()
-    writer = csv.writer(lines, delimiter=";", lineterminator="\n")
-    for number, value in enumerate(form.getlist("value")):
-        group = str(form.get(f"group.{number}", "")).strip()
-        writer.writerow([str(value), group, ROOT] if group and group != value else [str(value), ROOT])
-    return lines.getvalue()
-
-
-def _file_name(plan: OpenPlan, name: str, text: str) -> str:
-    """Return the name of the file that a hierarchy of a column goes to: ours, whatever the column is called."""
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "column"
-    ending = "toml" if text.lstrip().startswith("[") else "csv"
-    others = [each.get("hierarchy") for other, each in plan.columns.items() if other != name]
-    taken = {given for given in others if isinstance(given, str)}  # a file of another column stays as it is
-    names = (f"{FOLDER}/{slug}.{ending}" if n == 1 else f"{FOLDER}/{slug}-{n}.{ending}" for n in range(1, 1000))
-    return next(each for each in names if each not in taken)
+def _grouped(form: FormData) -> str:
+    """Return the file of the groups that a form has."""
+    values = form.getlist("value")
+    return by_hand([(str(value), str(form.get(f"group.{number}", ""))) for number, value in enumerate(values)])
 
 
 async def change(request: Request, form: FormData) -> Response:
@@ -157,14 +124,16 @@ async def change(request: Request, form: FormData) -> Response:
     if way == "none":
         given: Any = None
     elif way == "rule":
-        given = _by_rule(form)
+        levels = [str(each) for each in form.getlist("levels")]
+        given = by_rule(str(form.get("rule", "")), str(form.get("numbers", "")), levels)
     elif way == "like":
         given = plan.columns.get(str(form.get("other", "")), {}).get("hierarchy")
     elif way in ("hand", "file"):
-        text = _by_hand(form) if way == "hand" else str(form.get("text", "")).replace("\r\n", "\n")
+        text = _grouped(form) if way == "hand" else str(form.get("text", "")).replace("\r\n", "\n")
         if not text.strip():
             raise HTTPException(422, "Paste the lines of the file first: value;level 1;level 2;*")
-        given = _file_name(plan, name, text)
+        others = [each.get("hierarchy") for other, each in plan.columns.items() if other != name]
+        given = file_name(name, text, {each for each in others if isinstance(each, str)})  # those stay as they are
     else:
         raise HTTPException(422, "Choose a way to make the hierarchy.")
     if given is not None:

@@ -15,8 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from sfumato.editing import PlanDocument
-from sfumato.parameters import Takes
-from sfumato.plan.members import requirable
+from sfumato.editing.settings import places, settings
 from sfumato.report.reading import mapping, mappings, text
 from sfumato.webapp.guard import REPORT_POLICY
 from sfumato.webapp.plans import OpenPlan, edited, found_plan
@@ -24,7 +23,6 @@ from sfumato.webapp.project import SWEEP_FILE
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page
 
-_NUMBERS = (Takes.WHOLE, Takes.NUMBER, Takes.FRACTION)
 _VALUES = re.compile(r"[0-9a-z.,/ -]{1,200}", re.IGNORECASE)
 
 
@@ -49,25 +47,9 @@ async def show(request: Request) -> Response:
         here="run",
         plan=plan,
         wrong=_wrong(plan),
-        settings=_settings(plan),
+        settings=settings(plan.document) if plan.document is not None else [],
         jobs=[job for job in request.app.state.jobs.all() if job.plan == plan.name][:5],
     )
-
-
-def _settings(plan: OpenPlan) -> list[dict[str, str]]:
-    """Return the settings that a sweep may vary, with what the plan says now."""
-    models = requirable()
-    found = []
-    for given in plan.requirements:
-        member = models.get(str(given.get("model")))
-        for key in member.parameters if member is not None else ():
-            if key.takes not in _NUMBERS or key.per_column or key.name not in given:
-                continue
-            column = next((given[name] for name in ("sensitive", "column") if isinstance(given.get(name), str)), None)
-            twice = sum(other.get("model") == given.get("model") for other in plan.requirements) > 1
-            full = ".".join(filter(None, (str(given["model"]), column if twice else None, key.name)))
-            found.append({"name": full, "now": str(given[key.name]), "title": f"{given['model']}: {key.title}"})
-    return found
 
 
 async def run(request: Request, form: FormData) -> Response:
@@ -91,7 +73,7 @@ async def sweep(request: Request, form: FormData) -> Response:
     plan = found_plan(request)
     project, jobs = request.app.state.project, request.app.state.jobs
     vary = []
-    for number, setting in enumerate(_settings(plan)):
+    for number, setting in enumerate(settings(plan.document) if plan.document is not None else ()):
         values = str(form.get(f"values.{number}", "")).replace(" ", "")
         if values and not _VALUES.fullmatch(values):
             raise HTTPException(422, "Values are written such as 2,5,10 or 0.2..0.5.")
@@ -160,26 +142,13 @@ async def use(request: Request, form: FormData) -> Response:
 
     def edit(document: PlanDocument) -> None:
         for setting, value in values.items():
-            for at in _places(plan, str(setting)):
+            for at in places(document, str(setting)):
                 document.set(at, value)
 
     form_now = FormData(
         [*form.multi_items(), ("digest", plan.digest)]
     )  # made from the sweep, not from a page of the plan
     return edited(request, plan, form_now, edit, f"/plans/{plan.name}/promises")
-
-
-def _places(plan: OpenPlan, setting: str) -> list[tuple[str | int, ...]]:
-    """Return where a setting of a sweep stands in the plan: k, MODEL.k or MODEL.COLUMN.k."""
-    *path, key = setting.split(".")
-    model, column = (path[0] if path else None), ".".join(path[1:])
-    return [
-        ("require", number, key)
-        for number, given in enumerate(plan.requirements)
-        if key in given
-        and model in (None, given.get("model"))
-        and (not column or column in (given.get("sensitive"), given.get("column")))
-    ]
 
 
 ROUTES = [

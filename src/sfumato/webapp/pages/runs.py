@@ -19,13 +19,14 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from sfumato.report import losses, rows, verdict
-from sfumato.report.page import harmless
+from sfumato.report.certificate import certificate as certificate_page
+from sfumato.report.comparing import compared
 from sfumato.report.reading import mapping, text
 from sfumato.webapp.guard import REPORT_POLICY
 from sfumato.webapp.project import write_private
 from sfumato.webapp.routes import get, post
-from sfumato.webapp.runs import certificate_of, compared, facts_of, files_of
-from sfumato.webapp.showing import after, environment, page
+from sfumato.webapp.runs import facts_of, files_of
+from sfumato.webapp.showing import after, page
 
 MOST_COMPARED = 4
 _OWN_CONTENT = {"content-security-policy": REPORT_POLICY}
@@ -92,14 +93,10 @@ async def report(request: Request) -> Response:
     return HTMLResponse(file.read_bytes(), headers=_OWN_CONTENT)
 
 
-def _certificate(facts: Mapping[str, Any]) -> str:
-    return harmless(environment().get_template("certificate.html").render(certificate_of(facts)))
-
-
 async def certificate(request: Request) -> Response:
     """Show what may go with the release."""
     _, _, facts = found_run(request)
-    return HTMLResponse(_certificate(facts), headers=_OWN_CONTENT)
+    return HTMLResponse(certificate_page(facts), headers=_OWN_CONTENT)
 
 
 async def download(request: Request) -> Response:
@@ -110,12 +107,14 @@ async def download(request: Request) -> Response:
     if wanted == "plan.toml":
         return Response(text(mapping(facts.get("plan")).get("text")), headers=attached, media_type="application/toml")
     if wanted == "certificate.html":
-        return HTMLResponse(_certificate(facts), headers=_OWN_CONTENT | attached)
+        return HTMLResponse(certificate_page(facts), headers=_OWN_CONTENT | attached)
     if wanted == "report.html" and (path / "private" / "report.html").is_file():
         return FileResponse(path / "private" / "report.html", headers=_OWN_CONTENT | attached)
     files = files_of(path, facts)
     if wanted == "release.zip":
-        packed = await to_thread.run_sync(_packed, path, files, _certificate(facts), request.app.state.project.hidden)
+        packed = await to_thread.run_sync(
+            _packed, path, files, certificate_page(facts), request.app.state.project.hidden
+        )
         return FileResponse(
             packed, headers=attached, media_type=_TYPES[".zip"], background=BackgroundTask(packed.unlink)
         )

@@ -1,0 +1,55 @@
+"""Hierarchies as somebody asks for them: by a rule, or as groups made by hand, in the form that a plan takes them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Container, Sequence
+from typing import Any
+
+from sfumato.data.dates import DATE_LEVELS
+from sfumato.data.hierarchy import ROOT
+from sfumato.errors import PolicyError
+
+FOLDER = "hierarchies"
+ABOVE = ">"  # between a group and the one that it belongs to
+_NUMBERS = re.compile(r"[\d.,\s-]{1,200}")
+
+
+def by_rule(rule: str, given: str, levels: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the hierarchy that a rule gives, as a plan has it.
+
+    >>> by_rule("widths", "5, 10"), by_rule("prefix", "4"), by_rule("dates", "", ["year", "month"])
+    ({'widths': [5, 10]}, {'prefix': 4}, {'dates': ['month', 'year']})
+    """
+    if rule == "flat":
+        return {"flat": True}
+    if rule == "dates":
+        return {"dates": [level for level in DATE_LEVELS if level in levels] or ["month", "year"]}
+    if rule not in ("widths", "prefix") or not _NUMBERS.fullmatch(given.strip()):
+        raise PolicyError("A rule takes numbers.\nWrite them with commas between them, such as 5, 10, 20.")
+    numbers = [float(each) if "." in each else int(each) for each in re.findall(r"-?\d+\.?\d*", given)]
+    return {rule: numbers[0] if rule == "prefix" and len(numbers) == 1 else numbers}
+
+
+def by_hand(groups: Sequence[tuple[str, str]]) -> str:
+    r"""Return the file of values with the group that each belongs to, and what that belongs to in turn.
+
+    >>> by_hand([("Bern", "West > Swiss"), ("Chur", "")])
+    'Bern;West;Swiss;*\nChur;*\n'
+    """
+    lines = io.StringIO()
+    writer = csv.writer(lines, delimiter=";", lineterminator="\n")
+    for value, given in groups:
+        above = [each.strip() for each in given.split(ABOVE)]
+        writer.writerow([value, *(each for each in above if each and each != value), ROOT])
+    return lines.getvalue()
+
+
+def file_name(column: str, text: str, taken: Container[str]) -> str:
+    """Return the name of the file that a hierarchy of a column goes to: ours, whatever the column is called."""
+    slug = re.sub(r"[^a-z0-9]+", "-", column.lower()).strip("-")[:40] or "column"
+    ending = "toml" if text.lstrip().startswith("[") else "csv"
+    names = (f"{FOLDER}/{slug}.{ending}" if n == 1 else f"{FOLDER}/{slug}-{n}.{ending}" for n in range(1, 1000))
+    return next(each for each in names if each not in taken)

@@ -1,0 +1,29 @@
+"""Hierarchies as somebody asks for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.data.builders import hierarchy_source
+from sfumato.editing.hierarchies import by_hand, by_rule, file_name
+from sfumato.errors import PolicyError
+
+
+def test_groups_of_groups_are_further_levels():
+    assert by_hand([("a;b", "g; h > top"), ("c", "c")]) == '"a;b";"g; h";top;*\nc;*\n'
+
+
+@pytest.mark.parametrize("rule", [("widths", "5, 10"), ("prefix", "3"), ("flat", ""), ("dates", "")])
+def test_every_rule_is_one_that_a_plan_takes(rule, tmp_path):
+    assert hierarchy_source(by_rule(*rule), tmp_path) is not None
+
+
+@pytest.mark.parametrize("given", ["", "x", "5; 10"])
+def test_numbers_that_are_none_are_refused(given):
+    with pytest.raises(PolicyError, match="with commas"):
+        by_rule("widths", given)
+
+
+def test_a_file_has_a_name_of_ours_that_no_other_column_uses():
+    assert file_name("Straße / Ort", "a;*", {"hierarchies/stra-e-ort.csv"}) == "hierarchies/stra-e-ort-2.csv"
+    assert file_name("../../x", "[a]", ()) == "hierarchies/x.toml"
