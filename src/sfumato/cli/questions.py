@@ -295,6 +295,7 @@ def sweep(
     from sfumato import api
     from sfumato.engines import available_threads
     from sfumato.plan import Plan
+    from sfumato.report.sweep import sweep_text
     from sfumato.sweeping import parse_vary
 
     loaded, values = Plan.load(plan), parse_vary(vary)
@@ -318,5 +319,6 @@ def sweep(
         if as_json:
             print_json({"out": str(out), **found.facts})
         else:
-            say(f"{found}\n\nTable: {out / 'sweep.csv'}\nPage:  {out / 'sweep.html'}")
+            shown = sweep_text(found.facts, stdout().width)
+            say(f"{shown}\n\nTable: {out / 'sweep.csv'}\nPage:  {out / 'sweep.html'}")
     raise typer.Exit(exit_code)

@@ -11,10 +11,12 @@ from sfumato.report.plots import Table
 from sfumato.report.reading import Facts, mapping, mappings, number, sequence, text
 from sfumato.report.trade import Loss, axes, css_of, exposed_words, name_of, shown_losses, value_shown
 from sfumato.report.trade import written as _written
-from sfumato.report.wording import UNKNOWN, amount, count, figure, plain, plural, seconds, shortened
+from sfumato.report.wording import UNKNOWN, amount, count, figure, plain, plural, seconds
 
-WIDTH = 60
+WIDTH = 80  # where nobody says how wide the terminal is
 MOST_LINES = 30
+LONGEST_NAME = 30  # of a combination, which else has a line of its own
+GAP = 2  # between two columns
 STAMPS = {True: "Explored", False: "Nothing holds"}
 
 
@@ -41,28 +43,44 @@ def render_sweep(facts: Mapping[str, Any]) -> str:
     return harmless(shown)
 
 
-def sweep_text(facts: Mapping[str, Any]) -> str:
-    """Return the outcome and its combinations, at most thirty of them, for a terminal of 60 columns."""
+def sweep_text(facts: Mapping[str, Any], width: int = WIDTH) -> str:
+    """Return the outcome and its combinations, at most thirty of them, for a terminal of this many columns."""
     cells = mappings(facts.get("cells"))
-    losses = shown_losses(facts)[:2]  # what fits
-    lines = textwrap.wrap(headline(facts), WIDTH)
+    lines = textwrap.wrap(headline(facts), width)
     shown = cells if len(cells) <= MOST_LINES else [cell for cell in cells if cell.get("frontier")][:MOST_LINES]
+    losses: list[Loss] = []
     if shown:
-        heads = "".join(f"{shortened(loss['title'], 14):<15}" for loss in losses)
-        lines += ["", f"{'combination':<20}  {heads}exposed".rstrip()]
-    for cell in shown:
-        values = "".join(f"{value_shown(loss, cell) + _mark(loss, cell, cells):<15}" for loss in losses)
-        said = f"{values}{exposed_words(cell)}" if cell.get("holds") else "cannot be met"
-        name = name_of(cell)
-        if len(name) > 20:
-            lines.append(name)
-            name = ""
-        lines.append(f"{name:<20}  {said}".rstrip())
+        names = min(max(len("combination"), *(len(name_of(cell)) for cell in shown)), LONGEST_NAME)
+        columns = [_column("exposed", [exposed_words(cell) if cell.get("holds") else "" for cell in shown])]
+        for loss in shown_losses(facts):
+            column = _column(loss["title"], [value_shown(loss, cell) + _mark(loss, cell, cells) for cell in shown])
+            if losses and names + sum(GAP + len(head) for head, *_ in (*columns, column)) > width:
+                break
+            losses.append(loss)
+            columns.insert(-1, column)
+        head, *rows = zip(*columns, strict=True)
+        lines += ["", _line("combination", head, names)]
+        for cell, row in zip(shown, rows, strict=True):
+            name = name_of(cell)
+            if len(name) > names:
+                lines.append(name)
+                name = ""
+            lines.append(_line(name, row if cell.get("holds") else ("cannot be met",), names))
     if any(loss["frontier"] for loss in losses):
         lines.append("* none that is at least as strict loses less; ! the knee")
     if len(shown) < len(cells):
         lines.append(f"and {len(cells) - len(shown)} more, in the table and on the page")
     return "\n".join(lines).replace(UNKNOWN, "-")
+
+
+def _column(head: str, values: Sequence[str]) -> list[str]:
+    """Return a column with its head, all as wide as the widest."""
+    widest = max(map(len, (head, *values)))
+    return [value.ljust(widest) for value in (head, *values)]
+
+
+def _line(name: str, values: Sequence[str], names: int) -> str:
+    return (" " * GAP).join((name.ljust(names), *values)).rstrip()
 
 
 def _mark(loss: Loss, cell: Facts, cells: Sequence[Facts]) -> str:

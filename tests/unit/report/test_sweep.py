@@ -80,10 +80,26 @@ def test_the_command_repeats_what_was_varied(swept):
 def test_the_terminal_shows_every_combination(swept):
     lines = sweep_text(swept).splitlines()
 
-    assert max(map(len, lines)) <= 60
+    assert max(map(len, lines)) <= 80
     assert [line.split()[2:] for line in lines[-5:-2]] == [["10%*", "25%"], ["15%!", "25%"], ["60%*", "25%"]]
     assert lines[-2].endswith("cannot be met")
     assert lines[-1] == "* none that is at least as strict loses less; ! the knee"
+
+
+def test_the_terminal_shows_as_many_losses_as_fit_and_cuts_no_name(swept):
+    first = swept["losses"][0]
+    several = swept | {
+        "losses": [first, *(first | {"title": f"Average size {place} of a class"} for place in range(4))]
+    }
+
+    for width in (40, 60, 100, 200):
+        lines = sweep_text(several, width).splitlines()
+        head = next(line for line in lines if line.startswith("combination"))
+        shown = head.count("Average size")
+
+        assert max(map(len, lines[lines.index(head) :])) <= max(width, 56)
+        assert shown == sum(f"Average size {place} of a class" in head for place in range(4))
+        assert (shown == 4) == (width == 200)
 
 
 def test_a_sweep_in_which_nothing_holds_says_so(swept):
