@@ -6,24 +6,34 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 
-def start(words: Sequence[str], folder: Path, stdout: Path, stderr: Path) -> subprocess.Popen[bytes]:
-    """Start a command in a group of its own, so that what ends us does not end it; it writes to files, not to us."""
+def start(
+    words: Sequence[str], folder: Path, stdout: Path, stderr: Path, environment: Mapping[str, str], told: str
+) -> subprocess.Popen[bytes]:
+    """Start a command in a group of its own, so that what ends us does not end it; it writes to files, not to us.
+
+    What it is `told` is all that it can read: for secrets, which must not stand in its words or its environment.
+    """
     flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     with stdout.open("wb") as out, stderr.open("wb") as err:
-        return subprocess.Popen(
+        child = subprocess.Popen(
             words,
             cwd=folder,
-            stdin=subprocess.DEVNULL,
+            env=environment,
+            stdin=subprocess.PIPE,
             stdout=out,
             stderr=err,
             start_new_session=os.name != "nt",
             creationflags=flags,
         )
+    assert child.stdin is not None
+    with suppress(OSError), child.stdin:  # who ended already needs to be told nothing
+        child.stdin.write(told.encode())
+    return child
 
 
 def born(pid: int) -> str | None:

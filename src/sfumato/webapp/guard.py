@@ -128,7 +128,9 @@ class Guard:
             await send(message)
 
         try:
-            self._check(scope)
+            asked = _Asked(scope["path"], scope["method"], Headers(scope=scope), self.port(), self.session)
+            for check in CHECKS:
+                check(asked)
             is_stream = scope["path"].endswith("/events")
             self._streams += is_stream
             try:
@@ -146,19 +148,40 @@ class Guard:
             took = (time.perf_counter() - started) * 1000
             log.info("%s %s %s %.0f ms", scope["method"], pattern(scope), status, took)
 
-    def _check(self, scope: Scope) -> None:
-        headers = Headers(scope=scope)
-        port = self.port()
-        hosts = {f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}
-        given = headers.getlist("host")
-        if len(given) != 1 or given[0] not in hosts:
-            raise _Refused(421, "This server answers for its own address only.")
-        if scope["path"] != ENTER and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            raise _Refused(403, "Another site asked for this page. Open it from the app itself.")
-        if scope["method"] not in ("GET", "HEAD") and headers.get("origin") != f"http://{given[0]}":
-            raise _Refused(403, "This did not come from a page of the app.")
-        if scope["path"] != ENTER and not self.session.knows(_cookie(headers, self.session.cookie)):
-            raise _Refused(401, "Open the address that `sfumato web` shows in its terminal: each is good once.")
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the checks look at."""
+
+    path: str
+    method: str
+    headers: Headers
+    port: int
+    session: Session
+
+
+def _host(asked: _Asked) -> None:
+    given = asked.headers.getlist("host")
+    if len(given) != 1 or given[0] not in {f"{name}:{asked.port}" for name in ("127.0.0.1", "localhost", "[::1]")}:
+        raise _Refused(421, "This server answers for its own address only.")
+
+
+def _site(asked: _Asked) -> None:
+    if asked.path != ENTER and asked.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise _Refused(403, "Another site asked for this page. Open it from the app itself.")
+
+
+def _origin(asked: _Asked) -> None:
+    if asked.method not in ("GET", "HEAD") and asked.headers.get("origin") != f"http://{asked.headers.get('host')}":
+        raise _Refused(403, "This did not come from a page of the app.")
+
+
+def _session(asked: _Asked) -> None:
+    if asked.path != ENTER and not asked.session.knows(_cookie(asked.headers, asked.session.cookie)):
+        raise _Refused(401, "Open the address that `sfumato web` shows in its terminal: each is good once.")
+
+
+CHECKS = (_host, _site, _origin, _session)  # in this order
 
 
 def _cookie(headers: Headers, name: str) -> str:

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sfumato import processes
+from sfumato.data.files.databases.connections import apart
 from sfumato.disk import sweep_up
 from sfumato.progress import Way, way_of
 from sfumato.webapp.project import ID, Project, write_private
@@ -214,7 +215,8 @@ class Jobs:
         watched = ("--progress", str(folder / "progress.jsonl")) if job.watched else ()
         command = (*self.command, *job.words, *watched, "--json")
         try:
-            child = processes.start(command, self.project.folder, folder / "result.json", folder / "stderr.txt")
+            files = (folder / "result.json", folder / "stderr.txt")
+            child = processes.start(command, self.project.folder, *files, *apart())
         except OSError:
             return self._keep(replace(job, state=DIED))
         self._children[job.id] = child

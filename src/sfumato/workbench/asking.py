@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sfumato import errors
+from sfumato.data.files.databases.connections import apart
 from sfumato.errors import InputError, PlanError, Problem, SfumatoError
 
 if TYPE_CHECKING:
@@ -123,8 +124,10 @@ class Asking:
 
     def _started(self) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "sfumato.workbench", str(self.path)]
-        return subprocess.Popen(
+        environment, told = apart()
+        process = subprocess.Popen(
             command,
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None if os.environ.get("SFUMATO_DEBUG") else subprocess.DEVNULL,
@@ -132,6 +135,11 @@ class Asking:
             encoding="utf-8",
             start_new_session=True,  # Ctrl-C is for whoever asks
         )
+        assert process.stdin is not None
+        with suppress(OSError):  # whether it lives is seen with the first question
+            process.stdin.write(told)
+            process.stdin.flush()
+        return process
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -305,3 +305,15 @@ def whole_lines(stream: TextBytes) -> Iterator[bytes]:
 
 def _unix(block: bytes) -> bytes:
     return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
+
+
+def unpacks_within(path: Path, most: int) -> bool:
+    """Whether a packed file holds at most so many bytes; one that is damaged does, which whoever reads it will say."""
+    compression = COMPRESSIONS.get(path.suffix.lower())
+    if compression is None:
+        return True
+    with suppress(OSError, pa.ArrowException), pa.OSFile(os.fsencode(path), "rb") as raw:
+        unpacked = pa.CompressedInputStream(raw, compression)
+        while most >= 0 and (block := unpacked.read_buffer(BLOCK)).size:
+            most -= block.size
+    return most >= 0

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sfumato.data.files import Source, how_read, sample
+from sfumato.data.files.text import unpacks_within
 from sfumato.data.schema import SECRET_ROLES
 from sfumato.drafting import draft_table
 from sfumato.errors import InputError, OutputError
@@ -101,6 +102,10 @@ def _target(project: Project, name: str) -> Path:
     return project.hidden / "uploads" / f"{stem}-{secrets.token_hex(3)}{ending[0].lower() if ending else ''}"
 
 
+def _too_large() -> HTTPException:
+    return HTTPException(413, "The file is larger than there is room for. Open it where it is, by its path.")
+
+
 async def upload(request: Request) -> Response:
     """Copy a file in as it comes, block by block; one that does not come whole leaves nothing."""
     check_token(request)
@@ -108,7 +113,7 @@ async def upload(request: Request) -> Response:
     left = _free(project, request.app.state.max_upload)
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > left:
-        raise HTTPException(413, "The file is larger than there is room for. Open it where it is, by its path.")
+        raise _too_large()
     target = _target(project, unquote(request.headers.get("x-name", "")))
     try:
         with target.open("xb") as file:
@@ -116,10 +121,10 @@ async def upload(request: Request) -> Response:
             async for block in request.stream():
                 left -= len(block)
                 if left < 0:
-                    raise HTTPException(
-                        413, "The file is larger than there is room for. Open it where it is, by its path."
-                    )
+                    raise _too_large()
                 await to_thread.run_sync(file.write, block)
+        if not await to_thread.run_sync(unpacks_within, target, request.app.state.max_upload):
+            raise _too_large()
     except BaseException:
         target.unlink(missing_ok=True)
         raise
@@ -137,12 +142,15 @@ async def upload_form(request: Request) -> Response:
     if not isinstance(given, UploadFile) or not given.filename:
         raise HTTPException(422, "Choose a file first.")
     if int(length) > _free(project, request.app.state.max_upload):
-        raise HTTPException(413, "The file is larger than there is room for.")
+        raise _too_large()
     target = _target(project, given.filename)
     with target.open("xb") as file:
         target.chmod(0o600)
         await to_thread.run_sync(shutil.copyfileobj, given.file, file)
     await form.close()
+    if not await to_thread.run_sync(unpacks_within, target, request.app.state.max_upload):
+        target.unlink()
+        raise _too_large()
     return await _reading(request, target, FormData())
 
 

@@ -99,11 +99,15 @@ async def certificate(request: Request) -> Response:
     return HTMLResponse(certificate_page(facts), headers=_OWN_CONTENT)
 
 
+def _attached(name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{name}"'}
+
+
 async def download(request: Request) -> Response:
     """Hand over a file of a fixed list."""
     name, path, facts = found_run(request)
     wanted = request.path_params["name"]
-    attached = {"content-disposition": f'attachment; filename="{name}-{wanted}"'}
+    attached = _attached(f"{name}-{wanted}")
     if wanted == "plan.toml":
         return Response(text(mapping(facts.get("plan")).get("text")), headers=attached, media_type="application/toml")
     if wanted == "certificate.html":

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import configparser
 import importlib
+import json
 import os
 import re
 import sys
@@ -42,6 +43,8 @@ _SECRET = re.compile(r"[a-z0-9+.-]://[^\s/@]*:[^\s/@]*@|\b(password|passwd|pwd)\
 
 _asking: ContextVar[Ask | None] = ContextVar("asking", default=None)
 _told: dict[str, str] = {}  # addresses that somebody typed, until the process ends
+_HANDED = "SFUMATO_ADDRESSES"  # says that whoever started this process hands addresses over: a line of its input
+_handed: dict[str, str] = {}  # those addresses, by the variable that they stood in
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ def address_of(name: str) -> Address:
 
 def known_address(name: str) -> Address | None:
     """Return the address of a connection where it is known without asking anybody."""
-    if text := os.environ.get(variable_of(name)):
+    hear()
+    if text := os.environ.get(variable_of(name)) or _handed.get(variable_of(name)):
         return Address(text, f"the environment, as {variable_of(name)}")
     kept = _kept().get(name)
     if kept is not None:
@@ -130,7 +134,8 @@ def known_address(name: str) -> Address | None:
 
 def known_addresses() -> list[tuple[str, Address]]:
     """Return all connections that are known by name, in order; keyrings do not tell what they hold."""
-    upper = {key.removeprefix(_VARIABLE) for key in os.environ if key.startswith(_VARIABLE)}
+    hear()
+    upper = {key.removeprefix(_VARIABLE) for key in (*os.environ, *_handed) if key.startswith(_VARIABLE)}
     names = {name.lower() for name in upper} - {name.lower() for name in _kept()} | set(_kept()) | set(_services())
     found = ((name, known_address(name)) for name in sorted(names))
     return [(name, address) for name, address in found if address is not None]
@@ -143,6 +148,26 @@ def variable_of(name: str) -> str:
     'SFUMATO_DATABASE_CLINIC_2'
     """
     return _VARIABLE + name.upper().replace("-", "_")
+
+
+# From a process to those that it starts.
+
+
+def apart() -> tuple[dict[str, str], str]:
+    """Return the environment of a process to be started, without addresses, and these as the first line of its input.
+
+    An environment is seen by more eyes than a pipe, and is handed on.
+    """
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLE)}
+    hear()
+    addresses = {**_handed, **{key: value for key, value in os.environ.items() if key not in kept}}
+    return {**kept, _HANDED: "stdin"}, json.dumps(addresses) + "\n"
+
+
+def hear() -> None:
+    """Take over the addresses that whoever started this process has handed over, if it has."""
+    if os.environ.pop(_HANDED, None) == "stdin":
+        _handed.update(json.loads(sys.stdin.readline() or "{}"))
 
 
 # Where they are kept.
