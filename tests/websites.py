@@ -79,6 +79,8 @@ class Here:
     def close(self):
         pass
 
+    abandon = close
+
 
 @contextmanager
 def visited(folder, **options):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ class OpenPlan:
     problems: Mapping[str, Sequence[str]]  # by place
     undo: str = ""  # what would be undone, in words
     redo: str = ""
+    ran: str = ""  # the last run by it
+    ran_so: bool = False  # whether the plan is still the one of that run
     steps: tuple[Step, ...] = field(default=())
 
     @property
@@ -107,8 +109,9 @@ def opened(project: Project, name: str, path: Path) -> OpenPlan:
         undo=_words(history, history.position) if history.position > 0 else "",
         redo=_words(history, history.position + 1),
     )
-    object.__setattr__(made, "steps", _steps(project, made))
-    return made
+    ran, by = next(((run, by) for run, at in project.runs().items() if (by := _ran_by(at))["path"] == name), ("", {}))
+    made = replace(made, ran=ran, ran_so=by.get("sha256") == made.digest)
+    return replace(made, steps=_steps(made))
 
 
 def history_of(project: Project, name: str) -> History:
@@ -123,9 +126,8 @@ def _words(history: History, position: int) -> str:
 # Steps.
 
 
-def _steps(project: Project, plan: OpenPlan) -> tuple[Step, ...]:
-    base = f"/plans/{plan.name}"
-    ran = next((name for name, run in project.runs().items() if _ran(run, plan.name)), "")
+def _steps(plan: OpenPlan) -> tuple[Step, ...]:
+    base, ran = f"/plans/{plan.name}", plan.ran
     hierarchies = sum(len(texts) for place, texts in plan.problems.items() if place.endswith(".hierarchy"))
     known = [each for each in plan.columns.values() if each.get("role") == "quasi-identifier"]
     built = sum("hierarchy" in each for each in known)
@@ -146,8 +148,10 @@ def _steps(project: Project, plan: OpenPlan) -> tuple[Step, ...]:
     return tuple(_step(*each) for each in told)
 
 
-def _ran(run: Path, name: str) -> bool:
-    return text(mapping(facts_of(run).get("plan")).get("path")) == name
+def _ran_by(run: Path) -> dict[str, str]:
+    """Return the name and the digest of the plan that a run was made by."""
+    plan = mapping(facts_of(run).get("plan"))
+    return {key: text(plan.get(key)) for key in ("path", "sha256")}
 
 
 def _step(words: str, link: str, wrong: int, done: bool, says: str) -> Step:

@@ -28,6 +28,7 @@ from sfumato.webapp.jobs import Jobs
 from sfumato.webapp.pages import ROUTES
 from sfumato.webapp.project import Lock, Project, write_private
 from sfumato.webapp.showing import parts, refused
+from sfumato.webapp.trials import Trials
 from sfumato.workbench import Asking
 
 MAX_UPLOAD = 20 << 30
@@ -51,6 +52,7 @@ def make_app(
         await jobs.open()
         yield
         await jobs.close()
+        app.state.trials.close()
         for each in app.state.benches.values():
             each.close()
 
@@ -64,6 +66,7 @@ def make_app(
     app.state.project, app.state.session, app.state.jobs = project, session, jobs
     app.state.quit, app.state.max_upload = quit_, max_upload
     app.state.bench, app.state.benches = bench, {}  # who answers questions about data, by plan
+    app.state.trials = Trials(bench)
     return Guard(app, session=session, port=port)
 
 

@@ -16,6 +16,7 @@ from sfumato.report.page import harmless
 from sfumato.webapp.words import WORDS
 
 WAITING = "Still counting: look again in a moment."
+TRYING = "A trial is under way."
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -29,10 +30,19 @@ def environment() -> Environment:
     loaders = [PackageLoader("sfumato.webapp"), PackageLoader("sfumato.report")]
     made = report_environment().overlay(loader=ChoiceLoader(loaders))
     made.filters, made.globals = {**made.filters}, {**made.globals}  # the report keeps its own
-    for filter_ in (wording.count, wording.share, wording.seconds, wording.moment, wording.plain, wording.figure):
+    for filter_ in (
+        wording.count,
+        wording.share,
+        wording.seconds,
+        wording.moment,
+        wording.plain,
+        wording.figure,
+        wording.amount,
+    ):
         made.filters[filter_.__name__] = filter_
     made.globals["version"], made.globals["waiting"] = __version__, WAITING
     made.globals["words"] = WORDS
+    made.globals["under_way"] = TRYING
     return made
 
 

@@ -7,6 +7,7 @@
 | `uniqueness.py` | how many people are alone with what they show |
 | `coverage.py` | whether a hierarchy knows all values |
 | `reach.py` | what can be met at all, and what only by giving everything up |
+| `trial.py` | what a run would cost, in memory, on the table or a sample of it |
 | `asking.py` | the same questions to another process, which may be killed and begin again |
 """
 

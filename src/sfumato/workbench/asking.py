@@ -32,10 +32,12 @@ class Lost(SfumatoError):  # noqa: N818 - says what is the case, not that someth
 
 QUESTIONS: Mapping[str, Callable[..., Any]] = {
     "columns": lambda bench: [each.as_dict() for each in bench.columns()],
-    "samples": lambda bench, name: bench.samples(name),
     "values": lambda bench, name, most=500: bench.values(name, most),
     "uniqueness": lambda bench, names: bench.uniqueness(names).as_dict(),
     "coverage": lambda bench, name, hierarchy=None: bench.coverage(name, hierarchy).as_dict(),
+    "looks": lambda bench, names: bench.looks(names),
+    "known_by": lambda bench, name: bench.known_by(name),
+    "trial": lambda bench: bench.trial().as_dict(),
     "reach": lambda bench: [each.as_dict() for each in bench.reach()],
 }
 
@@ -79,13 +81,14 @@ class Asking:
         self.path = path
         self._process: subprocess.Popen[str] | None = None
         self._turn = threading.Lock()
+        self._abandoned = False
 
     def ask(self, question: str, **details: Any) -> Any:
         """Return the answer as plain data, or raise what the question raised; a process that dies is started again."""
         line = json.dumps({"ask": question, **details}) + "\n"
         with self._turn:
             for _ in range(2):
-                answer = self._answer(line)
+                answer = self._answer(line) if not self._abandoned else None
                 if answer is not None:
                     return _told(answer)
                 self._end()
@@ -98,6 +101,12 @@ class Asking:
         """End the process, if there is one."""
         with self._turn:
             self._end()
+
+    def abandon(self) -> None:
+        """End the process whatever it works at: nobody will ask again, and who waits for an answer gets none."""
+        self._abandoned = True
+        if (process := self._process) is not None:
+            process.kill()
 
     @property
     def pid(self) -> int | None:

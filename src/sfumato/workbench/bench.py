@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.data.builders import hierarchy_source
@@ -25,9 +26,12 @@ from sfumato.progress import SILENT, Progress
 from sfumato.workbench.columns import Coded, ColumnFacts
 from sfumato.workbench.coverage import NONE, Coverage, coverage
 from sfumato.workbench.reach import Reach, reach
-from sfumato.workbench.uniqueness import Uniqueness, uniqueness
+from sfumato.workbench.trial import Trial, sampled, trial
+from sfumato.workbench.uniqueness import Uniqueness, known_by, uniqueness
 
 BROKEN = "broken"
+FEW = 3  # values of a column in a list of columns
+MOST_COMPARED = 60  # columns that one is held against
 
 
 @dataclass(eq=False)
@@ -58,10 +62,6 @@ class Workbench:
         names = held.table.column_names
         return [self._facts(number, name, document, held, guesses) for number, name in enumerate(names)]
 
-    def samples(self, name: str) -> dict[str, list[str]]:
-        """Return some values of a column, for the holder's eyes."""
-        return {"samples": self._coded(self._look()[1], name).samples()}
-
     def values(self, name: str, most: int = 500) -> dict[str, Any]:
         """Return the values of a column with their rows, the most frequent first, for the holder's eyes."""
         return self._coded(self._look()[1], name).values(most)
@@ -85,6 +85,26 @@ class Workbench:
         known = Gathering(plan, lambda: dataset, progress=self.progress, judging=True).known()
         drops_rows = any(getattr(step.anonymizer, "drop_rows", 0) for step in plan.steps())
         return reach(dataset, plan.policy, known.public, drops_rows=drops_rows)
+
+    def trial(self) -> Trial:
+        """Return what a run by the plan would cost, or raise with all problems of the plan."""
+        document, held = self._look()
+        plan = document.plan(self.path.parent)
+        few = replace(held, table=sampled(held.table, np.random.default_rng()), coded={}, encoded={})
+        return trial(plan, self._dataset(plan, few if few.table is not held.table else held), held.table.num_rows)
+
+    def looks(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Return a few values of each of some columns, for the holder's eyes."""
+        _, held = self._look()
+        return {name: self._coded(held, name).samples()[:FEW] for name in names}
+
+    def known_by(self, name: str) -> list[str]:
+        """Return the columns whose value always tells that of a column: whoever knows one of them knows it."""
+        _, held = self._look()
+        told = self._coded(held, name)
+        others = [each for each in held.table.column_names if each != name][:MOST_COMPARED]
+        columns = {each: self._coded(held, each) for each in others}
+        return known_by((told.codes, told.size), {each: (of.codes, of.size) for each, of in columns.items()})
 
     # What the questions have in common.
 

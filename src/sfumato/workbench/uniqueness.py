@@ -38,6 +38,25 @@ def uniqueness(columns: Mapping[str, tuple[Codes, int]], people: int) -> Uniquen
     return Uniqueness(people, _alone(parts, people), without)
 
 
+def known_by(told: tuple[Codes, int], columns: Mapping[str, tuple[Codes, int]]) -> list[str]:
+    """Return the columns of which each value goes with one value of another, given codes and how many values each has.
+
+    A column that tells nearly everybody apart tells everything, and is left out, as is what always says the same.
+
+    >>> town, land = np.array([0, 1, 2, 0, 1, 2], np.int32), np.array([0, 0, 1, 0, 0, 1], np.int32)
+    >>> known_by((land, 2), {"town": (town, 3)}), known_by((town, 3), {"land": (land, 2)})
+    (['town'], [])
+    """
+    codes, size = told
+    found = []
+    for name, (others, many) in columns.items():
+        if 1 < size <= many <= max(2, codes.size // 2):
+            pairs = np.unique(others.astype(np.int64) * size + codes).size
+            if pairs == np.unique(others).size:
+                found.append(name)
+    return found
+
+
 def _alone(columns: Sequence[tuple[Codes, int]], people: int) -> int:
     """Return how many rows have a combination of codes that no other row has."""
     key, span = np.zeros(people, dtype=np.int64), 1

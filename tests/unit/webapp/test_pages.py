@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import time
 import tomllib
 import zipfile
 from html.parser import HTMLParser
@@ -325,6 +326,45 @@ def test_nonsense_in_a_form_never_breaks_the_app(browser, value):
         assert answer.status_code in (303, 422), answer.text
     assert browser.get("/plans/plan.toml/promises").status_code == 200
     assert browser.get("/plans/plan.toml").status_code == 200
+
+
+def test_a_trial_says_what_the_plan_would_cost(browser, folder):
+    (folder / "plan.toml").write_text(
+        PLAN.replace("k = 5", 'k = 5\nanonymizer = "mondrian"').replace("l = 2", 'l = 2\nanonymizer = "mondrian"')
+    )
+    until = time.monotonic() + 60
+    while "under way" in (page := browser.text("/plans/plan.toml/trial")):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+    assert "Detail lost:" in page
+    assert "All 60 rows" in page
+
+
+# One column.
+
+
+def test_a_column_shows_how_often_values_occur_and_who_is_unique_without_it(browser):
+    page = browser.text("/plans/plan.toml/columns/2")
+
+    assert re.search("Bern +30", page)
+    assert "Unique people" in page
+    assert "without this one" in page
+    assert "of 4 to 4 characters" in page
+
+
+def test_values_of_a_secret_column_are_shown_to_who_asks(browser):
+    assert "asthma" not in browser.get("/plans/plan.toml/columns/3").text
+    assert "asthma" in browser.get("/plans/plan.toml/columns/3?show=yes").text
+    assert "if others knew it, too" in browser.text("/plans/plan.toml/columns/3")
+
+
+def test_the_table_of_columns_shows_some_values_but_none_of_secrets(browser):
+    page = browser.get("/plans/plan.toml/columns").text
+
+    assert "Bern" in page
+    assert "Marker" not in page
+    assert "asthma" not in page
 
 
 # Hierarchies.

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import threading
 
 import pytest
 
@@ -27,36 +28,40 @@ def test_every_question_is_answered_as_the_workbench_does(plan):
     found = answers(
         plan,
         {"ask": "columns"},
-        {"ask": "samples", "name": "job"},
+        {"ask": "looks", "names": ["job"]},
         {"ask": "values", "name": "job", "most": 1},
         {"ask": "uniqueness", "names": ["age"]},
         {"ask": "coverage", "name": "town"},
         {"ask": "reach"},
+        {"ask": "known_by", "name": "town"},
+        {"ask": "trial"},
     )
 
     assert len(found) == len(QUESTIONS)
     assert found[0]["answer"] == [each.as_dict() for each in bench.columns()]
     assert [each["answer"] for each in found[1:4]] == [
-        bench.samples("job"),
+        bench.looks(["job"]),
         bench.values("job", 1),
         bench.uniqueness(["age"]).as_dict(),
     ]
     assert found[4]["answer"]["state"] == "complete"
     assert [each["state"] for each in found[5]["answer"]] == ["possible", "possible"]
+    assert found[6]["answer"] == bench.known_by("town")
+    assert found[7]["answer"]["people"] == 5
     assert all(each["memory"] > 1e6 for each in found)
 
 
 def test_what_is_wrong_is_told_and_the_next_question_is_answered(plan):
     lost, wrong, fine = answers(
         plan,
-        {"ask": "samples", "name": "jobb"},
+        {"ask": "looks", "names": ["jobb"]},
         {"ask": "coverage", "name": "town", "hierarchy": "nowhere.csv"},
-        {"ask": "samples", "name": "job"},
+        {"ask": "looks", "names": ["job"]},
     )
 
     assert lost["kind"] == "DataError"
     assert wrong["kind"] == "HierarchyError"
-    assert fine["answer"]["samples"]
+    assert fine["answer"]["job"]
 
 
 def test_a_killed_process_begins_again_and_errors_come_over_as_themselves(plan):
@@ -68,7 +73,7 @@ def test_a_killed_process_begins_again_and_errors_come_over_as_themselves(plan):
         assert asking.ask("uniqueness", names=["age"])["unique"] == 1
         assert asking.pid != first
         with pytest.raises(DataError, match="no column"):
-            asking.ask("samples", name="jobb")
+            asking.ask("looks", names=["jobb"])
         with pytest.raises(HierarchyError):
             asking.ask("coverage", name="town", hierarchy="nowhere.csv")
         plan.write_text("[columns", encoding="utf-8")
@@ -77,6 +82,19 @@ def test_a_killed_process_begins_again_and_errors_come_over_as_themselves(plan):
         assert caught.value.problems[0].place == ""
     finally:
         asking.close()
+    assert asking.pid is None
+
+
+def test_who_is_abandoned_gives_up_whatever_it_works_at(plan, monkeypatch):
+    monkeypatch.setattr(module.sys, "executable", "/bin/cat")  # answers nothing that is awaited, and does not end
+    asking = Asking(plan)
+    asking._process = module.subprocess.Popen(
+        ["sleep", "60"], stdin=module.subprocess.PIPE, stdout=module.subprocess.PIPE, text=True
+    )
+    threading.Timer(0.2, asking.abandon).start()
+
+    with pytest.raises(Lost):
+        asking.ask("columns")
     assert asking.pid is None
 
 

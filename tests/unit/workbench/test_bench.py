@@ -37,11 +37,34 @@ def test_columns_say_what_they_are_and_what_they_look_like(bench):
 
 
 def test_values_are_shown_one_column_at_a_time(bench):
-    assert bench.samples("job") == {"samples": ["nurse", "cook"]}
+    assert bench.looks(["job"]) == {"job": ["nurse", "cook"]}
     assert bench.values("town", most=1) == {"values": [["Bern", 2]], "more": 2, "missing": 0}
     assert bench.values("job")["missing"] == 1
     with pytest.raises(DataError, match="no column"):
-        bench.samples("jobb")
+        bench.looks(["jobb"])
+
+
+def test_a_column_that_another_one_tells_is_said_to_be_known(bench, plan):
+    (plan.parent / "people.csv").write_text(
+        "name,age,town,job\n"
+        + "a,31,Bern,nurse\nb,32,Chur,cook\nc,32,Chur,cook\nd,33,Basel,cook\ne,31,Bern,nurse\nf,33,Basel,cook\n"
+    )
+
+    assert bench.known_by("job") == ["age", "town"]
+    assert bench.known_by("age") == ["town"]
+
+
+def test_a_trial_says_what_a_run_would_cost(bench, plan):
+    edited(plan, ("require", 0, "anonymizer"), "mondrian")
+    edited(plan, ("require", 1, "anonymizer"), "mondrian")
+
+    found = bench.trial().as_dict()
+
+    assert (found["made"], found["rows"], found["people"], found["sampled"]) == (True, 5, 5, False)
+    assert found["losses"][0]["title"] == "Detail lost"
+    assert not any(cell in str(found) for cell in ("nurse", "cook", "Ann"))
+    edited(plan, ("require", 1, "l"), 5)
+    assert not bench.trial().made
 
 
 def test_uniqueness_counts_people_whatever_the_roles(bench):

@@ -19,6 +19,7 @@ from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import page
 
 AT_ONCE = 100  # rows of the table
+MOST_BARS = 15  # values of a column whose rows are shown
 _KEYS = tuple(key for key in COLUMN.keys if key.name != "hierarchy")  # which has a page of its own
 SECRET = frozenset(role.value for role in SECRET_ROLES)
 
@@ -42,13 +43,17 @@ async def show(request: Request) -> Response:
     shown = [row for row in rows if wanted in ("", row["role"]) or (wanted == "problem" and row["problems"])]
     given = request.query_params.get("page", "0")
     first = AT_ONCE * (int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 0)
+    rows = shown[first : first + AT_ONCE]
+    open_ones = [str(row["name"]) for row in rows if row["role"] and row["role"] not in SECRET]
+    looks, _ = await asked(request, plan, "looks", names=open_ones) if facts else (None, "")
     return page(
         request,
         "columns_page.html",
         title="Columns",
         here="columns",
         plan=plan,
-        rows=shown[first : first + AT_ONCE],
+        rows=rows,
+        looks=looks or {},
         first=first,
         at_once=AT_ONCE,
         of=len(shown),
@@ -128,7 +133,14 @@ async def show_one(request: Request) -> Response:
     facts, why = await facts_by_name(request, plan)
     said = plan.columns[name]
     uncovered = said.get("role") not in SECRET or request.query_params.get("show") == "yes"
-    samples, _ = await asked(request, plan, "samples", name=name) if uncovered and name in facts else (None, "")
+    values, _ = await asked(request, plan, "values", name=name, most=MOST_BARS) if uncovered and facts else (None, "")
+    known_by, _ = await asked(request, plan, "known_by", name=name) if name in facts else (None, "")
+    quasi = [other for other, each in plan.columns.items() if each.get("role") == Role.QUASI_IDENTIFIER]
+    unique, _ = (
+        await asked(request, plan, "uniqueness", names=[*quasi, name][: len(quasi) + (name not in quasi)])
+        if name in facts
+        else (None, "")
+    )
     return page(
         request,
         "column.html",
@@ -139,12 +151,15 @@ async def show_one(request: Request) -> Response:
         number=request.path_params["column"],
         facts=facts.get(name, {}),
         why=why,
-        samples=samples,
+        values=values,
+        known_by=known_by or [],
+        unique=unique,
         covered=not uncovered,
         roles=list(Role),
         role=said.get("role", ""),
         hierarchy=said.get("hierarchy"),
-        fields=fields_at(plan, _KEYS, "columns", name),
+        fields=fields_at(plan, _KEYS[:2], "columns", name),
+        rarely=fields_at(plan, _KEYS[2:], "columns", name),
         wrong=plan.problems.get(f"columns.{name}", ()),
     )
 

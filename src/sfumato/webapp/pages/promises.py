@@ -174,7 +174,15 @@ async def make_otherwise(request: Request, form: FormData) -> Response:
     return filled_in(request, form, known[table], *table.split("."), then="/release")
 
 
+async def tried(request: Request) -> Response:
+    """Show what the plan as it is now would cost."""
+    plan = found_plan(request)
+    found, why = request.app.state.trials.ask(plan)
+    return page(request, "trial.html", title="A trial", here="promises", plan=plan, tried=found, why=why)
+
+
 ROUTES = [
+    get("/plans/{plan}/trial", tried),
     get("/plans/{plan}/promises", show),
     post("/plans/{plan}/promises", change),
     get("/plans/{plan}/release", making),

@@ -19,10 +19,22 @@ export function controls() {
     if (event.target.dataset.into) {
       event.target.files[0]?.text().then((text) => { document.getElementById(event.target.dataset.into).value = text; });
     }
-    if (event.target.matches("[data-send]")) {
-      const form = event.target.form;
-      form.requestSubmit(form.querySelector("button[name=do][value=roles]"));
+    // What is changed is saved at once, as if its button had been pressed; ticks and bulk settings wait for theirs.
+    const { form } = event.target;
+    if (form?.dataset.autosave && event.target.name && !event.target.closest("[data-later]")) {
+      form.requestSubmit(form.querySelector(`button[name=do][value=${form.dataset.autosave}]`));
     }
+  });
+  // Shift with an arrow ticks the next one, too.
+  document.addEventListener("keydown", (event) => {
+    const step = event.shiftKey && { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || !event.target.matches("table input[type=checkbox]")) return;
+    const boxes = [...event.target.closest("table").querySelectorAll("tr:not([hidden]) input[type=checkbox]")];
+    const next = boxes[boxes.indexOf(event.target) + step];
+    if (!next) return;
+    event.preventDefault();
+    event.target.checked = next.checked = true;
+    next.focus();
   });
   // Shift ticks all between the last tick and this one.
   let last = null;
@@ -30,6 +42,14 @@ export function controls() {
     const { target } = event;
     if (target.dataset.tick) {
       for (const box of document.querySelectorAll(`#${target.dataset.tick} tbody tr:not([hidden]) input[type=checkbox]`)) box.checked = true;
+      return;
+    }
+    if (target.dataset.like) {
+      const ticked = document.querySelectorAll(`#${target.dataset.like} tbody tr:has(input[type=checkbox]:checked)`);
+      const like = new Set([...ticked].map((row) => row.dataset.like));
+      for (const row of document.querySelectorAll(`#${target.dataset.like} tbody tr:not([hidden])`)) {
+        if (like.has(row.dataset.like)) row.querySelector("input[type=checkbox]").checked = true;
+      }
       return;
     }
     if (target.dataset.group) {

@@ -21,19 +21,26 @@ export function swap(page, id) {
   if (!old || !fresh) return false;
   const focused = document.activeElement;
   const at = focused && old.contains(focused) ? focused.id || focused.name : "";
+  const typed = focused?.matches("input[type=text], textarea") && focused.value !== focused.defaultValue ? focused.value : null;
+  const open = [...old.querySelectorAll("details[open] > summary")].map((each) => each.textContent);
+  const before = old.dataset.says;
   old.replaceWith(document.importNode(fresh, true));
+  const now = document.getElementById(id);
+  for (const each of now.querySelectorAll("details > summary")) if (open.includes(each.textContent)) each.parentElement.open = true;
   if (at) {
-    const again = document.getElementById(id).querySelector(`#${CSS.escape(at)}, [name="${CSS.escape(at)}"]`);
+    const again = now.querySelector(`#${CSS.escape(at)}, [name="${CSS.escape(at)}"]`);
     again?.focus({ preventScroll: true });
+    if (again && typed !== null) again.value = typed; // somebody is still at it
   }
-  const said = document.getElementById(id).dataset.says;
-  announce(said);
+  if (now.dataset.says !== before) announce(now.dataset.says);
   return true;
 }
 
 export async function load(part) {
   const number = (asked.get(part.id) ?? 0) + 1;
   asked.set(part.id, number);
+  await new Promise((ready) => setTimeout(ready, part.dataset.wait ?? 0));
+  if (asked.get(part.id) !== number) return;
   try {
     const { page } = await fetchParts(part.dataset.load);
     if (asked.get(part.id) !== number) return;
