@@ -15,6 +15,7 @@ from sfumato.editing import PlanDocument, named
 from sfumato.parameters import Parameter, Takes
 from sfumato.plan.keys import MEASURE, RELEASE
 from sfumato.plan.members import Member, able, promise_of, requirable
+from sfumato.webapp.concepts import page_about
 from sfumato.webapp.forms import Field, field_of, fill_in, filled
 from sfumato.webapp.plans import OpenPlan, edited, fields_at, filled_in, found_plan
 from sfumato.webapp.routes import get, post
@@ -72,6 +73,7 @@ async def show(request: Request) -> Response:
                 "fields": fields_of(plan, member, given, at) if member else [],
                 "promise": promise,
                 "limit": limit,
+                "more": page_about(str(given.get("model"))) if member else "",
                 "problems": [text for where in (at, f"{at}.", f"{at}.model") for text in plan.problems.get(where, ())],
             }
         )

@@ -11,6 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from sfumato.report.markdown import rendered
+from sfumato.webapp.concepts import concepts
 from sfumato.webapp.guard import ENTER, Session
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.runs import about_run
@@ -85,9 +87,10 @@ async def icon(request: Request) -> Response:
 async def words(request: Request) -> Response:
     """Explain a word, or all of them."""
     word = request.path_params.get("word")
-    if word is not None and word not in WORDS:
+    if word is not None and word not in WORDS and word not in concepts():
         raise HTTPException(404)
-    return page(request, "words.html", title="Words", here="words", word=word)
+    about = rendered(concepts()[word], concepts()) if word in concepts() else None
+    return page(request, "words.html", title="Words", here="words", word=word, about=about, pages=list(concepts()))
 
 
 async def end(request: Request, form: FormData) -> Response:
