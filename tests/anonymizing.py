@@ -214,5 +214,7 @@ JOBS = (
     Job("apriori-anonymization", (KmAnonymity(column="drugs", k=3, m=2),)),
     Job("randomization", (SETS,)),
     Job("randomization", (BELIEFS,)),
+    Job("rating", (SETS,)),
+    Job("rating", (SETS, K)),
     Job("randomization", (ODDS, SETS)),
 )

@@ -14,6 +14,7 @@ from sfumato.anonymizers.published.apriori_anonymization import AprioriAnonymiza
 from sfumato.anonymizers.published.drop_sensitive import DropSensitive
 from sfumato.anonymizers.published.global_suppression import GlobalSuppression
 from sfumato.anonymizers.published.permutation import Permutation
+from sfumato.anonymizers.published.rating import Rating
 from sfumato.anonymizers.published.td_control import TdControl
 from sfumato.anonymizers.randomization import Randomization
 from sfumato.anonymizers.term_suppression import TermSuppression
@@ -31,6 +32,7 @@ ANONYMIZERS: dict[str, type[Anonymizer]] = {
         Permutation,
         DropSensitive,
         Randomization,
+        Rating,
         LocalRecoding,
         Mondrian,
         FullDomain,

@@ -178,6 +178,7 @@ class Anonymizer(Protocol):
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]]
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = ()  # of an earlier phase, which then needs no step
     shows_figures: ClassVar[bool] = False  # whether classes may show the mean or median of numbers for their range
+    shows_cells: ClassVar[str | None] = None  # what it publishes of single values that are hidden in sets, in words
     leaves_tree: ClassVar[bool] = False  # whether its cuts are kept, so that a later step can undo them
     divides: ClassVar[Divides]
 

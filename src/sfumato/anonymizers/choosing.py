@@ -114,6 +114,16 @@ def problems(steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Probl
                 f"its requirements ask for different anonymizers ({', '.join(map(repr, names))}), "
                 "but one must meet all of them. Name one.",
             )
+    for step in steps:
+        able = (*step.anonymizer.aims_at, *step.anonymizer.also_meets)
+        unmet = [model.name for model in step.policy if not isinstance(model, able)]
+        named = [position for position, name in chosen.items() if name == step.anonymizer.name]
+        if unmet and named:
+            yield Problem(
+                f"require[{named[0] + 1}].anonymizer",
+                f"it asks for {step.anonymizer.name}, which cannot meet {', '.join(unmet)}, asked in the same step. "
+                "Name an anonymizer that meets both, or none.",
+            )
     for position, step in enumerate(steps):
         before = [earlier.anonymizer for earlier in steps[:position]]
         found = step.anonymizer.problems(before)

@@ -1,4 +1,4 @@
-"""What randomized cells give away: one column by itself, two columns read together, and a second release.
+"""What cells of several values give away: one column by itself, two columns read together, and a second release.
 
 All three work from the release and from base rates that everybody may know: how common each value of a column is.
 """
@@ -27,13 +27,17 @@ SURE = 3  # standard errors above which a pair of values counts as possible
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """A randomized column as an intruder sees it. Sizes: n records that are looked at, d values."""
+    """A column of sets as an intruder sees it. Sizes: n records that are looked at, d values.
+
+    Sets were drawn, with eta and p, or are groups of values: then the true value is always among those shown.
+    """
 
     name: str
     shown: NDArray[np.bool_]  # (n, d)
     share: NDArray[np.float64]  # (d,): how common each value is
     eta: int
     p: float
+    groups: bool = False
 
     @property
     def d(self) -> int:
@@ -43,6 +47,8 @@ class Sets:
     @property
     def rho(self) -> float:
         """How much less likely a set is for a value outside it."""
+        if self.groups:
+            return 0.0
         return 1.0 if self.eta == self.d else (1 - self.p) / (1 - self.p + self.p * self.d / self.eta)
 
     @property
@@ -51,24 +57,34 @@ class Sets:
         tail = (1 - self.p) * self.eta / self.d
         return self.p + tail, self.p * (self.eta - 1) / max(self.d - 1, 1) + tail
 
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """How many values are shown together with each, itself included, where sets are groups, shape (d,)."""
+        size = (self.shown * self.shown.sum(axis=1, keepdims=True)).max(axis=0, initial=1)
+        return size.astype(np.float64)
+
     @classmethod
     def of(cls, release: Release, name: str) -> Sets | None:
         """Return a column of a release; None when it shows single values."""
         column = release.columns.get(name)
         about = release.description.get("columns", {}).get(name, {})
-        if not isinstance(column, BitSets) or not {"eta", "p"} <= set(about):
+        groups = "groups" in about
+        if not isinstance(column, BitSets) or not (groups or {"eta", "p"} <= set(about)):
             return None
         rows = _looked_at(release.n_rows)
         part = column.take(rows)
         shown = part.bits(0, rows.size).astype(np.bool_)
-        found = cls(name, shown, np.ones(len(column.labels)), int(about["eta"]), float(about["p"]))
+        eta, p = (1, 1.0) if groups else (int(about["eta"]), float(about["p"]))
+        found = cls(name, shown, np.ones(len(column.labels)), eta, p, groups)
         known = release.public.base_rates.get(name)
         if known is not None:
             share = np.array([known.weight.get(label, 0) for label in column.labels], dtype=np.float64)
+        elif groups:  # all values of a group are taken for equally common
+            share = shown.mean(axis=0) / found.size
         else:  # estimated: solved for those that have the value
             own, other = found.chances
             share = np.maximum((shown.mean(axis=0) - other) / max(own - other, 1e-12), 0)
-        return cls(name, shown, share / max(share.sum(), 1e-300), found.eta, found.p)
+        return cls(name, shown, share / max(share.sum(), 1e-300), eta, p, groups)
 
     def belief(self, shown: NDArray[np.bool_], prior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what is believed of some records afterwards, shape (records, d)."""
@@ -224,6 +240,10 @@ def _joint(one: Sets, other: Sets) -> NDArray[np.float64]:
     table = table.astype(np.float64)
     error = np.ones((1, 1))
     for position, sets in enumerate((one, other)):
+        if sets.groups:  # values of a group are taken for equally common, and nothing is noise
+            table = table / np.expand_dims(sets.size, 1 - position)
+            error = error * 0
+            continue
         own, less = sets.chances
         gap = max(own - less, 1e-9)
         total = table.sum(axis=position, keepdims=True)
@@ -278,9 +298,10 @@ class SecondRelease(Attack):
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
-        """Yield one attack for each randomized column."""
+        """Yield one attack for each column whose sets were drawn: groups of values are the same again."""
         for name in _randomized(release):
-            yield cls(column=name, threshold=asked.threshold)
+            if "groups" not in release.description.get("columns", {}).get(name, {}):
+                yield cls(column=name, threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
@@ -295,6 +316,9 @@ class SecondRelease(Attack):
                     "Give a randomized release with the same rows, in the same order."
                 )
             first, second = sets.shown, again.shown
+        elif sets.groups:
+            first = second = sets.shown
+            again = sets
         else:
             rng = np.random.default_rng(0)
             values = rng.choice(sets.d, DRAWS, p=sets.share)

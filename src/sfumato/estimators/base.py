@@ -28,12 +28,16 @@ DOUBTFUL_CELL = 0.5  # an expected error of a cell, in counts of an average cell
 
 @dataclass(frozen=True)
 class Axis:
-    """A column of a table, and how it was randomized; a column that was not has eta 1 and p 1."""
+    """A column of a table, and how it was randomized; a column that was not has eta 1 and p 1.
+
+    With `grouped`, cells show groups of values that nobody drew, of eta values at most.
+    """
 
     name: str
     labels: tuple[str, ...]
     eta: int = 1
     p: float = 1.0
+    grouped: bool = False
 
     @property
     def d(self) -> int:
@@ -70,8 +74,9 @@ class Expectation:
     columns: tuple[str, ...]
     rows: int
     cells: int
-    l2: float  # root mean square L2 error of the shares, of the unbiased estimate
+    l2: float  # root mean square L2 error of the shares, of the unbiased estimate; the largest there can be of groups
     randomized: bool = True  # whether any of the columns is
+    grouped: bool = False  # whether cells of any of them show groups of values
     margins: tuple[tuple[str, ...], ...] = ()  # the largest tables of fewer columns that are good
 
     @property
@@ -105,7 +110,8 @@ class Expectation:
         table = f"{' x '.join(self.columns)}: {self.cells:,} cells from {self.rows:,} records; "
         if not self.randomized:
             return f"{table}none of these columns was randomized, so their labels are counted as published (exact)"
-        error = f"expected L2 error of the shares {self.l2:.3g}, of a cell {self.cell_error:.2g} average counts"
+        size = "largest possible" if self.grouped else "expected"
+        error = f"{size} L2 error of the shares {self.l2:.3g}, of a cell {self.cell_error:.2g} average counts"
         return f"{table}{error} ({self.outlook}){'' if self.outlook == 'good' else self.advice}"
 
     @property

@@ -21,6 +21,7 @@ from sfumato.errors import DataError, did_you_mean
 from sfumato.estimators.base import Axis, CrossTable, Estimator, Expectation, Table
 from sfumato.estimators.kronecker import combinations_shown, error_of, expected_l2
 from sfumato.estimators.records import Cells, Records
+from sfumato.estimators.value_adding import ValueAdding, largest_error
 
 BUDGET = 2e9  # operations on whole sets, about 20 seconds
 MOST_CELLS = 5_000_000
@@ -50,21 +51,32 @@ class Query:
 
     def _expected(self, chosen: Sequence[int]) -> Expectation:
         """Return what to expect of a table of some of the columns, and of those that filters are about."""
-        axes = [self.records.axes[position] for position in (*chosen, *self.kept)]
+        places = (*chosen, *self.kept)
+        axes = [self.records.axes[position] for position in places]
+        grouped = any(axis.grouped for axis in axes)
         return Expectation(
             columns=tuple(self.asked[position] for position in chosen),
             rows=self.records.n_rows,
             cells=math.prod(axis.d for axis in axes),
-            l2=expected_l2(axes, self.records.n_rows),
+            l2=largest_error(self.records.only(places)) if grouped else expected_l2(axes, self.records.n_rows),
             randomized=any(axis.randomized for axis in axes),
+            grouped=grouped,
         )
 
     def estimate(self, estimator: Estimator, budget: float = BUDGET) -> CrossTable:
         """Return the table, with standard errors of each count."""
         self.check_work()
         axes = self.records.axes
+        grouped = [axis.name for axis in axes if axis.grouped]
+        if grouped and estimator.name not in ("auto", ValueAdding.name):
+            raise DataError(
+                f"A table of column {grouped[0]!r} was asked for by {estimator.name}, but its cells show groups of "
+                "values that nobody drew: no law of chance leads back from them.\n"
+                f"Take method = {ValueAdding.name!r}, by which the values of a group share its records."
+            )
+        estimator = ValueAdding() if grouped else estimator
         solution = estimator.estimate(self.records, budget)
-        error = error_of(solution.counts, axes)
+        error = error_of(solution.counts, axes) if not grouped else np.zeros_like(solution.counts)
         if solution.drawn is not None:
             error = np.sqrt(error**2 + solution.drawn**2)
         return CrossTable(
@@ -159,6 +171,10 @@ class _Column:
             codes, labels, has_missing = text_codes(release.carried.column(name), (marker,))
             return cls.of_codes(name, codes, (*labels, marker) if has_missing else tuple(labels))
         if column.role is Role.SENSITIVE_QUASI_IDENTIFIER:
+            if "groups" in about and isinstance(column, BitSets):
+                return cls(_grouped(column, about["groups"]), sets=column)
+            if "groups" in about and not isinstance(column, CodedSets):  # of one value each
+                return cls.of_codes(name, column.codes, column.labels)
             eta, p = _stated(about, name)
             if isinstance(column, BitSets):
                 axis = Axis(name, column.labels, eta, p)
@@ -192,6 +208,35 @@ class _Column:
             return Cells.of_sets(self.axis, self.sets if rows is None else self.sets.take(rows))
         assert self.codes is not None
         return Cells.of_values(self.axis, self.codes if rows is None else self.codes[rows])
+
+
+def _grouped(column: BitSets, groups: Any) -> Axis:
+    """Return a column whose cells show groups of values, as release.json lists them."""
+    try:
+        group_of = {str(value): number for number, group in enumerate(groups) for value in group}
+        fine = len(group_of) == sum(map(len, groups)) and set(group_of) == set(column.labels)
+    except TypeError:
+        fine = False
+    if not fine:
+        raise DataError(
+            f"The release.json does not say which groups of values column {column.name!r} shows.\n"
+            "Get the whole release folder, as `sfumato anonymize` wrote it."
+        )
+    if len(groups) == 1:
+        raise DataError(
+            f"Column {column.name!r} was asked for, but every cell of it shows the same for all values: nothing can be "
+            "told about it.\nAsk for other columns."
+        )
+    size = np.array([len(group) for group in groups])
+    place = np.array([group_of[label] for label in column.labels])
+    shown = np.unique(column.packed, axis=0)
+    members = column.with_packed(shown).bits(0, len(shown)).astype(np.bool_)
+    if any((place[own] != place[own][0]).any() or own.sum() != size[place[own][0]] for own in members if own.any()):
+        raise DataError(
+            f"Column {column.name!r} shows cells that are none of the groups in release.json.\n"
+            "The release is damaged: get it again."
+        )
+    return Axis(column.name, column.labels, int(size.max()), grouped=True)
 
 
 def _stated(about: Mapping[str, Any], name: str) -> tuple[int, float]:

@@ -8,19 +8,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.estimators.base import Solution
+from sfumato.estimators.base import Solution, Table
 from sfumato.estimators.kronecker import combinations_shown, unmixed
 from sfumato.estimators.records import Records
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValueAdding:
-    """Sei et al. (2017), equation 18: the baseline that the other estimators are measured against."""
+    """Sei et al. (2017), equation 18: the baseline that the other estimators are measured against.
+
+    Where cells show groups of values it is all that there is to do: nothing tells how common each value of a group is.
+    """
 
     name: ClassVar[str] = "value-adding"
 
     def estimate(self, records: Records, budget: float) -> Solution:
         """Return the counts."""
+        if any(axis.grouped for axis in records.axes):
+            counts, parts = in_equal_parts(records)
+            return Solution(counts, drawn=counts * (parts - 1))
         seen, n = records.seen, records.n_rows
         shown = combinations_shown(records.axes)
         inside = math.prod(axis.g for axis in records.axes)
@@ -29,3 +35,31 @@ class ValueAdding:
         else:
             counts = seen * inside / shown + (n - seen) * (1 - inside) / (seen.size - shown)
         return Solution(counts, drawn=counts - unmixed(seen, records.axes))
+
+
+def in_equal_parts(records: Records) -> tuple[Table, Table]:
+    """Return counts in which the combinations that a record shows share it, and how many share the record of each.
+
+    Columns are grouped or show single values, so all records that show a combination show the same ones.
+    """
+    n_sets = [column.start.size - 1 for column in records.cells]
+    key = np.zeros(records.n_rows, dtype=np.int64)
+    for column, sets in zip(records.cells, n_sets, strict=True):
+        key = key * sets + column.set_of
+    counts = np.bincount(key, minlength=math.prod(n_sets)).reshape(n_sets).astype(np.float64)
+    parts = np.ones((1,) * len(n_sets))
+    for position, column in enumerate(records.cells):
+        set_of_value = np.full(column.axis.d, -1)
+        set_of_value[column.members] = np.repeat(np.arange(n_sets[position]), np.diff(column.start))
+        size = np.where(set_of_value < 0, 1, np.diff(column.start, append=0)[set_of_value])
+        size = size.reshape([-1 if axis == position else 1 for axis in range(counts.ndim)])
+        shown = np.expand_dims(set_of_value >= 0, tuple(axis for axis in range(counts.ndim) if axis != position))
+        counts = np.where(shown, np.take(counts, set_of_value, axis=position), 0) / size
+        parts = parts * size
+    return counts, np.broadcast_to(parts, counts.shape)
+
+
+def largest_error(records: Records) -> float:
+    """Return the largest L2 error of the shares: every record of a group could have one and the same value."""
+    counts, parts = in_equal_parts(records)
+    return math.sqrt(float((counts**2 * (parts - 1)).sum())) / max(records.n_rows, 1)

@@ -106,7 +106,10 @@ def randomized_columns(release: Release) -> list[str]:
     """Return the columns that tell more than nothing and less than everything, by what the release states."""
     found = []
     for name, about in release.description.get("columns", {}).items():
-        if name in release.columns and {"domain", "eta", "p"} <= set(about):
+        if name in release.columns and {"domain", "groups"} <= set(about):
+            if 1 < len(about["groups"]) < len(about["domain"]):
+                found.append(name)
+        elif name in release.columns and {"domain", "eta", "p"} <= set(about):
             informative = about["p"] > 0 and about["eta"] < len(about["domain"])
             if informative and (about["eta"] > 1 or about["p"] < 1):
                 found.append(name)

@@ -83,7 +83,7 @@ def _column(comparison: Comparison, column: CodedColumn | CodedSets) -> dict[str
         return facts | _randomized(comparison, len(about["domain"]), about["eta"], about["p"])
     if isinstance(published, CodedSets):  # several values where there was one
         generalized = int((np.diff(published.start) != 1).sum())
-        replaced, empty = 0, False
+        replaced, empty = 0, len(about.get("groups", ())) == 1
     else:
         pair = comparison.pair(column.name)
         shown = pair.cover.value_of >= 0

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
@@ -25,6 +26,14 @@ from sfumato.parameters import Takes, about
 
 KINDS = ("frequency", "entropy")
 SMALL_DOMAIN = ("error", "suppress", "lower")
+_OF_ANY_TABLE = (
+    "The table does not say how its cells were made, so it was judged by the definition alone: every combination of "
+    "the values in a record's cells counts as a record. Whether cells were drawn by chance cannot be decided."
+)
+_OF_GROUPS = (
+    "Cells show groups of values, which nobody drew: judged by the definition alone, in which every combination of "
+    "the values in a record's cells counts as a record."
+)
 EXPANDED = 100_000  # rows of the expanded table up to which the definition itself is checked
 
 
@@ -160,44 +169,51 @@ class SensitiveQidDiversity(PrivacyModel):
 
         Where every cell shows l values the definition holds, as above; else the expanded table decides.
         """
-        columns, smallest = dict(release.columns), {}
+        columns, smallest, needed = dict(release.columns), {}, {}
+        found_faults: dict[str, str] = {}
         for name in self.l:
             column = judged_column(release, name, self, Role.SENSITIVE_QUASI_IDENTIFIER)
-            columns[name] = column = _as_sets(column)
-            size = np.diff(column.start)
-            smallest[name] = int(size.min()) if size.size else self.l[name]
+            about = release.description.get("columns", {}).get(name, {})
+            columns[name] = sets = _as_sets(column)
+            domain = about.get("domain", column.labels if isinstance(column, BitSets) else None)
+            needed[name] = self.needed(name, len(domain)) if domain else self.l[name]
+            size = np.diff(sets.start)
+            smallest[name] = int(size.min()) if size.size else needed[name]
+            if "groups" in about and not _are_groups(sets, about["groups"]):
+                found_faults[name] = "cells that are none of its groups"
+            elif "groups" in about and isinstance(column, BitSets) and not column.in_order:
+                found_faults[name] = "cells that are not in the order of the domain"
         release = replace(release, columns=columns)
-        enough = all(smallest[name] >= l for name, l in self.l.items())
-        found = self._expanded(release, dict(self.l))
+        enough = all(smallest[name] >= l for name, l in needed.items())
+        found = self._expanded(release, needed)
         if not enough and not found["checked"]:
-            least = min(self.l, key=lambda name: smallest[name] - self.l[name])
+            least = min(needed, key=lambda name: smallest[name] - needed[name])
             raise DataError(
                 f"{self.name} is asked of a table that does not say how its cells were made (domain, eta and p), and "
-                f"cells of column {least!r} show {smallest[least]} values, fewer than {self.l[least]}.\nWhether "
+                f"cells of column {least!r} show {smallest[least]} values, fewer than {needed[least]}.\nWhether "
                 f"classes make up for that is decided up to {EXPANDED:,} combinations of values; the table has more.\n"
                 "Judge a part of it, or the folder that `sfumato anonymize` wrote, with its release.json."
             )
-        worst = min(self.l, key=lambda name: found["least"].get(name, math.inf) / self.l[name])
+        worst = min(needed, key=lambda name: found["least"].get(name, smallest[name]) / needed[name])
+        grouped = all("groups" in release.description.get("columns", {}).get(name, {}) for name in self.l)
         return Verdict(
             model=self,
-            satisfied=found["failing"] == 0,
+            satisfied=found["failing"] == 0 and not found_faults,
             reached=found["least"].get(worst) if found["checked"] else smallest[worst],
-            required=self.l[worst],
+            required=needed[worst],
             groups=found.get("classes", release.total),
-            failing=found["failing"],
+            failing=found["failing"] or (release.total if found_faults else 0),
             facts={
                 "by_definition": True,
-                "columns": {name: {"k": k} for name, k in smallest.items()},
+                "columns": {name: {"k": k, "l": needed[name]} for name, k in smallest.items()},
                 "expanded": found,
-            },
+            }
+            | ({"faults": found_faults} if found_faults else {}),
             measure="values that a class leaves open" if found["checked"] else "smallest cell",
             bound="at least",
             group="class" if found["checked"] else "cell",
-            notes=(
-                "The table does not say how its cells were made, so it was judged by the definition alone: every "
-                "combination of the values in a record's cells counts as a record. Whether cells were drawn by chance "
-                "cannot be decided.",
-            ),
+            finding="; ".join(f"column {name!r} has {wrong}" for name, wrong in found_faults.items()),
+            notes=(_OF_GROUPS if grouped else _OF_ANY_TABLE,),
         )
 
     def _expanded(self, release: Release, needed: Mapping[str, int]) -> dict[str, Any]:
@@ -239,6 +255,24 @@ class SensitiveQidDiversity(PrivacyModel):
         if self.kind == "frequency":
             return False
         return math.fsum(-n / total * math.log(n / total) for n in counts.values()) >= math.log(l) - 1e-12
+
+
+def _are_groups(sets: CodedSets, groups: Any) -> bool:
+    """Whether every cell is one of some groups, all of it, and no value is in two of them."""
+    if not isinstance(groups, list | tuple) or not all(isinstance(group, list | tuple) for group in groups):
+        return False
+    members = [str(value) for group in groups for value in group]
+    group_of = {str(value): number for number, group in enumerate(groups) for value in group}
+    size = np.diff(sets.start)
+    if len(group_of) != len(members) or not (size > 0).all():
+        return False
+    of_label = np.array([group_of.get(label, -1) for label in sets.labels], dtype=np.int64)
+    if not size.size:
+        return True
+    of_item = of_label[sets.items]
+    first = of_item[sets.start[:-1]]
+    group_size = np.array([len(group) for group in groups], dtype=np.int64)
+    return bool((of_item == np.repeat(first, size)).all() and (first >= 0).all() and (size == group_size[first]).all())
 
 
 def _as_sets(column: ReleasedColumn | CodedSets) -> CodedSets:

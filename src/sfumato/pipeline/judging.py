@@ -20,7 +20,8 @@ from sfumato.pipeline.known import Known, Record
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
-STATED = frozenset({"domain", "eta", "p"})  # what a release says of a randomized column
+# What a release says of a column that shows sets for values: how they were drawn, or which groups they are.
+STATED = (frozenset({"domain", "eta", "p"}), frozenset({"domain", "groups"}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,8 @@ def refuse_unstated(release: Release) -> None:
     unstated = [
         column.name
         for column in release.columns.values()
-        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER and not set(described.get(column.name, ())) >= STATED
+        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER
+        and not any(set(described.get(column.name, ())) >= stated for stated in STATED)
     ]
     if unstated:
         raise DataError(

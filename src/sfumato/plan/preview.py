@@ -256,7 +256,8 @@ def _fate(plan: Plan, spec: ColumnSpec, kind: Kind | None) -> str:
     if spec.name in plan.masked_columns:
         return "masked by labels of its hierarchy where it would tell too much"
     if role is Role.SENSITIVE_QUASI_IDENTIFIER:
-        return "published as small sets of values, drawn by chance"
+        cells = (step.anonymizer.shows_cells for step in plan.steps())
+        return next((fate for fate in cells if fate is not None), "published as it is: nothing is asked of it")
     if role in (Role.SENSITIVE, Role.OTHER):
         return "published as it is"
     return "protected by its requirement"

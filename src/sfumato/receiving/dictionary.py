@@ -264,6 +264,13 @@ def _words(role: Role, kind: Kind | None, about: Mapping[str, Any], *, masked: b
 
 def _randomized(about: Mapping[str, Any], members: str) -> tuple[str, str, str]:
     domain, eta, p = about.get("domain"), about.get("eta"), about.get("p")
+    if "groups" in about:
+        return (
+            members,
+            f"Every cell shows all values of the group that the true one belongs to; there are {len(about['groups']):,}"
+            " groups, which are listed with the column.",
+            "How common each value of a group is cannot be told. `sfumato reconstruct` lets them share its records.",
+        )
     drawn = "Every cell was drawn by chance"
     try:
         assert isinstance(domain, Sequence)

@@ -1,4 +1,4 @@
-"""Randomized columns: what each cell shows, with what probability, and what an analyst can still compute."""
+"""Columns that show sets for values: drawn with what probability, or in which groups, and what can be computed back."""
 
 from __future__ import annotations
 
@@ -9,24 +9,34 @@ from sfumato.report.wording import UNKNOWN, count, figure, share
 
 TITLE = "What cells show"
 HEAD = ("Column", "Values", "Shown", "p", "Epsilon", "Expected L2 error", "Published")
+HEAD_OF_GROUPS = ("Column", "Values", "Groups", "Values of a group", "Published")
+DRAWN = (
+    "A cell shows some values of the column's domain. With probability p the true one is surely among them, otherwise "
+    "they are all drawn by chance. Epsilon is the local differential privacy of a cell; without one, p is 1. The error "
+    "is that of the unbiased estimate of all shares of the column."
+)
+GROUPED = (
+    "A cell shows all values of the group that the true one belongs to. Nothing is drawn, so nothing tells how common "
+    "each value of a group is: an analyst lets them share its records."
+)
 
 
 def content(facts: Facts) -> dict[str, Any] | None:
     """Return one row for each randomized column, remarks on some, and the error of reconstructed tables."""
-    found = [
+    columns = [
         column
         for step in mappings(facts.get("steps"))
         for column in mappings(mapping(step.get("facts")).get("columns"))
-        if "eta" in column
     ]
+    drawn = [column for column in columns if "eta" in column]
+    grouped = [column for column in columns if "groups" in column]
+    found = drawn or grouped
     if not found:
         return None
     return {
-        "sentence": "A cell shows some values of the column's domain. With probability p the true one is surely among "
-        "them, otherwise they are all drawn by chance. Epsilon is the local differential privacy of a cell; without "
-        "one, p is 1. The error is that of the unbiased estimate of all shares of the column.",
-        "head": HEAD,
-        "rows": [_row(column) for column in found],
+        "sentence": DRAWN if drawn else GROUPED,
+        "head": HEAD if drawn else HEAD_OF_GROUPS,
+        "rows": [_row(column) for column in drawn] or [_row_of_groups(column) for column in grouped],
         "remarks": [remark for column in found for remark in _remarks(column)],
         "tables": [
             _table(entry) for entry in mappings(mapping(measurement(facts, "cross-tables").get("facts")).get("tables"))
@@ -42,6 +52,17 @@ def _row(column: Facts) -> list[str]:
         figure(column.get("p")),
         figure(column.get("epsilon")) if number(column.get("epsilon")) is not None else UNKNOWN,
         figure(column.get("expected_l2")) if number(column.get("expected_l2")) is not None else UNKNOWN,
+        text(column.get("published")),
+    ]
+
+
+def _row_of_groups(column: Facts) -> list[str]:
+    least, most = count(column.get("smallest")), count(column.get("largest"))
+    return [
+        text(column.get("column")),
+        count(column.get("values")),
+        count(column.get("groups")),
+        least if least == most else f"{least} to {most}",
         text(column.get("published")),
     ]
 

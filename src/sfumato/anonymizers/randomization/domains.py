@@ -1,0 +1,207 @@
+"""Columns that are hidden in sets of values: the domain of each, and whether others would give it away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
+from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
+from sfumato.data.dataset import CodedColumn, Dataset, visible_labels
+from sfumato.data.encoding import encode_column
+from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.schema import ColumnSpec, Kind, Role
+from sfumato.errors import DataError, Unsatisfiable
+from sfumato.models.base import Policy
+from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
+from sfumato.parameters import Takes, about
+
+ROOM = 1 << 32  # bytes that the sets of one column may take
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenColumn:
+    """A column to hide in sets, over its domain. Sizes: v codes, d values of the domain."""
+
+    name: str
+    spec: ColumnSpec
+    occurrences: NDArray[np.int64]  # (v,): how many rows hold each code
+    place_of: NDArray[np.int32]  # (v,): where each code stands in the domain
+    domain: tuple[str, ...]
+    declared: bool
+
+    @classmethod
+    def of(cls, dataset: Dataset, name: str) -> Self:
+        """Return a column of a dataset, or raise when its sets would not fit."""
+        column, spec = dataset.column(name), dataset.schema.spec(name)
+        assert spec is not None
+        domain = _domain(column, spec, dataset.schema.missing)
+        place_of = {label: place for place, label in enumerate(domain)}
+        labels = visible_labels(column, dataset.schema.missing)
+        found = cls(
+            name=name,
+            spec=spec,
+            occurrences=column.occurrences,
+            place_of=np.array([place_of[label] for label in labels], dtype=np.int32),
+            domain=domain,
+            declared=spec.domain is not None,
+        )
+        if empty_bit_sets(1, len(domain)).nbytes * dataset.n_rows > ROOM:
+            raise DataError(
+                f"Column {name!r} has a domain of {len(domain):,} values: sets of them do not fit for "
+                f"{dataset.n_rows:,} rows.\nDeclare a coarser domain, or bins."
+            )
+        return found
+
+    @property
+    def d(self) -> int:
+        """The size of the domain."""
+        return len(self.domain)
+
+    def counts(self) -> NDArray[np.int64]:
+        """How often each value of the domain occurs, shape (d,)."""
+        counts = np.zeros(self.d, dtype=np.int64)
+        counts[self.place_of] = self.occurrences
+        return counts
+
+    def least(self, policy: Policy) -> int:
+        """Return how many values each cell must show, or raise when the domain has no more than are asked for."""
+        least = 1
+        for diversity in policy.of(SensitiveQidDiversity):
+            if self.name in diversity.l:
+                l = diversity.l[self.name]
+                if self.d <= l and diversity.small_domain == "error":
+                    raise Unsatisfiable(
+                        f"sensitive-qid-diversity asks for l = {l} of column {self.name!r}, which has {self.d} "
+                        f"value(s): no set of {l} leaves anything out.\n"
+                        'Lower l, or say what shall become of such columns: small_domain = "suppress" publishes the '
+                        f'whole domain, "lower" takes l = {self.d - 1}'
+                        f"{', which publishes the true values' if self.d == 2 else ''}."
+                    )
+                least = max(least, diversity.needed(self.name, self.d))
+        return least
+
+    def asked_diversity(self, policy: Policy) -> dict[str, Any]:
+        """Return the l of the column as release.json says it, the strictest where it is named several times."""
+        about: dict[str, Any] = {}
+        diversities = [model for model in policy.of(SensitiveQidDiversity) if self.name in model.l]
+        if diversities:
+            strictest = max(diversities, key=lambda model: model.needed(self.name, self.d))
+            about["l"] = strictest.needed(self.name, self.d)
+            if about["l"] != strictest.l[self.name]:
+                about["small_domain"] = strictest.small_domain
+        return about
+
+    def sets(self, packed: PackedBits) -> BitSets:
+        """Return sets over the domain as what is published of the column."""
+        return BitSets(
+            name=self.name,
+            role=Role.SENSITIVE_QUASI_IDENTIFIER,
+            packed=packed,
+            labels=self.domain,
+            separator=self.spec.separator,
+            spec=self.spec,
+        )
+
+
+def _domain(column: CodedColumn, spec: ColumnSpec, markers: Sequence[str]) -> tuple[str, ...]:
+    """Return the values that sets are drawn from: as declared, or those in the data in sorted order."""
+    name = column.name
+    if column.kind is Kind.NUMBER and spec.domain is None:
+        raise DataError(
+            f"Column {name!r} holds numbers, which cannot be randomized one by one.\n"
+            "Declare bins = [edge, edge, ...] for it, or a domain if it has few values."
+        )
+    known = [label for code, label in enumerate(column.labels) if code != column.missing]
+    domain = spec.domain if spec.domain is not None else tuple(known)
+    if column.missing >= 0:
+        marker = visible_labels(column, markers)[column.missing]
+        if not marker:
+            raise DataError(
+                f"Column {name!r} has missing values, which are published as a value of their own, but nothing says "
+                'as which.\nGive a marker that can be seen, such as [source] missing = ["", "unknown"].'
+            )
+        if marker not in domain:
+            if spec.domain is not None:
+                raise DataError(
+                    f"Column {name!r} has missing values, but its declared domain has no place for them.\n"
+                    "Add the marker of missing values to the domain, or drop these rows."
+                )
+            domain = (*domain, marker)
+    if len(set(domain)) != len(domain):
+        raise DataError(f"Column {name!r} declares values more than once in its domain.\nName each value once.")
+    odd = sum(value != value.strip() or not value for value in domain)
+    if odd:
+        raise DataError(
+            f"Column {name!r} has {odd:,} value(s) that are blank or have blanks around them, which are lost in a "
+            "cell of several values.\nClean the data and the domain."
+        )
+    if len(domain) < 2:
+        raise DataError(
+            f"Column {name!r} has a domain of {len(domain)} value(s): there is nothing to hide it among.\n"
+            "Declare its whole domain, or give the column another role."
+        )
+    return domain
+
+
+DEPENDENCE = about(
+    Takes.CHOICE,
+    "Columns that give one another away",
+    "What to do about a randomized column that could be read off from another.",
+    choices=("refuse", "allow"),
+)
+
+
+def dependence_facts(
+    some: Dataset, published: Recoding, names: Sequence[str], rng: np.random.Generator, refused_by: str | None
+) -> Mapping[str, Any]:
+    """Return which columns tell of a hidden one, and how far was looked, or raise where an anonymizer refuses that.
+
+    some: rows of the table, with what is `published` of them; names: the hidden columns.
+    """
+    search = dependences(_candidates(some, published, names, rng))
+    if search.found and refused_by is not None:
+        raise Unsatisfiable(_refusal(search.found, refused_by))
+    return {
+        "dependences": [
+            {"known": ", ".join(each.known), "told": each.told, "strength": round(each.strength, 3)}
+            for each in search.found
+        ],
+        "looked_for": str(search),
+    }
+
+
+def _refusal(found: Sequence[Dependence], anonymizer: str) -> str:
+    first = "; ".join(map(str, found[:5]))
+    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+    told = len({each.told for each in found})
+    return (
+        f"{told} randomized column(s) could be read off from others: {first}{more}.\n"
+        'Publishing all of them would let anyone intersect them. Drop one (role = "identifier"), join them into one '
+        f'column, or accept it by name: [anonymizers.{anonymizer}] dependence = "allow".'
+    )
+
+
+def _candidates(
+    dataset: Dataset, before: Recoding, randomized: Sequence[str], rng: np.random.Generator
+) -> list[Candidate]:
+    """Return every published column of single values, for some records."""
+    rows = np.arange(dataset.n_rows)
+    if rows.size > ROWS:
+        rows = np.sort(rng.choice(dataset.n_rows, ROWS, replace=False))
+    found = []
+    for name, column in dataset.columns.items():
+        published = before.columns.get(name, column)
+        if isinstance(published, CodedColumn | Labelled):
+            codes = published.codes[rows].astype(np.int64)
+            found.append(Candidate(name, codes, len(published.labels), name in randomized))
+    for name in dataset.carried.column_names if dataset.carried is not None else ():
+        spec = ColumnSpec(name=name, role=Role.OTHER)
+        coded = encode_column(dataset.carried.column(name).take(rows), spec, dataset.schema.missing)  # type: ignore[union-attr]
+        if isinstance(coded, CodedColumn):
+            found.append(Candidate(name, coded.codes.astype(np.int64), len(coded.labels), False))
+    return found
