@@ -1,9 +1,4 @@
-"""Rating (Liu et al.), the baseline of the paper on sensitive quasi-identifiers, by groups of values.
-
-The domain of a column is cut into groups of at least l values, and a record shows its group. An analyst takes every
-value of a group for equally common. Groups of records would fit the paper's words as well, but then single columns
-came back exactly, which its figures do not show.
-"""
+"""Columns of a benchmark as Rating publishes them, small domains by the paper's rule, and what is true of them."""
 
 from __future__ import annotations
 
@@ -13,10 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.published.rating import Grouping, Rating
+from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.keystream import system_keys
+from sfumato.data.recoding import Recoding
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.estimators import Axis
+from sfumato.estimators.records import Cells
 from sfumato.generators import CensusColumn
+from sfumato.models import SensitiveQidDiversity
+from sfumato.models.base import Policy
 
 
 def truth(columns: Sequence[CensusColumn]) -> Any:
+    """Return how often each combination of values occurs."""
     place = np.zeros(columns[0].codes.size, dtype=np.int64)
     for column in columns:
         place = place * column.d + column.codes
@@ -24,32 +30,34 @@ def truth(columns: Sequence[CensusColumn]) -> Any:
     return np.bincount(place, minlength=math.prod(shape)).reshape(shape).astype(float)
 
 
-def rating_groups(d: int, l: int) -> Any:
-    """Return the group of each of d values, (d,): neighbours, at least l in each, as far as there are so many."""
-    least = max(min(l, d - 1), 1)
-    return np.minimum(np.arange(d) // least, max(d // least, 1) - 1)
+def dataset_of(columns: Sequence[CensusColumn]) -> Dataset:
+    """Return columns as a table of sensitive quasi-identifiers with declared domains."""
+    role, kind = Role.SENSITIVE_QUASI_IDENTIFIER, Kind.CATEGORY
+    labels = {column.name: tuple(f"{value:03d}" for value in range(column.d)) for column in columns}
+    coded = {
+        column.name: CodedColumn(name=column.name, role=role, kind=kind, codes=column.codes, labels=labels[column.name])
+        for column in columns
+    }
+    specs = {name: ColumnSpec(name=name, role=role, kind=kind, domain=domain) for name, domain in labels.items()}
+    return Dataset(Schema(specs), coded, None, columns[0].codes.size, tuple(coded))
 
 
-def rated(columns: Sequence[CensusColumn], l: int) -> list[tuple[Any, list[Any]]]:
-    """Return the two tables of Rating for each column: which group each record shows, and the values of each group."""
-    found = []
+def grouped(dataset: Dataset, l: int) -> Grouping:
+    """Return the groups that Rating shows."""
+    policy = Policy((SensitiveQidDiversity(l=dict.fromkeys(dataset.columns, l), small_domain="lower"),))
+    return Rating(dependence="allow").decide(dataset, policy, dataset, Recoding(), Workplace())
+
+
+def rated(columns: Sequence[CensusColumn], l: int) -> dict[str, Cells]:
+    """Return all columns as Rating publishes them, as an analyst reads them."""
+    dataset = dataset_of(columns)
+    shown, found = grouped(dataset, l).draw(dataset, system_keys, Workplace()), {}
     for column in columns:
-        group_of = rating_groups(column.d, l)
-        found.append(
-            (
-                group_of.astype(np.int32)[column.codes],
-                np.split(np.arange(column.d), np.flatnonzero(np.diff(group_of)) + 1),
-            )
-        )
+        labels = tuple(f"{value:03d}" for value in range(column.d))
+        sets = shown.get(column.name)
+        if sets is not None:
+            axis = Axis(column.name, labels, min(l, column.d - 1), grouped=True)
+            found[column.name] = Cells.of_sets(axis, sets)
+        else:  # of two values: published as they are
+            found[column.name] = Cells.of_values(Axis(column.name, labels), column.codes)
     return found
-
-
-def rating(columns: Sequence[CensusColumn], l: int) -> Any:
-    """Every value of a group gets the mean of its group (Rating, by value groups)."""
-    exact = truth(columns)
-    for position, column in enumerate(columns):
-        group_of = rating_groups(column.d, l)
-        mean = (group_of[:, None] == group_of).astype(float)
-        mean /= mean.sum(axis=0)
-        exact = np.moveaxis(np.tensordot(mean, exact, axes=(1, position)), 0, position)
-    return exact

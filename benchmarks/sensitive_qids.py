@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow.csv
 
 from figures import Figures
-from rating import rated, rating, truth
+from rating import dataset_of, grouped, rated, truth
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose
@@ -132,6 +132,7 @@ class Queries:
     setting: tuple[str, float]
     most_cells: int
     most_shown: int
+    rated: dict[str, Cells]  # the same by Rating; empty where t is asked
     left_out: float = (
         0.0  # share of the queries drawn last that were too large: of more cells, or combinations a record
     )
@@ -160,7 +161,8 @@ class Queries:
     def answer(self, chosen: Sequence[CensusColumn], method: str) -> tuple[Any, float]:
         """Return an estimate and its CPU seconds."""
         n = chosen[0].codes.size
-        records = Records(tuple(self.cells[column.name] for column in chosen), n)
+        cells, method = (self.rated, "value-adding") if method == "rating" else (self.cells, method)
+        records = Records(tuple(cells[column.name] for column in chosen), n)
         begin = time.process_time()
         counts = METHODS[method].estimate(records, BUDGET).counts
         return counts, time.process_time() - begin
@@ -174,7 +176,8 @@ def figure_distances(
     mean_l1: dict[str, list[float]] = {}
     for value in figures.watch(LS if kind == "l" else TS, title):
         setting = (kind, value)
-        queries = Queries(columns, randomized(columns, setting), setting, options.cells, options.shown)
+        by_rating = rated(columns, int(value)) if kind == "l" else {}
+        queries = Queries(columns, randomized(columns, setting), setting, options.cells, options.shown, by_rating)
         rng = np.random.default_rng((7, int(10 * value)))
         for q in range(1, options.columns + 1):
             found: dict[str, list[dict[str, float]]] = {}
@@ -185,7 +188,7 @@ def figure_distances(
                 exact = truth(chosen)
                 tables = {method: queries.answer(chosen, method) for method in METHODS}
                 if kind == "l":
-                    tables["rating"] = (rating(chosen, int(value)), 0.0)
+                    tables["rating"] = queries.answer(chosen, "rating")
                 tables["random"] = (random_table(exact.shape, int(exact.sum()), rng), 0.0)
                 for method, (counts, spent) in tables.items():
                     assert counts.min() >= 0
@@ -326,8 +329,10 @@ def figure_anonymization(figures: Figures, name: str, columns: Sequence[CensusCo
         search = max(middle - begin - counts, 0.0)  # the parameters count as well
         of_rating = None
         if setting[0] == "l":
+            dataset = dataset_of(columns)
+            grouping = grouped(dataset, int(setting[1]))
             start = time.process_time()
-            rated(columns, int(setting[1]))
+            grouping.draw(dataset, system_keys, place)
             of_rating = time.process_time() - start
         table.row(f"{setting[0]} = {setting[1]}", counts, search, end - middle, end - begin, of_rating, more)
         del packed
@@ -349,27 +354,22 @@ def figure_reconstruction(
     )
     for l in figures.watch(LS, "Figure 6"):
         cells = randomized(columns, ("l", l))
-        queries = Queries(columns, cells, ("l", l), 60_000, 10**6)
+        queries = Queries(columns, cells, ("l", l), 60_000, 10**6, rated(columns, l))
         rng = np.random.default_rng((8, l))
         for q in range(1, options.columns + 1):
             for chosen in queries.choose(q, 1 if options.quick else 2, rng):
                 exact = truth(chosen)
-                for method in ("paper", "auto", "value-adding"):
+                for method in ("paper", "auto", "value-adding", "rating"):
                     counts, spent = queries.answer(chosen, method)
                     table.row(l, q, exact.size, method, spent, distances(counts, exact)["l1"])
-                begin = time.process_time()
-                counts = rating(chosen, l)
-                spent = time.process_time() - begin
-                table.row(l, q, exact.size, "rating", spent, distances(counts, exact)["l1"])
 
 
 def figure_picture(figures: Figures, columns: Sequence[CensusColumn]) -> None:
     """Figure 7: age by occupation at l = 5, as it was and as each method gives it back."""
     chosen = [column for column in columns if column.name in ("age", "occupation")]
-    queries = Queries(columns, randomized(chosen, ("l", 5)), ("l", 5), 10**6, 10**6)
+    queries = Queries(columns, randomized(chosen, ("l", 5)), ("l", 5), 10**6, 10**6, rated(chosen, 5))
     exact = truth(chosen)
-    tables = {"original": exact, **{method: queries.answer(chosen, method)[0] for method in METHODS}}
-    tables["rating"] = rating(chosen, 5)
+    tables = {"original": exact, **{method: queries.answer(chosen, method)[0] for method in (*METHODS, "rating")}}
     table = figures.table("Figure 7: age by occupation, l = 5", "cell", "method", "count")
     order = np.argsort(-exact.ravel())[:60]
     for method, counts in tables.items():

@@ -177,7 +177,12 @@ def searched_groups() -> Iterator[tuple[str, Any]]:
         place = {"nodes": 400, "deadline": Deadline(), "workplace": Workplace(), "advance": lambda groups: None}
         found = solve_tower(coded, order, start, "linked", 0.2, make_tower(levels, prior), **place)
         yield f"{name} over a hierarchy", [*found, searching.kept_items(coded, found)]
-        for more in ({"likelihood": often}, {"misses": 1}, {"worth": worth}):
+        for more in (
+            {"likelihood": often},
+            {"misses": 1},
+            {"likelihood": often, "misses": 1},
+            {"worth": worth},
+        ):
             coded = code_records(held[0], rng.permutation(held[1]), *known, 2 * width, 12, **more)
             for also in (required, {"t": 0.3}):
                 requirement = searching.make_requirement(prior, "linked", **also)

@@ -54,7 +54,9 @@ class PartialMatching(KnowledgeLinking):
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield the attack where records are that no label explains, and the plan speaks of labels that do."""
         knowledge, terms = release.public.knowledge, terms_of(release)
-        if knowledge is not None and knowledge.plain and terms is not None and coverage(terms, knowledge).unexplained:
+        if knowledge is None or knowledge.misses or terms is None:
+            return
+        if coverage(terms, knowledge).unexplained:
             yield cls(threshold=asked.threshold)
 
     def on(self, table: Release) -> Finding:
@@ -66,4 +68,4 @@ class PartialMatching(KnowledgeLinking):
 
 
 def _overlooking(knowledge: Knowledge) -> Knowledge:
-    return replace(knowledge, likelihood=None, misses=1)
+    return replace(knowledge, misses=1)

@@ -73,11 +73,6 @@ class Knowledge:
                 f"misses of the knowledge table was given as {self.misses!r}.\nGive 0, or 1 for an intruder who takes "
                 "labels that lack one of a record's terms."
             )
-        if self.misses and self.likelihood is not None:
-            raise PolicyError(
-                "The knowledge table was to weigh terms and to overlook one, but nothing says how likely a label is "
-                "that lacks a term.\nLeave weights or misses out."
-            )
         if self.weight is not None:
             object.__setattr__(self, "weight", _checked_weight(self.weight, len(self.labels)))
 

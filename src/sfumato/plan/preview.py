@@ -134,6 +134,7 @@ def _looked_up(plan: Plan) -> str | None:
     )
     if given.misses:
         likely += ", or lack one of its terms where none has them all"
+        likely += "" if given.weights is None else " (the overlooked term counts for none of them)"
     prior = "estimated from the data" if given.prior == FROM_DATA else f"its column {given.prior!r}"
     return f"Terms are looked up in {given.path.name}: {likely}; the prior is {prior}."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
+from math import prod
 
 import pyarrow as pa
 import pytest
@@ -53,21 +54,38 @@ crowds = st.lists(
 
 
 @settings(max_examples=80, deadline=None)
-@given(table=tables, people=crowds, c=st.fractions(Fraction(1, 3), 3, max_denominator=3), l=st.integers(1, 3))
-def test_attack_and_audit_follow_the_definition(table, people, c, l):
+@given(
+    table=tables,
+    people=crowds,
+    c=st.fractions(Fraction(1, 3), 3, max_denominator=3),
+    l=st.integers(1, 3),
+    weights=st.none() | st.lists(st.sampled_from([1, 2, 4]), min_size=24, max_size=24),
+)
+def test_attack_and_audit_follow_the_definition(table, people, c, l, weights):
+    more = {}
+    if weights is not None:
+        table = [
+            (label, frozenset().union(*(known for other, known in table if other == label)))
+            for label in sorted({label for label, _ in table})
+        ]
+        pairs = [(label, term) for label, known in table for term in sorted(known)]
+        more = {"likelihood": {pair: Fraction(weights[at], 4) for at, pair in enumerate(pairs)}}
+    often = more.get("likelihood", {})
     belief, linked = defaultdict(lambda: defaultdict(Fraction)), defaultdict(int)
     for age, terms in people:
         found = labels_of(terms, table) if terms else {label for label, _ in table}
         linked[age] += bool(found)
+        weight = {label: prod(often.get((label, term), Fraction(1)) for term in terms) for label in found}
         for label in found:
-            belief[age][label] += Fraction(1, len(found))
+            belief[age][label] += weight[label] / sum(weight.values())
     sure = {age: max(own.values()) / linked[age] for age, own in belief.items()}
     falling = {age: sorted(own.values(), reverse=True) for age, own in belief.items()}
 
-    attacked = PartialMatching().on(released(people, rows=table))
+    attacked = PartialMatching().on(released(people, rows=table, **more))
     assert attacked.exposed == sum(sure.get(age, 0) > Fraction(1, 2) for age, _ in people)
     assert attacked.worst == pytest.approx(float(max(sure.values(), default=0)))
-    verdict = QSDiversity(column="symptoms", c=c, l=l).audit(released(people, rows=table, misses=1, unlinked="linked"))
+    covered = released(people, rows=table, misses=1, unlinked="linked", **more)
+    verdict = QSDiversity(column="symptoms", c=c, l=l).audit(covered)
     assert verdict.failing == sum(own[0] > c * sum(own[l - 1 :]) for own in falling.values())
     assert verdict.facts["unlinkable_rows"] == sum(bool(terms) and not labels_of(terms, table) for _, terms in people)
 
@@ -87,8 +105,6 @@ def test_it_runs_where_no_label_explains_a_record_and_the_plan_does_not_speak_of
 def test_what_cannot_be_overlooked_is_refused():
     with pytest.raises(PolicyError, match="Give 0, or 1"):
         Knowledge.from_rows([("X", "ab")], misses=2)
-    with pytest.raises(PolicyError, match="Leave weights or misses out"):
-        Knowledge.from_rows([("X", "ab")], misses=1, likelihood={("X", "a"): Fraction(1), ("X", "b"): Fraction(1, 2)})
 
 
 def test_a_run_withholds_what_somebody_who_overlooks_a_term_would_read(tmp_path):

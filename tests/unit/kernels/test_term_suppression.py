@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
@@ -28,7 +27,6 @@ from sfumato.kernels.terms.subsets import (
 )
 
 POLICIES = ("linked", "zero", "forbid")
-EVEN = defaultdict(lambda: Fraction(1))  # all labels that explain a record are equally likely
 
 
 def coded(groups, rows, prior=None, unlinked="linked", likelihood=None, misses=0, worth=None, **more):
@@ -73,7 +71,8 @@ def belief_of(group, rows, n_labels, likelihood=None, misses=0):
         if misses and not labels and set(terms) <= {term for _, row in rows for term in row}:
             labels = {label for label, row in rows if len(set(terms) - set(row)) == 1}
         linked += bool(labels)
-        weight = {label: math.prod((likelihood or EVEN)[label, term] for term in terms) for label in labels}
+        # A term that a label lacks was overlooked: it counts 1.
+        weight = {label: math.prod((likelihood or {}).get((label, term), 1) for term in terms) for label in labels}
         for label in labels:
             mass[label] += Fraction(weight[label], sum(weight.values()))
     return mass, linked
@@ -194,24 +193,35 @@ def test_weighed_labels_are_searched_exactly_too(unlinked):
     assert unlike > 3
 
 
+@pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("unlinked", POLICIES)
-def test_an_intruder_who_overlooks_a_term_is_searched_exactly_too(unlinked):
+def test_an_intruder_who_overlooks_a_term_is_searched_exactly_too(unlinked, weighed):
     unlike = 0
     for seed in range(60):
         groups, rows, n_labels, prior, t, c, l = random_case(seed)
+        likelihood = None
+        if weighed:
+            rows = [
+                (label, tuple({term for other, terms in rows if other == label for term in terms}))
+                for label in range(n_labels)
+            ]
+            parts = np.random.default_rng(seed + 1000)
+            likelihood = {
+                (label, term): Fraction(int(parts.choice([1, 2, 4])), 4) for label, terms in rows for term in terms
+            }
         known = sorted({term for _, row in rows for term in row})
         rng = np.random.default_rng(seed)
         groups = [[tuple(sorted({*terms, *rng.permutation(known)[:2].tolist()})) for terms in groups[0]]]
-        table, order, start, prior = coded(groups, rows, prior, misses=1)
+        table, order, start, prior = coded(groups, rows, prior, likelihood=likelihood, misses=1)
         requirement = searching.make_requirement(prior, unlinked, t=t, c=c if l else None, l=l)
         found = searching.solve_all(table, order, start, prior, requirement)
-        least = cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l, misses=1)
+        least = cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l, likelihood, misses=1)
         assert found.proven[0], seed
         assert (found.status[0] == searching.UNREACHABLE) == (least is None), seed
         if least is not None:
             assert Fraction(int(found.cost[0]), table.unit) == least, seed
-        unlike += least != cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l)
-    assert unlike > 3
+        unlike += least != cheapest(groups[0], rows, n_labels, prior, unlinked, t, c, l, likelihood)
+    assert unlike > (0 if weighed else 3)
 
 
 @pytest.mark.parametrize("counted", [True, False])

@@ -2,7 +2,7 @@
 
 Where a table says how often who has a label has a term, labels of a list are not equally likely: each gets the product
 of these for the terms that are kept, divided by the sum over the list. Labels have one row each then, so the number of
-a row is that of its label.
+a row is that of its label. A term that a label lacks, where one may be overlooked, is a slip: it counts 1.
 """
 
 from __future__ import annotations
@@ -127,10 +127,11 @@ def weigh(terms, n, first, size, links, lists):
                     low = middle + 1
                 else:
                     high = middle
-            share[at] *= links.likelihood[low]
+            if low < links.row_start[label[at] + 1] and links.row_terms[low] == terms[i]:
+                share[at] *= links.likelihood[low]
+                for which in range(2):
+                    residue[which, at] = residue[which, at] * links.residue[which, low] % PRIMES[which]
             largest = max(largest, share[at])
-            for which in range(2):
-                residue[which, at] = residue[which, at] * links.residue[which, low] % PRIMES[which]
         if largest < _TINY:
             for at in range(first, first + size):
                 share[at] /= largest

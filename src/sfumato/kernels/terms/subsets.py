@@ -95,7 +95,7 @@ def closed_by_counting(width, n_touched, every, misses, subsets):
     """List the closed subsets of a small set in subsets.bits and how many rows have each as LENGTH; return how many.
 
     `every`: also those that are not closed, if some row has them. With `misses`, also those that no row has as a whole,
-    where one term more would lose a row that lacks a single one of them.
+    where one term more would lose a row that lacks a single one of them, or every one that some row lacks one of.
     """
     row_bits, touched, bits, note = subsets.row_bits, subsets.touched, subsets.bits, subsets.note
     full = np.int64(1) << width
@@ -130,7 +130,7 @@ def closed_by_counting(width, n_touched, every, misses, subsets):
         count = _nearly(subset, note)
         closed = count > 0
         flag = np.int64(1)
-        while closed and flag < full:
+        while closed and flag < full and not every:
             if subset & flag == 0 and _nearly(subset | flag, note) == count:
                 closed = False
             flag <<= 1

@@ -125,7 +125,8 @@ class Index:
     def shares(self, sets: TermSets, links: Links) -> NDArray[np.float64]:
         """Return how likely each linked label is for its set: as likely as the others, unless the table weighs terms.
 
-        Then a label counts the product of the weights that it gives to the terms of the set.
+        Then a label counts the product of the weights that it gives to the terms of the set. A term that it lacks is
+        one that was overlooked: a slip, which says nothing about labels, and counts 1.
         """
         of_set = np.repeat(np.arange(sets.size), links.size)
         if self._likelihood is None:
@@ -135,7 +136,8 @@ class Index:
         for position in range(int(size.max(initial=0))):
             open_ = np.flatnonzero(size[of_set] > position)
             key = sets.items[sets.start[of_set[open_]] + position] * self.n_rows + links.label[open_]
-            share[open_] *= self._likelihood[np.searchsorted(self._keys, key)]
+            place = np.minimum(np.searchsorted(self._keys, key), self._keys.size - 1)
+            share[open_] *= np.where(self._keys[place] == key, self._likelihood[place], 1.0)
             share /= np.maximum(_largest(share, links), 1e-300)[of_set]  # so that no product vanishes
         return share / np.bincount(of_set, weights=share, minlength=sets.size)[of_set]
 
@@ -147,9 +149,11 @@ class Index:
         share = dict.fromkeys(labels, Fraction(1))
         for label in labels if given else ():
             first, last = self.knowledge.start[label], self.knowledge.start[label + 1]  # its one row
-            own = self.rank_of_term[self.knowledge.items[first:last]].tolist()
+            own = dict(
+                zip(self.rank_of_term[self.knowledge.items[first:last]].tolist(), given[first:last], strict=True)
+            )
             for rank in ranks.tolist():
-                share[label] *= given[first + own.index(rank)]
+                share[label] *= own.get(rank, 1)
         total = sum(share.values())
         return {label: each / total for label, each in share.items()}
 
