@@ -26,6 +26,7 @@ ELSEWHERE = {
     "anonymizers/published/drop_sensitive.py": BASELINES,
     "anonymizers/published/global_suppression.py": BASELINES,
     "anonymizers/published/permutation.py": BASELINES,
+    "anonymizers/published/rating.py": "unit/anonymizers/test_rating.py",
     "anonymizers/published/td_control.py": BASELINES,
     "anonymizers/published/term_walks.py": "unit/kernels/test_term_suppression.py",
     "anonymizers/published/top_down.py": "unit/anonymizers/test_masking.py",
