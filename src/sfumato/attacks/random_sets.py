@@ -60,7 +60,7 @@ class Sets:
     @property
     def size(self) -> NDArray[np.float64]:
         """How many values are shown together with each, itself included, where sets are groups, shape (d,)."""
-        size = (self.shown * self.shown.sum(axis=1, keepdims=True)).max(axis=0, initial=1)
+        size: NDArray[np.int64] = (self.shown * self.shown.sum(axis=1, keepdims=True)).max(axis=0, initial=1)
         return size.astype(np.float64)
 
     @classmethod
