@@ -44,6 +44,7 @@ ELSEWHERE = {
     "data/population.py": POPULATIONS,
     "data/recoding.py": "unit/data/test_release.py",
     "engines/base.py": "unit/engines/test_local.py",
+    "engines/region_tasks.py": "unit/engines/test_regions.py",
     "engines/tasks.py": "unit/engines/test_dividing.py",
     "engines/workroom.py": "unit/engines/test_dividing.py",
     "errors.py": "conformance/test_public_names.py",

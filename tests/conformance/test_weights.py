@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judging import ILLNESSES, JOBS, REQUIREMENTS, release_of
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError
 from sfumato.models import PRIVACY_MODELS
+from sfumato.models.judging.classes import classes_of
 
 BASKETS = ("", "bread", "bread|milk", "bread|wine", "milk|wine", "bread|milk|wine", "pills|wine", "milk|pills")
 SYMPTOMS = ("", "cough", "cough|fever", "fever|sore throat", "headache|nausea", "fever|headache|nausea", "hiccups")
@@ -95,3 +98,58 @@ def test_weights_that_cannot_be_counted_with_are_refused(model, weights):
 
     with pytest.raises(DataError, match="weights"):
         model.audit(replace(release, weights=np.array(weights)))
+
+
+def in_parts_by_class(release, parts):
+    """Return parts with all rows of some classes, each with how common values are in the whole."""
+    class_of = classes_of(release).class_of
+    table = release.table()
+    schema = Schema(columns={column.name: column.spec for column in release.columns.values()
+                             if isinstance(column, ReleasedColumn)}, missing=("",))  # fmt: skip
+    whole = {
+        name: Release.from_table(table.select([name]), Schema(columns={name: schema.columns[name]}, missing=("",)))
+        for name, column in release.columns.items()
+        if isinstance(column, ReleasedColumn) and column.role is Role.SENSITIVE
+    }
+    for part in range(parts):
+        rows = np.flatnonzero(class_of % parts == part)
+        if rows.size:
+            shown = table.select(list(schema.columns)).take(rows)
+            yield replace(Release.from_table(shown, schema), public=release.public, whole=whole)
+
+
+APART = [model for model in REQUIREMENTS if model.judges_apart]
+
+
+def test_models_of_classes_are_judged_apart():
+    names = ("k-anonymity", "l-diversity", "t-closeness", "beta-likeness", "delta-disclosure", "multi-diversity")
+    assert set(names) <= {model.name for model in APART}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", APART, ids=lambda model: model.name)
+@settings(max_examples=40, deadline=None)
+@given(release=releases(), parts=st.integers(1, 4))
+def test_verdicts_on_parts_by_class_add_up_to_the_verdict_on_the_whole(model, release, parts):
+    if not release.n_rows:
+        return
+    try:
+        wanted = model.audit(release)
+    except DataError:
+        return
+    found = [model.audit(part) for part in in_parts_by_class(release, parts)]
+    merged = found[0]
+    for each in found[1:]:
+        merged = merged.merged(each)
+    assert merged.satisfied == wanted.satisfied
+    if merged.measure != wanted.measure:  # several things fail, and parts see only some of them
+        assert not wanted.satisfied
+        return
+    told, known = (
+        {name: fact for name, fact in each.as_dict().items() if name != "facts"} for each in (merged, wanted)
+    )
+    if not wanted.satisfied and model.name == "multi-diversity":  # it ends with what it finds first
+        return
+    assert same(told, known)
+    equal = {name: fact for name, fact in wanted.facts.items() if not name.startswith("worst")}
+    assert same({name: fact for name, fact in merged.facts.items() if name in equal}, equal)

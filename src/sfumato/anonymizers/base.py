@@ -198,6 +198,19 @@ class Anonymizer(Protocol):
         """Whether it takes a dataset in which equal rows are held once, with weights."""
         return False
 
+    def whole_only(self, policy: Policy) -> str | None:
+        """Return why it has to see the whole table at once, to go on a sentence; None: regions of it can do apart.
+
+        Such regions are boxes of quasi-identifiers, and how common values are in the whole table is known in each.
+        """
+        if self.divides is not Divides.REGIONS:
+            return "what it does to one row depends on all others"
+        if not self.counts_with(policy):
+            return "it decides about single rows, not about distinct ones"
+        if getattr(self, "drop_rows", 0):
+            return "dropping rows changes what classes are compared with"
+        return None
+
     def facts_of_parts(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Return what there is to say of work that was done in parts, from what there is to say of each."""
         return parts[0] if len(parts) == 1 else {"parts": len(parts)}

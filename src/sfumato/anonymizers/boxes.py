@@ -40,10 +40,17 @@ def measure_of(column: CodedColumn, *, value_sets: bool, exact: bool) -> int:
     return SET if value_sets else TREE
 
 
-def grids_of(columns: Sequence[CodedColumn], least: int, weights: Integers | None = None) -> dict[str, Grid]:
-    """Return the grid of each column of figures that has no hierarchy, with so many people in a cell."""
+def grids_of(
+    columns: Sequence[CodedColumn], least: int, weights: Integers | None = None, *, apart: bool = False
+) -> dict[str, Grid]:
+    """Return the grid of each column of figures that has no hierarchy, with so many people in a cell.
+
+    Where these rows are a region apart from others, people of the whole table count.
+    """
     return {
-        column.name: Grid.of(column, counted(column.codes, len(column.labels), weights), least)
+        column.name: Grid.of(
+            column, column.occurrences if apart else counted(column.codes, len(column.labels), weights), least
+        )
         for column in columns
         if column.tree is None and Grid.suits(column)
     }

@@ -48,6 +48,8 @@ class Asked:
     models: tuple[SensitiveModel, ...]  # (q,): where each condition comes from
     among: Callable[[NDArray[np.int64], int], Conditions]  # what is asked of so many rows with this histogram
     weights: NDArray[np.int64] | None = None  # (n,): how many rows of the table each row stands for
+    # Where these are a region of a table, whose histogram is the reference: their own histogram and number.
+    own: tuple[NDArray[np.int64], int] | None = None
 
 
 def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | None = None) -> Asked:
@@ -60,7 +62,7 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
             "Name another anonymizer for the requirement."
         )
     models: tuple[SensitiveModel, ...] = policy.of(LDiversity, TCloseness, BetaLikeness, DeltaDisclosure)
-    names = list(dict.fromkeys(model.sensitive for model in models))
+    names = judged_in_classes(policy)
     columns = [_sensitive(dataset, name, models) for name in names]
     codes = [column.codes if rows is None else column.codes[rows] for column in columns]
     sizes = [len(column.labels) for column in columns]
@@ -75,7 +77,12 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
     counts = [counted(code, size, weights) for code, size in zip(codes, sizes, strict=True)]
     reference = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
     total = n_rows if weights is None else int(weights.sum())
-    return Asked(among(reference, total), cells_of(codes, sizes, n_rows), models, among, weights)
+    own = None
+    if dataset.whole is not None:
+        own = reference, total
+        reference = np.concatenate([np.zeros(0, dtype=np.int64), *(column.occurrences for column in columns)])
+        total = dataset.whole
+    return Asked(among(reference, total), cells_of(codes, sizes, n_rows), models, among, weights, own)
 
 
 def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:
@@ -89,7 +96,8 @@ def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int
 
 def refuse_hopeless(asked: Asked) -> None:
     """Raise Unsatisfiable when not even the whole table as one class has what is asked of every class."""
-    conditions, rows = asked.conditions, asked.conditions.rows
+    conditions = asked.conditions
+    histogram, rows = asked.own or (conditions.reference, conditions.rows)
     if not rows:
         return
     if rows < conditions.k:
@@ -97,7 +105,7 @@ def refuse_hopeless(asked: Asked) -> None:
             f"Classes of at least {conditions.k:,} rows are asked for; the table has {rows:,}.\n"
             "Lower k, or gather more rows."
         )
-    failing = first_failing(conditions, 0, conditions.table.shape[0], conditions.reference, rows)
+    failing = first_failing(conditions, 0, conditions.table.shape[0], histogram, rows)
     if failing >= 0:
         model = asked.models[failing]
         values = int(np.count_nonzero(_counts(conditions, int(failing))))
@@ -106,6 +114,27 @@ def refuse_hopeless(asked: Asked) -> None:
             f"column {model.sensitive!r} has {values:,} different value(s), too few or too unevenly spread.\n"
             "No way to form classes can satisfy it. Ask for less, or leave the requirement out."
         )
+
+
+def hold_together(dataset: Dataset, policy: Policy) -> Callable[[NDArray[np.int64], int], bool]:
+    """Return whether some rows of a table hold as one class, given their histogram and their number.
+
+    A histogram holds the counts of each column of `judged_in_classes`, one after the other. What no class of rows can
+    be tested for is left out.
+    """
+    known = Policy(tuple(model for model in policy if isinstance(model, CLASS_MODELS)))
+    conditions = conditions_for(dataset, known).conditions
+
+    def hold(histogram: NDArray[np.int64], rows: int) -> bool:
+        return rows >= conditions.k and first_failing(conditions, 0, conditions.table.shape[0], histogram, rows) < 0
+
+    return hold
+
+
+def judged_in_classes(policy: Policy) -> tuple[str, ...]:
+    """Return the columns whose values are counted in classes."""
+    models: tuple[SensitiveModel, ...] = policy.of(LDiversity, TCloseness, BetaLikeness, DeltaDisclosure)
+    return tuple(dict.fromkeys(model.sensitive for model in models))
 
 
 def _counts(conditions: Conditions, i: int) -> NDArray[np.int64]:

@@ -154,10 +154,14 @@ class Dataset:
     order: tuple[str, ...]  # all columns to publish, in the order of the source
     # (n,): how many rows of the table each row stands for, where equal ones are held once; None: one each.
     weights: NDArray[np.int64] | None = None
+    # How many rows the whole table has, where these are some of them; `counts` of its columns are then about all.
+    whole: int | None = None
 
     @property
     def total(self) -> int:
         """How many rows the table has, equal ones counted as often as they occur."""
+        if self.whole is not None:
+            return self.whole
         return self.n_rows if self.weights is None else int(self.weights.sum())
 
     @property

@@ -5,7 +5,7 @@ A `Release` is made by publishing a recoding, or taken from any table of any too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -65,6 +65,10 @@ class Release:
     readme: str = ""  # what whoever receives it should know, in words; published along with it
     codes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # the source's own, by column and label
     truth: Dataset | None = None  # the original, where whoever judges holds it: claims of chance can then be tested
+    # Where a release is too large to be looked at as a whole: parts, each with all rows of some classes, and in each
+    # part how common the values of single columns are in the whole.
+    parts: Iterable[Release] | None = None
+    whole: Mapping[str, Release] | None = None
 
     @property
     def total(self) -> int:

@@ -20,6 +20,7 @@ from sfumato.data.persons import Persons
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release
 from sfumato.data.schema import Schema
+from sfumato.models.base import Policy
 from sfumato.progress import Progress
 
 
@@ -67,5 +68,5 @@ class Engine(Protocol):
     ) -> Mapping[str, str]:
         """Write a release into a folder, and return the SHA-256 of each file in it by name."""
 
-    def read_back(self, folder: Path, schema: Schema) -> Release:
-        """Return what was written, as an outsider reads it."""
+    def read_back(self, folder: Path, schema: Schema, policy: Policy) -> Release:
+        """Return what was written, as an outsider reads it, for whoever judges it by these requirements."""

@@ -3,7 +3,8 @@
 | step | how it divides |
 | --- | --- |
 | read, code | tallies of parts add up to one codebook, by which each part is coded as the whole would be |
-| classes, masks | decided about distinct rows with weights, here; dealt out to the rows of each in their order |
+| classes, masks | decided about distinct rows with weights, here; dealt out to the rows of each in their order. Too
+many of these are cut into regions, and decided about region by region, where tasks run (regions.py) |
 | terms | decided about all rows, here |
 | items | in parts of alike records: a union of parts that are safe is safe |
 | cells | row by row, under keys that follow from the run's key and the number of a row |
@@ -19,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -27,49 +28,34 @@ import pyarrow as pa
 from sfumato.anonymizers.base import Divides, Phase, RowByRow, Workplace
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.codebook import Codebook
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_codes
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_codes
 from sfumato.data.encoding import Codebooks, add_tallies
 from sfumato.data.files import Source, digest
-from sfumato.data.files.release import PARTS, ReleaseFormat, read_description, schema_for, strays_in, write_description
+from sfumato.data.files.release import PARTS, ReleaseFormat, write_description
 from sfumato.data.files.source import format_of, state_of
 from sfumato.data.files.typed import row_groups
 from sfumato.data.kinds import is_text
 from sfumato.data.persons import Persons
-from sfumato.data.recoding import Labelled, Pieces, Recoding
+from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.release import Release, ReleasedColumn, number_type, publish
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.engines import tasks
+from sfumato.engines.cutting import SAMPLED
 from sfumato.engines.local import LocalEngine
+from sfumato.engines.region_tasks import carry_out_on_cells, of_cells
+from sfumato.engines.regions import Cluster, RegionalWork, sampled
+from sfumato.engines.seeing import release_seen
 from sfumato.engines.tasks import WEIGHT, Decision, ItemParts, Part, Publishing, Splits
 from sfumato.engines.workroom import got, keep, kept, plain, put
 from sfumato.errors import DataError
+from sfumato.models.base import Policy
 from sfumato.progress import Progress
-
-Job = TypeVar("Job")
-Result = TypeVar("Result")
 
 CELLS_HERE = 20_000_000  # distinct rows that are decided about here
 ROWS_A_PART = 1 << 20
 PARTS_AT_MOST = 256  # of a table; larger tables have larger parts
 OCCURRENCES = 4_000_000  # of items in a part
 LOOKED_AT = 1 << 14  # rows that are looked at for columns that give one another away
-
-
-class Cluster(Protocol):
-    """Who runs tasks."""
-
-    def each(self, work: Callable[[Job], Result], jobs: Sequence[Job], what: str) -> list[Result]:
-        """Return what comes of each job, in order. It may be done anywhere, and more than once."""
-
-
-def carry_out_on_cells(step: Step, cells: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
-    """Return what a step decides about distinct rows with weights; about single ones where it cannot take these."""
-    held = cells if before.pieces is None else cells.standing_for(before.pieces.row_of, before.pieces.count)
-    if held.weights is not None and not step.anonymizer.counts_with(step.policy):
-        row_of = np.repeat(np.arange(held.n_rows), held.weights)
-        before = before.divided(Pieces(row_of, np.ones(row_of.size, dtype=np.int64)))
-        held = held.standing_for(row_of, None)
-    return step.carry_out(held, before, workplace)
 
 
 @dataclass
@@ -88,6 +74,7 @@ class DividedEngine:
     parts: tuple[Part, ...] = field(default=(), init=False)
     columns: tuple[str, ...] = field(default=(), init=False)  # that decide about classes
     by_row: bool = field(default=False, init=False)  # whether every row is decided about here
+    regions: RegionalWork | None = field(default=None, init=False)  # where distinct rows are too many
     items: dict[str, CodedSets] = field(default_factory=dict, init=False)  # columns without their rows
     item_parts: int = field(default=0, init=False)
     drawn: dict[str, CodedSets] = field(default_factory=dict, init=False)
@@ -104,7 +91,7 @@ class DividedEngine:
     def workroom(self, folder: Path) -> Iterator[None]:
         """Work in a folder, which is gone afterwards."""
         folder.mkdir(mode=0o700)
-        self.room, self.parts, self.items, self.drawn = folder.resolve(), (), {}, {}
+        self.room, self.parts, self.items, self.drawn, self.regions = folder.resolve(), (), {}, {}, None
         kept.cache_clear()
         try:
             yield
@@ -164,7 +151,7 @@ class DividedEngine:
             for name, column in template.columns.items()
         }
         template = replace(template, columns=counted)
-        return self._all_rows(template) if self.by_row else self._distinct_rows(template)
+        return self._all_rows(template) if self.by_row else self._distinct_rows(template, steps)
 
     def _choose_columns(self, template: Dataset, steps: Sequence[Step]) -> None:
         """Decide what has to be here for steps that look at many rows at once."""
@@ -201,38 +188,48 @@ class DividedEngine:
                         'Use anonymizer = "partial-suppression", which works in parts, or --engine local.'
                     )
 
-    def _distinct_rows(self, template: Dataset) -> Dataset:
-        """Return the distinct rows of the table with weights, and keep where those of each part are among them."""
-        most = max((part.cells for part in self.parts), default=0)
-        tables = [got(self.room / "cells" / part.name) for part in self.parts] if most <= self.cells_here else []
+    def _distinct_rows(self, template: Dataset, steps: Sequence[Step]) -> Dataset:
+        """Return the distinct rows of the table with weights, and keep where those of each part are among them.
+
+        Where they are too many, return a sample of them: then regions are decided about.
+        """
         sizes = [len(template.column(name).labels) for name in self.columns]
+        if sum(part.cells for part in self.parts) > self.cells_here:
+            sample = sampled(self.cluster, self.room, self.parts, self.columns, sizes, SAMPLED)
+            if sample.distinct > self.cells_here:
+                self._refuse_regions(steps, sample.distinct)
+                work = RegionalWork.of(
+                    self.cluster, self.room, self.parts, self.columns, template, self.cells_here, sample
+                )
+                self.regions = work
+                return work.dataset
+        tables = [got(self.room / "cells" / part.name) for part in self.parts]
         codes = [
             (np.concatenate([as_numpy(plain(table.column(f"{at}"))) for table in tables]), size)
             for at, size in enumerate(sizes)
-            if tables
         ]
-        weights = np.concatenate([as_numpy(plain(table.column(WEIGHT))) for table in tables]) if tables else None
-        cells = distinct_codes(codes, sum(table.num_rows for table in tables), weights) if tables else None
-        if cells is None or cells.weight.size > self.cells_here:
-            found = max(most, 0 if cells is None else cells.weight.size)
-            raise DataError(
-                f"Classes were to be decided about on the driver, which takes {self.cells_here:,} distinct rows, but "
-                f"{', '.join(self.columns)} have {found:,} or more.\nRaise --cells-on-driver if the driver has the "
-                "memory (about 100 bytes each), or declare coarser values (bins)."
-            )
+        weights = np.concatenate([as_numpy(plain(table.column(WEIGHT))) for table in tables])
+        cells = distinct_codes(codes, weights.size, weights)
         begun, at = np.zeros(cells.weight.size, dtype=np.int64), 0
         for part, table in zip(self.parts, tables, strict=True):
             cell = cells.cell_of[at : at + table.num_rows].astype(np.int64)
             at += table.num_rows
             put(self.room / "cells" / part.name, [pa.table({"cell": as_arrow(cell), "begun": as_arrow(begun[cell])})])
             begun[cell] += as_numpy(plain(table.column(WEIGHT)))
-        return self._of_cells(template, cells)
+        return of_cells(template, self.columns, cells.codes, cells.weight)
 
-    def _of_cells(self, template: Dataset, cells: Cells) -> Dataset:
-        columns = dict(template.columns)
-        for at, name in enumerate(self.columns):
-            columns[name] = replace(template.column(name), codes=np.ascontiguousarray(cells.codes[:, at]))
-        return replace(template, columns=columns, carried=None, n_rows=cells.weight.size, weights=cells.weight)
+    def _refuse_regions(self, steps: Sequence[Step], found: int) -> None:
+        """Raise where somebody has to see all distinct rows at once, and they are too many."""
+        for step in steps:
+            why = step.anonymizer.whole_only(step.policy) if step.anonymizer.phase.forms_groups else None
+            if why is not None:
+                raise DataError(
+                    f"{step.anonymizer.name} was asked for on about {found:,} distinct rows of "
+                    f"{', '.join(self.columns)}, of which the driver takes {self.cells_here:,}, and it cannot work on "
+                    f"regions of the table: {why}.\nRaise --cells-on-driver if the driver has the memory (about 100 "
+                    "bytes each), declare coarser values (bins), or use --engine local, which takes what fits into the "
+                    "memory of one machine: some 100,000,000 rows in 24 GB."
+                )
 
     def _all_rows(self, template: Dataset) -> Dataset:
         parts = [tasks.coded_part(self.room, part.name) for part in self.parts]
@@ -256,17 +253,22 @@ class DividedEngine:
         if step.anonymizer.divides is Divides.ROWS:
             self._keep_decision(dataset, before)
             return self._draw(step, dataset, before, workplace)
+        if self.regions is not None:
+            return self.regions.carry_out(step, workplace)
         return carry_out_on_cells(step, dataset, before, workplace)
 
     def _keep_decision(self, dataset: Dataset, recoding: Recoding) -> None:
         """Let all parts know what was decided so far."""
+        kept.cache_clear()
+        if self.regions is not None:
+            keep(self.room / "decision", self.regions.decision(recoding))
+            return
         columns, ends, cell_ends = self.columns, None, None
         if not self.by_row:
             assert dataset.weights is not None
             cell_ends = np.cumsum(dataset.weights)
             ends = cell_ends if recoding.pieces is None else np.cumsum(recoding.pieces.count)
         bare = Recoding(columns=recoding.columns, keep_row=recoding.keep_row)
-        kept.cache_clear()
         keep(self.room / "decision", Decision(columns, ends, cell_ends, bare))
 
     def _withhold(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
@@ -344,12 +346,7 @@ class DividedEngine:
     ) -> Release:
         """Return what is known of the release without its rows; they are put in order when it is written."""
         self._keep_decision(dataset, recoding)
-        held = dataset
-        if recoding.pieces is not None:
-            held = dataset.standing_for(recoding.pieces.row_of, recoding.pieces.count)
-        weights = held.weights if held.weights is not None else np.ones(held.n_rows, dtype=np.int64)
-        rows = int(weights.sum() if recoding.keep_row is None else weights[recoding.keep_row].sum())
-        shown = publish(held.held, replace(recoding, public={}), models).columns
+        shown, rows = self._shown(dataset, recoding)
         shells = {**self.items, **self.drawn}
         nothing = np.empty(0, dtype=np.int32)
         bare = {
@@ -369,6 +366,19 @@ class DividedEngine:
         publishing = Publishing(self.parts, total, files, key, self.drawn, self.items, self.item_parts, types)
         keep(self.room / "publishing", publishing)
         return replace(release, columns=columns, n_rows=rows, description={**release.description, "rows": rows})
+
+    def _shown(self, dataset: Dataset, recoding: Recoding) -> tuple[Mapping[str, ReleasedColumn | CodedSets], int]:
+        """Return columns with all labels that are published, as far as it was decided here, and how many rows are."""
+        recoding, rows = replace(recoding, public={}), dataset.total
+        if self.regions is not None:  # of which only some rows are here
+            dataset, recoding = _every_label(dataset.held), replace(recoding, columns=_every_label(recoding).columns)
+            return publish(dataset, recoding, ()).columns, rows
+        if recoding.pieces is not None:
+            dataset = dataset.standing_for(recoding.pieces.row_of, recoding.pieces.count)
+        if recoding.keep_row is not None:
+            weights = dataset.weights if dataset.weights is not None else np.ones(dataset.n_rows, dtype=np.int64)
+            rows = int(weights[recoding.keep_row].sum())
+        return publish(dataset.held, recoding, ()).columns, rows
 
     def _texts_of_numbers(
         self, dataset: Dataset, columns: Mapping[str, ReleasedColumn | CodedSets]
@@ -397,26 +407,23 @@ class DividedEngine:
         digests = {f"{PARTS}/{name}": sha256 for name, sha256, _ in written}
         return write_description(release, folder, digests, missing=missing)
 
-    def read_back(self, folder: Path, schema: Schema) -> Release:
-        """Return what was written as distinct rows with weights."""
-        description = read_description(folder)
-        schema = schema_for(description, schema)
-        paths = sorted((folder / PARTS).resolve().glob("*.parquet"))
-        see = partial(tasks.see_file, self.room, schema, schema.missing)
-        found = self.cluster.each(see, paths, "read back")
-        most = max(distinct for _, _, distinct in found)
-        if most > self.cells_here:
-            raise DataError(
-                f"The release was to be judged by its distinct rows on the driver, which takes {self.cells_here:,}, "
-                f"but one of its files has {most:,}.\nRaise --cells-on-driver if the driver has the memory. "
-                "Nothing was published."
-            )
-        table = pa.concat_tables(tasks.tables_seen(self.room, [path.name for path in paths]))
-        weights = as_numpy(plain(table.column(WEIGHT))).astype(np.int64)
-        release = Release.from_table(table.drop_columns([WEIGHT]), schema, description)
-        digests = {path.name: sha256 for path, (sha256, _, _) in zip(paths, found, strict=True)}
-        strays = strays_in(folder, description, digests, sum(rows for _, rows, _ in found))
-        return replace(replace(release, weights=weights).weighted(), strays=(*release.strays, *strays))
+    def read_back(self, folder: Path, schema: Schema, policy: Policy) -> Release:
+        """Return what was written as distinct rows with weights; in parts by class, where these are too many."""
+        return release_seen(self.cluster, self.room, folder, schema, policy, self.cells_here)
+
+
+Labels = TypeVar("Labels", Dataset, Recoding)
+
+
+def _every_label(shown: Labels) -> Labels:
+    """Return columns that show each of their labels once, whatever rows are here."""
+    columns = {
+        name: replace(column, codes=np.arange(len(column.labels), dtype=np.int32))
+        if isinstance(column, CodedColumn | Labelled)
+        else column
+        for name, column in shown.columns.items()
+    }
+    return replace(shown, columns=columns)
 
 
 def _without_rows(sets: CodedSets) -> CodedSets:

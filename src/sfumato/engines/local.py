@@ -26,6 +26,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import Schema
 from sfumato.errors import PolicyError
+from sfumato.models.base import Policy
 from sfumato.progress import Progress
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM") if hasattr(signal, name))
@@ -129,6 +130,6 @@ class LocalEngine:
         """Write a release into a folder, and return the digests of its files."""
         return write_release(release, folder, form, missing=missing, progress=progress)
 
-    def read_back(self, folder: Path, schema: Schema) -> Release:
+    def read_back(self, folder: Path, schema: Schema, policy: Policy) -> Release:
         """Return what was written."""
         return read_release(folder, schema)

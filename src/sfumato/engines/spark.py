@@ -27,7 +27,8 @@ from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import Dataset
 from sfumato.data.files import Source
 from sfumato.data.schema import Role, Schema
-from sfumato.engines.dividing import CELLS_HERE, DividedEngine, Job, Result
+from sfumato.engines.dividing import CELLS_HERE, DividedEngine
+from sfumato.engines.regions import Job, Result
 from sfumato.engines.tasks import Splits
 from sfumato.errors import DataError, InputError, SfumatoError
 from sfumato.progress import Progress

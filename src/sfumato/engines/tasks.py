@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,13 @@ from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_rows
 from sfumato.data.distinct import Tally
 from sfumato.data.encoding import tally
-from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.files import Source, digest, read_table
 from sfumato.data.files.release import write_part
 from sfumato.data.files.typed import RowGroups, read_row_groups
 from sfumato.data.keystream import Keys, Keystream
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.release import Release, members_of, publish
-from sfumato.data.schema import Role, Schema
+from sfumato.data.schema import Schema
 from sfumato.engines.workroom import arrived, got, kept, plain, put, sent
 
 PLACE, ROW, WEIGHT = "\0place", "\0row", "\0weight"  # beside columns of a table, whose names hold no such character
@@ -92,7 +91,7 @@ def code_split(room: Path, splits: Splits, columns: Sequence[str], rows: int, jo
         name = f"{number:06d}-{begin // rows:06d}"
         table = _coded(dataset, begin, end)
         put(room / "coded" / name, [table])
-        cells = _cells_of(rows_like(table, dataset), columns)
+        cells = cells_of(rows_like(table, dataset), columns)
         found = {f"{at}": as_arrow(np.ascontiguousarray(codes)) for at, codes in enumerate(cells.codes.T)}
         put(room / "cells" / name, [pa.table({**found, WEIGHT: as_arrow(cells.weight)})])
         parts.append(Part(name, first + begin, end - begin, cells.weight.size))
@@ -142,7 +141,8 @@ def _sets(column: CodedSets, array: pa.Array) -> CodedSets:
     return replace(column, items=items, start=start)
 
 
-def _cells_of(part: Dataset, columns: Sequence[str]) -> Cells:
+def cells_of(part: Dataset, columns: Sequence[str]) -> Cells:
+    """Return the distinct rows of a part, in some columns."""
     return distinct_rows([part.column(name) for name in columns], part.n_rows)
 
 
@@ -167,11 +167,15 @@ class Decision:
     cell_ends: NDArray[np.int64] | None  # (c,): where each cell ends
     recoding: Recoding  # of pieces, or of rows
 
-    def entries(self, room: Path, part: Part, dataset: Dataset) -> NDArray[np.int64]:
+    def on(self, room: Path, part: Part, dataset: Dataset) -> Recoding:
+        """Return what was decided about the rows of a part."""
+        return decided(self._entries(room, part, dataset), self.recoding)
+
+    def _entries(self, room: Path, part: Part, dataset: Dataset) -> NDArray[np.int64]:
         """Return which entry of the recoding each row of a part has, (n,)."""
         if self.ends is None or self.cell_ends is None:
             return part.first + np.arange(part.rows)
-        cell_of = _cells_of(dataset, self.columns).cell_of
+        cell_of = cells_of(dataset, self.columns).cell_of
         table = got(room / "cells" / part.name)
         cell, begun = as_numpy(plain(table.column("cell"))), as_numpy(plain(table.column("begun")))
         order = np.argsort(cell_of, kind="stable")
@@ -182,8 +186,8 @@ class Decision:
         return np.asarray(np.searchsorted(self.ends, place, side="right"))
 
 
-def decided(dataset: Dataset, entry_of: NDArray[np.int64], recoding: Recoding) -> Recoding:
-    """Return what was decided about the rows of a part."""
+def decided(entry_of: NDArray[np.int64], recoding: Recoding) -> Recoding:
+    """Return what was decided about some rows, given the entry of each."""
     columns: dict[str, Labelled | CodedSets] = {}
     for name, column in recoding.columns.items():
         if isinstance(column, Labelled):
@@ -200,9 +204,9 @@ def decided(dataset: Dataset, entry_of: NDArray[np.int64], recoding: Recoding) -
 def some_rows(room: Path, job: tuple[Part, NDArray[np.int64]]) -> tuple[pa.Table, dict[str, NDArray[np.int32]]]:
     """Return some rows of a part in codes, and what is published of them, in codes; job: the part, and their places."""
     part, rows = job
-    decision: Decision = kept(room / "decision")
+    decision = kept(room / "decision")
     dataset = coded_part(room, part.name)
-    made = decided(dataset, decision.entries(room, part, dataset), decision.recoding)
+    made = decision.on(room, part, dataset)
     shown = {name: column.codes[rows] for name, column in made.columns.items() if isinstance(column, Labelled)}
     return got(room / "coded" / part.name).take(as_arrow(rows)), shown
 
@@ -283,7 +287,7 @@ class ItemParts:
 def send_items(room: Path, parts: ItemParts, part: Part) -> None:
     """Send the records of a part, with the numbers of their rows, to the parts that items are withheld in."""
     dataset, decision = coded_part(room, part.name), kept(room / "decision")
-    made = decided(dataset, decision.entries(room, part, dataset), decision.recoding)
+    made = decision.on(room, part, dataset)
     rows = np.arange(part.rows) if made.keep_row is None else np.flatnonzero(made.keep_row)
     sets = dataset.columns[parts.columns[0]]
     assert isinstance(sets, CodedSets)
@@ -338,7 +342,7 @@ def send_rows(room: Path, number: int) -> None:
     publishing: Publishing = kept(room / "publishing")
     part, decision = publishing.parts[number], kept(room / "decision")
     dataset = coded_part(room, part.name)
-    made = decided(dataset, decision.entries(room, part, dataset), decision.recoding)
+    made = decision.on(room, part, dataset)
     table = got(room / "coded" / part.name)
     for name, column in made.columns.items():
         if isinstance(column, Labelled):
@@ -416,29 +420,3 @@ def _whole_release(release: Release, path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     write_part(release, temporary)
     temporary.replace(path)
-
-
-# Reading back.
-
-
-def see_file(room: Path, schema: Schema, missing: tuple[str, ...], path: Path) -> tuple[str, int, int]:
-    """Keep the distinct rows of a written file, with how many there are of each; return its digest, rows, and those.
-
-    Columns that are only carried along are left out: no requirement is about them.
-    """
-    table = read_table(Source(path, missing=missing).as_spelled)
-    judged = [name for name in table.column_names if (spec := schema.spec(name)) is None or spec.role is not Role.OTHER]
-    table = table.select(judged)
-    release = Release.from_table(table, schema)
-    number_of = number_equal_rows(release.columns, None, release.n_rows)
-    _, first, count = np.unique(number_of, return_index=True, return_counts=True)
-    distinct = table.take(as_arrow(first))
-    arrays = {name: plain(distinct.column(name)) for name in distinct.column_names}
-    put(room / "seen" / path.name, [pa.table({**arrays, WEIGHT: as_arrow(count.astype(np.int64))})])
-    return digest(path), release.n_rows, first.size
-
-
-def tables_seen(room: Path, names: Iterable[str]) -> Iterator[pa.Table]:
-    """Yield the distinct rows of written files."""
-    for name in names:
-        yield got(room / "seen" / name)

@@ -112,6 +112,11 @@ class AlphaDiversity(PrivacyModel):
         """Return how often k rows can be taken from those of a release."""
         return release.total // (self.k or 1)
 
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
+        return self.reading != "true"  # which looks at what all classes together hide
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its classes tell about sensitive values."""
         secrets = Secrets.of(release, self.judged_columns, self)

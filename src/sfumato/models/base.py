@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
@@ -59,6 +59,24 @@ class Verdict:
             **({"facts": dict(self.facts)} if self.facts else {}),
         }
 
+    def merged(self, other: Verdict) -> Verdict:
+        """Return the verdict on two parts of a release that have no group in common: the worst, and sums of counts."""
+        if self.satisfied != other.satisfied and self.measure != other.measure:
+            return other if self.satisfied else self  # such as too small a class, which is looked at before all else
+        if other.reached is None or self.reached is None:
+            worse, better = (other, self) if self.reached is None else (self, other)
+        else:
+            lower = self.reached <= other.reached
+            worse, better = (self, other) if lower == (self.bound == "at least") else (other, self)
+        return replace(
+            worse,
+            satisfied=self.satisfied and other.satisfied,
+            groups=self.groups + other.groups,
+            failing=self.failing + other.failing,
+            failing_rows=self.failing_rows + other.failing_rows,
+            facts=_merged_facts(worse.facts, better.facts),
+        )
+
     @property
     def title(self) -> str:
         """The model and the columns that it names."""
@@ -90,6 +108,25 @@ class Verdict:
             return f"{words} ({_counted(self.groups, self.group)})"
         rows = f", {_counted(self.failing_rows, 'row')}" if self.failing_rows else ""
         return f"{words} ({self.failing:,} of {_counted(self.groups, self.group)}{rows})"
+
+
+_ADDED = frozenset({"rows", "withheld", "classes_that_lack_values"})
+
+
+def _merged_facts(worse: Mapping[str, Any], better: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of two parts: what is said of the worst group stays, what differs and cannot be added goes."""
+    if not worse or not better:
+        return dict(worse or better)
+    found = {}
+    for name in [name for name in worse if name in better]:
+        one, two = worse[name], better[name]
+        if name in _ADDED:
+            found[name] = one + two
+        elif name.startswith(("smallest", "largest", "highest")):
+            found[name] = min(one, two) if name.startswith("smallest") else max(one, two)
+        elif name.startswith("worst") or one == two:
+            found[name] = one
+    return found
 
 
 def _counted(count: int, thing: str) -> str:
@@ -159,6 +196,11 @@ class PrivacyModel(Protocol):
     def warnings(self) -> Iterator[str]:
         """Yield what is allowed but deserves a second look."""
         yield from ()
+
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts of a release, if it is known how common values are in the whole."""
+        return False
 
     def most_classes(self, release: Release) -> float:
         """Return a number of classes that no release of these rows exceeds and still holds; infinity if none is known.

@@ -97,6 +97,11 @@ class BetaLikeness(PrivacyModel):
         """The sensitive column."""
         return (self.sensitive,)
 
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
+        return True
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the largest gain of a value in each class."""
         shares = shares_of(release, self.sensitive, self)

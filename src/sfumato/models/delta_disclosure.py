@@ -83,6 +83,11 @@ class DeltaDisclosure(PrivacyModel):
         """The sensitive column."""
         return (self.sensitive,)
 
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
+        return True
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by how far the share of each value in each class is from that in the release."""
         shares = shares_of(release, self.sensitive, self)

@@ -63,6 +63,11 @@ class KAnonymity(PrivacyModel):
         """Return how often k rows can be taken from those of a release."""
         return release.total // self.k
 
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
+        return True
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sizes of its classes."""
         classes = classes_of(release)

@@ -24,6 +24,7 @@ from sfumato.models.judging.classes import (
     class_verdict,
     classes_of,
     sensitive_column,
+    values_in,
     values_of,
 )
 from sfumato.models.judging.weights import Integers
@@ -173,11 +174,16 @@ class LDiversity(PrivacyModel):
                 high = middle - 1
         return low
 
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
+        return True
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sensitive values in each class."""
         column = sensitive_column(release, self.sensitive, self)
         classes = classes_of(release)
-        values = values_of(column, release.n_rows)
+        values = values_in(release, column)
         counts = classes.counts(column, values.value_of)
         facts = {"values": len(values)}
         if ROOT in values.known:

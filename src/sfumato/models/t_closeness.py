@@ -26,6 +26,8 @@ from sfumato.models.judging.classes import (
     classes_of,
     read_label,
     sensitive_column,
+    total_in,
+    values_in,
     values_of,
 )
 from sfumato.models.judging.weights import Integers
@@ -155,11 +157,16 @@ class TCloseness(PrivacyModel):
                 return math.inf
         return 1
 
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
+        return True
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the distribution of sensitive values in each class."""
         column = sensitive_column(release, self.sensitive, self)
         classes = classes_of(release)
-        values = values_of(column, release.n_rows)
+        values = values_in(release, column)
         if ROOT in values.known:
             raise DataError(
                 f"t-closeness is asked of column {column.name!r}, which has withheld values ({ROOT!r}): how they are "
@@ -167,7 +174,8 @@ class TCloseness(PrivacyModel):
             )
         ground = _GROUNDS[self.distance](column, values)
         counts = classes.counts(column, ground.rank[values.value_of])
-        numerator, denominator = ground.distances(counts)
+        total = total_in(release, column, counts, ground.rank, ground.n_values)
+        numerator, denominator = ground.distances(counts, total)
         return class_verdict(
             self,
             classes,
@@ -193,11 +201,13 @@ class _Ground:
     scale: int  # `sums` divided by scale * n * N is the distance
     sums: Callable[[Counts, Integers], Integers]  # of a class of n rows to a release of N rows with these totals
 
-    def distances(self, counts: Counts) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return numerator and denominator of each class's distance to the whole release, both of shape (c,)."""
+    def distances(self, counts: Counts, total: Integers) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return numerator and denominator of each class's distance to the whole release, both of shape (c,).
+
+        total: how often each value occurs in the whole release, those that count and do not occur included.
+        """
         if not counts.size.size:
             return np.zeros(0, dtype=np.int64), np.ones(0, dtype=np.int64)
-        total = counts.total(self.n_values)
         n_rows = int(total.sum())
         # No sum below exceeds this bound in between. What does not fit into 64 bits goes into Python's integers:
         # a few huge classes of a column with very many values.

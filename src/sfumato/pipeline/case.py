@@ -43,10 +43,12 @@ from sfumato.pipeline.facts import (
     foreign_to_run,
     persons_facts,
     public_facts,
+    verdict_facts,
     versions,
     warnings_of,
     warnings_of_losses,
     warnings_of_release,
+    warnings_of_steps,
 )
 from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold, refuse_unstated
 from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, finish_earlier, plan_facts
@@ -157,11 +159,11 @@ class Case:
                     publication = transaction.enter_context(publishing(self.plan.target, self.plan.release.if_exists))
                 with self.clock.time("write"):
                     files, seen = self._write(made.release, public, publication)
-            made = replace(made, release=replace(made.release, columns={}, carried=None))  # the written one counts
-            with self.clock.time("audit"):
-                for written in seen:
-                    verdicts = judge(written, self.plan.policy, known, self.progress)
-                    refuse_unless_all_hold(verdicts)
+                made = replace(made, release=replace(made.release, columns={}, carried=None))  # the written one counts
+                with self.clock.time("audit"):
+                    for written in seen:
+                        verdicts = judge(written, self.plan.policy, known, self.progress)
+                        refuse_unless_all_hold(verdicts)
             written = replace(written, public=known.public)
             facts = self._facts(made, written, known, verdicts, files, out)
             Kept.new(private, facts, page)
@@ -280,7 +282,7 @@ class Case:
             files: Mapping[str, str] = write_release(release, folder, None, missing=missing, progress=self.progress)
         else:
             files = self.engine.write(release, folder, form, missing=missing, progress=self.progress)
-        seen = [self.engine.read_back(folder, schema)] if form is not None else []
+        seen = [self.engine.read_back(folder, schema, self.plan.policy)] if form is not None else []
         return files, [*seen, *(as_release(table, folder, schema) for table in stored)]
 
     def _completed(self, outcome: Outcome, seen: Release, parts: frozenset[str]) -> Outcome:
@@ -335,15 +337,7 @@ class Case:
             "columns": columns_of(plan, dataset),
             "steps": [dict(step) for step in made.steps],
             "examples": dict(made.examples),
-            "verdicts": [
-                {
-                    **verdict.as_dict(),
-                    "text": str(verdict),
-                    "promise": verdict.model.promise_beside(plan.schema),
-                    "limit": verdict.model.limit,
-                }
-                for verdict in verdicts
-            ],
+            "verdicts": verdict_facts(verdicts, plan.schema),
             "measurements": [],
             "attacks": [],
             "pending": [MEASURE, ATTACK],
@@ -353,6 +347,7 @@ class Case:
                 *plan.warnings(),
                 *self.original.warnings(made.alike),
                 *warnings_of(dataset, known),
+                *warnings_of_steps(made.steps),
                 *warnings_of_release(seen),
             ],
             "versions": versions(),

@@ -34,10 +34,11 @@ from sfumato.data.formulas import formula_cells
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.persons import Alike, Persons
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
+from sfumato.data.schema import Role, Schema
 from sfumato.disk import read_numbered, work_on
 from sfumato.errors import DataError
 from sfumato.metrics.base import Measurement
+from sfumato.models.base import Verdict
 from sfumato.pipeline.known import PRIOR, Known, Origin, Record, rates_of
 from sfumato.plan import Plan
 
@@ -220,6 +221,34 @@ def warnings_of_release(release: Release) -> list[str]:
         )
     if release.description.get("test_only"):
         found.append(TEST_ONLY)
+    return found
+
+
+def verdict_facts(verdicts: Sequence[Verdict], schema: Schema) -> list[dict[str, Any]]:
+    """Return verdicts as plain data, with what they mean in words."""
+    return [
+        {
+            **verdict.as_dict(),
+            "text": str(verdict),
+            "promise": verdict.model.promise_beside(schema),
+            "limit": verdict.model.limit,
+        }
+        for verdict in verdicts
+    ]
+
+
+def warnings_of_steps(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what steps could not do as they would on one machine."""
+    found = []
+    for step in steps:
+        cut = step["facts"].get("regions")
+        if isinstance(cut, Mapping):
+            found.append(
+                f"The table has about {cut['distinct_rows']:,} distinct rows, more than the {cut['limit']:,} that are "
+                f"decided about at once: {step['anonymizer']} worked on {cut['regions']:,} regions of it, each alone. "
+                f"In a sample of {cut['sample']:,} rows this lost {max(cut['more_loss_in_sample'], 0):.1%} more detail "
+                "than one region would. A larger --cells-on-driver makes fewer regions."
+            )
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,8 @@ def judge(
     Where something came along that does not belong to the release, a verdict more says so. With `name_items`, verdicts
     that can do so name the items that break them: for the holder only.
     """
+    if release.parts is not None:
+        return _judged_in_parts(release, release.parts, policy, known, progress)
     models = (*policy, NothingElse()) if release.strays else tuple(policy)
     stage = progress.stage("audit", total=len(models))
     release = replace(release, public=known.public)
@@ -111,6 +113,20 @@ def judge(
         stage.advance()
     stage.done()
     return tuple(verdicts)
+
+
+def _judged_in_parts(
+    release: Release, parts: Iterable[Release], policy: Policy, known: Known, progress: Progress
+) -> tuple[Verdict, ...]:
+    """Judge part by part, each with all rows of some classes, and return what holds for all of them together."""
+    verdicts: tuple[Verdict, ...] = ()
+    for part in parts:
+        found = judge(replace(part, strays=()), policy, known, progress)
+        verdicts = tuple(map(Verdict.merged, verdicts, found)) if verdicts else found
+    assert verdicts, "a release has rows"
+    if release.strays:
+        verdicts = (*verdicts, *judge(replace(release, parts=None), Policy(()), known, progress))
+    return verdicts
 
 
 def refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:

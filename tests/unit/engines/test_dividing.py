@@ -11,64 +11,19 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import sfumato as sf
-from in_parts import Repeating, in_parts
+from in_parts import MULTI, ROWS, K, Repeating, T, in_parts, people, plan_of, written_in_files
 from sfumato.data.files.release import read_release
 from sfumato.data.strays import StrayKind
 from sfumato.engines.dividing import DividedEngine
 from sfumato.engines.tasks import ItemParts
 from sfumato.errors import DataError
 
-ROWS = 230
-TREE = {"north": ["n1", "n2"], "south": ["s1", "s2", "s3"]}
-ILLS = {"mild": ["cold", "flu"], "grave": ["stroke", "cancer"]}
-
-
-def people() -> pa.Table:
-    rng = np.random.default_rng(4)
-    region = rng.choice([value for values in TREE.values() for value in values], ROWS)
-    return pa.table(
-        {
-            "name": [f"person {number}" for number in range(ROWS)],
-            "age": rng.integers(20, 40, ROWS).astype(str),
-            "region": region,
-            "illness": rng.choice(
-                [value for values in ILLS.values() for value in values], ROWS, p=[0.4, 0.3, 0.2, 0.1]
-            ),
-            "note": [f"note {number % 50}" for number in range(ROWS)],
-        }
-    )
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table in three files, each with several row groups."""
-    folder = tmp_path_factory.mktemp("table")
-    table = people()
-    for number in range(3):
-        part = table.slice(number * 80, 80)
-        pa_parquet.write_table(part, folder / f"part-{number}.parquet", row_group_size=30)
-    return folder
+    return written_in_files(tmp_path_factory.mktemp("table"))
 
 
-def plan_of(folder, *requirements, **more) -> sf.Plan:
-    return sf.Plan.from_dict(
-        {
-            "source": {"path": str(folder)},
-            "columns": {
-                "name": {"role": "identifier"},
-                "age": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [5, 10]}},
-                "region": {"role": "quasi-identifier", "hierarchy": TREE},
-                "illness": {"role": "sensitive", "hierarchy": ILLS},
-                "note": {"role": "other"},
-            },
-            "require": list(requirements),
-            **more,
-        }
-    )
-
-
-K, T = {"model": "k-anonymity", "k": 4}, {"model": "t-closeness", "sensitive": "illness", "t": 0.4}
-MULTI = {"model": "alpha-diversity", "sensitive": ["illness"], "alpha": 0.6}
 CASES = {
     "mondrian": ({**K, "anonymizer": "mondrian"},),
     "rows of a cell in several classes": (T, K),
@@ -156,12 +111,6 @@ def test_rows_keep_their_order_where_the_plan_says_so(folder, tmp_path):
     sf.run(plan, tmp_path / "run", engine=in_parts(ROWS), measure=False, attack=False)
     shown = read_release(tmp_path / "run").table()
     assert shown.column("illness").to_pylist() == people().column("illness").to_pylist()
-
-
-def test_too_many_distinct_rows_are_refused_with_the_option_that_helps(folder, tmp_path):
-    with pytest.raises(DataError, match="--cells-on-driver"):
-        sf.run(plan_of(folder, T), tmp_path / "run", engine=in_parts(ROWS, cells_here=20))
-    assert not list(tmp_path.iterdir())
 
 
 def test_parts_with_different_columns_are_refused(folder, tmp_path):

@@ -94,7 +94,7 @@ def _solve(
     lattice = thinned(trees, units, copies, nodes)
     shares = int(copies.sum())
     share = np.empty((shares, 2), dtype=np.int64)
-    class_start = np.zeros(conditions.rows // conditions.k + 2, dtype=np.int64)
+    class_start = np.zeros(int(copies @ units.size) // conditions.k + 2, dtype=np.int64)
     keys = make_keys(units, lattice)
     desk = make_desk(conditions, units, lattice, keys, copies)
     checkpoint()

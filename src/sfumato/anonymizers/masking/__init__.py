@@ -103,6 +103,14 @@ class Masking(Anonymizer):
         """Whether equal rows may be held once."""
         return True
 
+    def whole_only(self, policy: Policy) -> str | None:
+        """Return why regions of the table cannot be masked apart; None: they can."""
+        if self.search == "paper":
+            return 'with search = "paper" the whole table has one set of labels'
+        if any(getattr(model, "reading", None) == "true" for model in policy):
+            return 'with reading = "true" a region alone may have no masks that are enough'
+        return super().whole_only(policy)
+
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
         return LABELS

@@ -166,7 +166,7 @@ def split(
     n_rows = dataset.n_rows if rows is None else rows.size
     exact = options.bounds == "exact"
     least = asked.conditions.k if asked.conditions.size_only and check is None else max(asked.conditions.k, FEW)
-    grids = {} if exact else grids_of(columns, least, asked.weights)
+    grids = {} if exact else grids_of(columns, least, asked.weights, apart=dataset.whole is not None)
     stage = workplace.stage("mondrian", total=asked.conditions.rows)
     try:
         say = Say(check, workplace.crowding, rows)

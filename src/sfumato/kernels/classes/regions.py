@@ -126,7 +126,8 @@ def make_desk(conditions: Conditions, units: Units, trees: Trees, keys: Keys, co
     lists = np.zeros((keys.lists, 3), dtype=np.int64)
     lists[:, START] = -1
     counter = np.zeros(9, dtype=np.int64)
-    counter[[OPEN_ROWS, PRICED_ROWS]] = conditions.rows, 2 * conditions.rows
+    rows = int(copies @ units.size)
+    counter[[OPEN_ROWS, PRICED_ROWS]] = rows, 2 * rows
     counter[[OPEN_UNITS, LISTED]] = u
     counter[[NODES, QUEUED]] = 1  # the node where nothing is generalized
     open_at = np.zeros(trees.loss.size, dtype=np.int64)

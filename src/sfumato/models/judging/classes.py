@@ -7,7 +7,7 @@ Sizes: n rows, c classes, v values of a sensitive column, p pairs of a class and
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -249,6 +249,30 @@ def values_of(column: ReleasedColumn, n_rows: int) -> Values:
     if has_missing:
         value_of[column.missing] = len(number_of)
     return Values(value_of, list(number_of), labels, has_missing)
+
+
+def values_in(release: Release, column: ReleasedColumn) -> Values:
+    """Return the values that occur in a column of a release; of the whole one where this is a part of it."""
+    if release.whole is None:
+        return values_of(column, release.n_rows)
+    all_rows = release.whole[column.name]
+    known = all_rows.column(column.name)
+    values = values_of(known, all_rows.n_rows)
+    value_of = {
+        (label, code == known.missing): value
+        for code, (label, value) in enumerate(zip(known.labels, values.value_of.tolist(), strict=True))
+    }
+    of_code = [value_of[label, code == column.missing] for code, label in enumerate(column.labels)]
+    return replace(values, value_of=np.array(of_code, dtype=np.int64))
+
+
+def total_in(release: Release, column: ReleasedColumn, counts: Counts, rank: Integers, size: int) -> Integers:
+    """Return how often each of so many values occurs in the whole release, given the place of each one in `Values`."""
+    if release.whole is None:
+        return counts.total(size)
+    all_rows = release.whole[column.name]
+    known = all_rows.column(column.name)
+    return tally(rank[values_of(known, all_rows.n_rows).value_of][known.codes], size, row_weights(all_rows))
 
 
 def read_label(label: str, kind: Kind) -> Decimal | str:

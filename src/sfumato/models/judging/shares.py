@@ -15,7 +15,15 @@ from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
-from sfumato.models.judging.classes import LARGEST, Classes, Counts, classes_of, sensitive_column, values_of
+from sfumato.models.judging.classes import (
+    LARGEST,
+    Classes,
+    Counts,
+    classes_of,
+    sensitive_column,
+    total_in,
+    values_in,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +57,17 @@ def shares_of(release: Release, name: str, model: PrivacyModel) -> Shares:
     """Return the shares of a sensitive column that a model names, or raise when it cannot be judged."""
     column = sensitive_column(release, name, model)
     classes = classes_of(release)
-    values = values_of(column, release.n_rows)
+    values = values_in(release, column)
     if ROOT in values.known:
         raise DataError(
             f"{model.name} is asked of column {column.name!r}, which has withheld values ({ROOT!r}): how common they "
             "are cannot be judged.\nPublish them, or ask for l-diversity instead."
         )
     counts = classes.counts(column, values.value_of)
-    n_rows = classes.n_rows
+    in_all = total_in(release, column, counts, np.arange(len(values) + 1), len(values))
+    n_rows = int(in_all.sum())
     fits = n_rows * n_rows < LARGEST
-    total = counts.total(len(values))[counts.value]
+    total = in_all[counts.value]
     size = np.repeat(counts.size, np.diff(counts.start))
     count = counts.count
     if not fits:

@@ -1,0 +1,259 @@
+"""What is done with one region of a table, wherever that is: files of a private work folder in, such files out.
+
+samples/PART            some distinct rows of a part
+counted, sample         columns that know how common their values are; the sample of all parts
+to-region/PART          the distinct rows of a part, by the region that they are in
+region/PHASE-NUMBER     the distinct rows of a region, and what was decided about them
+dealt/NUMBER            what was decided, for the rows of each part
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.choosing import Step
+from sfumato.data.dataset import Cells, Codes, Dataset, as_arrow, as_numpy, counted, distinct_codes
+from sfumato.data.recoding import Labelled, Pieces, Recoding
+from sfumato.engines.cutting import Cut, Regions, Sample
+from sfumato.engines.tasks import WEIGHT, Part, cells_of, keys_of
+from sfumato.engines.workroom import arrived, got, keep, kept, plain, sent
+from sfumato.errors import Unsatisfiable
+
+AT, COUNT = "\0at", "\0count"
+
+
+def carry_out_on_cells(step: Step, cells: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
+    """Return what a step decides about distinct rows with weights; about single ones where it cannot take these."""
+    held = cells if before.pieces is None else cells.standing_for(before.pieces.row_of, before.pieces.count)
+    if held.weights is not None and not step.anonymizer.counts_with(step.policy):
+        row_of = np.repeat(np.arange(held.n_rows), held.weights)
+        before = before.divided(Pieces(row_of, np.ones(row_of.size, dtype=np.int64)))
+        held = held.standing_for(row_of, None)
+    return step.carry_out(held, before, workplace)
+
+
+def of_cells(template: Dataset, columns: Sequence[str], codes: Codes, weight: NDArray[np.int64]) -> Dataset:
+    """Return distinct rows with weights, given columns that know all but these."""
+    found = dict(template.columns)
+    for at, name in enumerate(columns):
+        found[name] = replace(template.column(name), codes=np.ascontiguousarray(codes[:, at]))
+    return replace(template, columns=found, carried=None, n_rows=weight.size, weights=weight)
+
+
+def _coded_cells(table: pa.Table, columns: Sequence[str]) -> Codes:
+    found = [as_numpy(plain(table.column(f"{at}"))) for at in range(len(columns))]
+    return np.stack(found, axis=1) if found else np.empty((table.num_rows, 0), dtype=np.int32)
+
+
+def sample_part(room: Path, columns: Sequence[str], most: int, part: Part) -> None:
+    """Keep a sample of the distinct rows of a part."""
+    table = got(room / "cells" / part.name)
+    keep(
+        room / "samples" / part.name,
+        Sample.of(_coded_cells(table, columns), as_numpy(plain(table.column(WEIGHT))), most),
+    )
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Asks how many rows with each value of some columns lie below each of some cuts."""
+
+    columns: tuple[str, ...]
+    regions: Regions
+    cuts: Mapping[int, Sequence[Cut]]  # by node
+    judged: tuple[str, ...]
+    sizes: tuple[int, ...]  # values of the judged columns
+
+    def counted_in(self, room: Path, part: Part) -> dict[int, NDArray[np.int64]]:
+        """Return counts of all judged columns, one after the other, with rows before: of the node, then of each cut."""
+        table = got(room / "cells" / part.name)
+        codes, weight = _coded_cells(table, self.columns), as_numpy(plain(table.column(WEIGHT)))
+        node_of = self.regions.of(codes)
+        found = {}
+        for node, cuts in self.cuts.items():
+            inside = np.flatnonzero(node_of == node)
+            counts = [self._count(codes[inside], weight[inside])]
+            for cut in cuts:
+                low = inside[codes[inside, cut.column] < cut.bound]
+                counts.append(self._count(codes[low], weight[low]))
+            found[node] = np.stack(counts)
+        return found
+
+    def _count(self, codes: Codes, weight: NDArray[np.int64]) -> NDArray[np.int64]:
+        places = [self.columns.index(name) for name in self.judged]
+        each = [counted(codes[:, at], size, weight) for at, size in zip(places, self.sizes, strict=True)]
+        return np.concatenate([[weight.sum()], *each]).astype(np.int64)
+
+
+def count_sides(room: Path, sides: Sides, part: Part) -> dict[int, NDArray[np.int64]]:
+    """Return what lies on both sides of cuts, in a part."""
+    return sides.counted_in(room, part)
+
+
+def send_cells(room: Path, columns: Sequence[str], regions: Regions, part: Part) -> None:
+    """Send the distinct rows of a part to the regions that they are in."""
+    table = got(room / "cells" / part.name)
+    table = table.append_column(AT, as_arrow(np.arange(table.num_rows)))
+    number_of = regions.numbers(_coded_cells(table, columns))
+    sent(room / "to-region" / part.name, table, number_of, len(regions.leaves))
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrived:
+    """The distinct rows of all parts in one region: those of part i are start[i]:start[i + 1]."""
+
+    cells: Cells
+    start: NDArray[np.int64]
+    at: NDArray[np.int64]  # their places among those of their part
+    weight: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, room: Path, shape: Shape, number: int) -> _Arrived:
+        tables = [got(room / "to-region" / name, number) for name in shape.parts]
+        start = np.concatenate([[0], np.cumsum([table.num_rows for table in tables])])
+        table = pa.concat_tables(tables).combine_chunks()
+        codes, weight = _coded_cells(table, shape.columns), as_numpy(plain(table.column(WEIGHT)))
+        columns = [(np.ascontiguousarray(codes[:, at]), size) for at, size in enumerate(shape.sizes)]
+        cells = distinct_codes(columns, table.num_rows, weight)
+        return cls(cells, start, as_numpy(plain(table.column(AT))), weight)
+
+    def begun(self) -> NDArray[np.int64]:
+        """Return how many rows of each cell lie in parts before; shape: cells of all parts."""
+        begun, so_far = np.empty(self.weight.size, dtype=np.int64), np.zeros(self.cells.weight.size, dtype=np.int64)
+        for first, last in zip(self.start[:-1], self.start[1:], strict=True):
+            cell = self.cells.cell_of[first:last]
+            begun[first:last] = so_far[cell]
+            so_far[cell] += self.weight[first:last]
+        return begun
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all tasks about regions know of the table."""
+
+    columns: tuple[str, ...]  # that tell distinct rows apart
+    sizes: tuple[int, ...]  # values of each
+    parts: tuple[str, ...]  # names
+    regions: Regions = field(default_factory=Regions)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What was decided about the distinct rows of a region."""
+
+    codes: Codes
+    weight: NDArray[np.int64]
+    recoding: Recoding
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Where each piece, or distinct row, ends among all rows of the region."""
+        return np.cumsum(self.weight if self.recoding.pieces is None else self.recoding.pieces.count)
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What the driver hears of a region."""
+
+    facts: Mapping[str, Any]
+    labels: Mapping[str, tuple[tuple[str, ...], str | None]]  # by column: those that occur, and the one for nothing
+    sampled: Mapping[str, tuple[str, ...]]  # by column: what rows of the sample show
+    distinct: int
+
+
+def solve_region(
+    room: Path, step: Step, workplace: Workplace, key: bytes, shape: Shape, number: int
+) -> Said | Unsatisfiable:
+    """Decide about a region, for the first time or once more."""
+    path = room / "region" / f"{step.anonymizer.phase.name}-{number}"
+    template: Dataset = kept(room / "counted")
+    earlier = [room / "region" / f"{name}-{number}" for name in kept(room / "forming")]
+    before = next((found for found in earlier[::-1] if found != path and found.exists()), None)
+    if before is None:
+        cells = _Arrived.of(room, shape, number).cells
+        made = Solved(cells.codes, cells.weight, Recoding())
+    else:
+        made = pickle.loads(before.read_bytes())
+    seed = int.from_bytes(keys_of(key, "region", number)()[:16], "little")
+    place = replace(workplace, rng=np.random.default_rng(seed))
+    dataset = of_cells(template, shape.columns, made.codes, made.weight)
+    try:
+        recoding = carry_out_on_cells(step, dataset, made.recoding, place)
+    except Unsatisfiable as error:
+        return error
+    made = replace(made, recoding=recoding)
+    keep(path, made)
+    return _said(room, shape, made, number)
+
+
+def _said(room: Path, shape: Shape, made: Solved, number: int) -> Said:
+    sample: Sample = kept(room / "sample")
+    mine = np.flatnonzero(shape.regions.numbers(sample.codes) == number)
+    both = np.concatenate([made.codes, sample.codes[mine]])
+    columns = [(np.ascontiguousarray(both[:, at]), size) for at, size in enumerate(shape.sizes)]
+    cell_of = distinct_codes(columns, len(both)).cell_of[len(made.codes) :]
+    first = np.searchsorted(made.ends, (np.cumsum(made.weight) - made.weight)[cell_of], side="right")
+    labels, sampled = {}, {}
+    for name, column in made.recoding.columns.items():
+        assert isinstance(column, Labelled), "sets are of single rows"
+        used = np.unique(column.codes).tolist()
+        nothing = column.labels[column.missing] if column.missing >= 0 else None
+        labels[name] = (tuple(column.labels[code] for code in used), nothing)
+        sampled[name] = tuple(column.labels[code] for code in column.codes[first].tolist())
+    return Said(made.recoding.facts, labels, sampled, made.weight.size)
+
+
+def deal_region(room: Path, phase: str, labels: Mapping[str, tuple[str, ...]], shape: Shape, number: int) -> int:
+    """Send what was decided about a region to the rows of each part; return how many rows are published."""
+    made: Solved = pickle.loads((room / "region" / f"{phase}-{number}").read_bytes())
+    here = _Arrived.of(room, shape, number)
+    ends = made.ends
+    first_row = (np.cumsum(made.weight) - made.weight)[here.cells.cell_of] + here.begun()
+    low = np.searchsorted(ends, first_row, side="right")
+    high = np.searchsorted(ends, first_row + here.weight - 1, side="right")
+    owner = np.repeat(np.arange(low.size), high - low + 1)
+    run = np.arange(owner.size) - np.repeat(np.cumsum(high - low + 1) - (high - low + 1), high - low + 1)
+    entry = low[owner] + run
+    begins = np.maximum(first_row[owner], np.concatenate([[0], ends])[entry])
+    count = np.minimum((first_row + here.weight)[owner], ends[entry]) - begins
+    arrays = {AT: as_arrow(here.at[owner]), COUNT: as_arrow(count)}
+    for name, column in made.recoding.columns.items():
+        assert isinstance(column, Labelled)
+        place = {label: code for code, label in enumerate(labels[name])}
+        code_of = np.array([place.get(label, 0) for label in column.labels], dtype=np.int32)
+        arrays[name] = as_arrow(code_of[column.codes[entry]])
+    part_of = np.searchsorted(here.start, owner, side="right") - 1
+    sent(room / "dealt" / f"{number}", pa.table(arrays), part_of, len(shape.parts))
+    return int(made.weight.sum())
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """What is published of each row, where regions decided: runs of the rows of each distinct row of a part."""
+
+    shape: Shape
+    recoding: Recoding  # without rows
+
+    def on(self, room: Path, part: Part, dataset: Dataset) -> Recoding:
+        """Return what was decided about the rows of a part."""
+        names = [f"{number}" for number in range(len(self.shape.regions.leaves))]
+        runs = arrived(room / "dealt", names, self.shape.parts.index(part.name))
+        order = np.argsort(as_numpy(plain(runs.column(AT))), kind="stable")
+        run_of = np.repeat(order, as_numpy(plain(runs.column(COUNT)))[order])
+        rows = np.argsort(cells_of(dataset, self.shape.columns).cell_of, kind="stable")
+        columns: dict[str, Any] = {}
+        for name, column in self.recoding.columns.items():
+            assert isinstance(column, Labelled)
+            codes = np.empty(part.rows, dtype=np.int32)
+            codes[rows] = as_numpy(plain(runs.column(name)))[run_of]
+            columns[name] = replace(column, codes=codes)
+        return Recoding(columns=columns)

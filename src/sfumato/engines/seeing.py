@@ -1,0 +1,150 @@
+"""What a written table looks like to an outsider: distinct rows with weights, from tasks that look at a file each.
+
+seen/FILE       the distinct rows of a file, and how many there are of each
+to-judge/FILE   the same by class: all rows of a class go to the same part
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.dataset import as_arrow, as_numpy
+from sfumato.data.equal_rows import number_equal_rows
+from sfumato.data.files import Source, digest, read_table
+from sfumato.data.files.release import PARTS, read_description, schema_for, strays_in
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import Role, Schema
+from sfumato.engines.regions import Cluster
+from sfumato.engines.tasks import WEIGHT
+from sfumato.engines.workroom import arrived, got, plain, put, sent
+from sfumato.errors import DataError
+from sfumato.models.base import Policy
+
+SPARE = 4  # times as many distinct rows in files of a release, where they must be judged at once
+
+
+def see_file(room: Path, schema: Schema, missing: tuple[str, ...], path: Path) -> tuple[str, int, int]:
+    """Keep the distinct rows of a written file, with how many there are of each; return its digest, rows, and those.
+
+    Columns that are only carried along are left out: no requirement is about them.
+    """
+    table = read_table(Source(path, missing=missing).as_spelled)
+    judged = [name for name in table.column_names if (spec := schema.spec(name)) is None or spec.role is not Role.OTHER]
+    table = table.select(judged)
+    release = Release.from_table(table, schema)
+    number_of = number_equal_rows(release.columns, None, release.n_rows)
+    _, first, count = np.unique(number_of, return_index=True, return_counts=True)
+    distinct = table.take(as_arrow(first))
+    arrays = {name: plain(distinct.column(name)) for name in distinct.column_names}
+    put(room / "seen" / path.name, [pa.table({**arrays, WEIGHT: as_arrow(count.astype(np.int64))})])
+    return digest(path), release.n_rows, first.size
+
+
+def tables_seen(room: Path, names: Iterable[str]) -> Iterator[pa.Table]:
+    """Yield the distinct rows of written files."""
+    for name in names:
+        yield got(room / "seen" / name)
+
+
+def weighted_release(table: pa.Table, schema: Schema, description: Mapping[str, Any] | None = None) -> Release:
+    """Return distinct rows as a release with weights; equal ones of several files are held once."""
+    weights = as_numpy(plain(table.column(WEIGHT))).astype(np.int64)
+    release = Release.from_table(table.drop_columns([WEIGHT]), schema, description)
+    return replace(release, weights=weights).weighted()
+
+
+def send_classes(room: Path, schema: Schema, parts: int, name: str) -> dict[str, pa.Table]:
+    """Send the distinct rows of a file to parts by their class; return how common values of sensitive columns are."""
+    table = got(room / "seen" / name)
+    release = Release.from_table(table.drop_columns([WEIGHT]), schema)
+    part_of = _mixed_labels(release.quasi_identifiers, release.n_rows) % np.uint64(parts)
+    sent(room / "to-judge" / name, table, part_of.astype(np.int64), parts)
+    judged = [column.name for column in release.columns.values() if column.role is Role.SENSITIVE]
+    return {
+        column: table.select([column, WEIGHT]).group_by(column).aggregate([(WEIGHT, "sum")])
+        for column in judged
+        if isinstance(release.columns[column], ReleasedColumn)
+    }
+
+
+def _mixed_labels(columns: Sequence[ReleasedColumn], rows: int) -> NDArray[np.uint64]:
+    """Return a number for each row that is the same wherever its published quasi-identifiers are."""
+    number = np.zeros(rows, dtype=np.uint64)
+    for column in columns:
+        of_label = [
+            int.from_bytes(hashlib.blake2b(f"{code == column.missing}{label}".encode(), digest_size=8).digest())
+            for code, label in enumerate(column.labels)
+        ]
+        number = (number * np.uint64(0x9E3779B97F4A7C15)) ^ np.array(of_label, dtype=np.uint64)[column.codes]
+    return number ^ (number >> np.uint64(32))
+
+
+def value_counts(found: Sequence[Mapping[str, pa.Table]], schema: Schema) -> dict[str, Release]:
+    """Return how common the values of each column are in all files, each as a release with weights of that column."""
+    whole = {}
+    for name in found[0]:
+        table = pa.concat_tables([each[name] for each in found]).rename_columns({f"{WEIGHT}_sum": WEIGHT})
+        spec = schema.spec(name)
+        assert spec is not None
+        whole[name] = weighted_release(table, Schema(columns={name: spec}, missing=schema.missing))
+    return whole
+
+
+@dataclass(frozen=True, eq=False)
+class PartsByClass:
+    """Parts of a release, read one after the other, whenever they are asked for."""
+
+    room: Path
+    names: tuple[str, ...]
+    schema: Schema
+    description: Mapping[str, Any]
+    parts: int
+    whole: Mapping[str, Release]
+
+    def __iter__(self) -> Iterator[Release]:
+        for part in range(self.parts):
+            table = arrived(self.room / "to-judge", self.names, part)
+            if table.num_rows:
+                yield replace(weighted_release(table, self.schema, self.description), whole=self.whole)
+
+
+def release_seen(cluster: Cluster, room: Path, folder: Path, schema: Schema, policy: Policy, most: int) -> Release:
+    """Return a release in parts as distinct rows with weights; in parts by class, where there are more than `most`."""
+    description = read_description(folder)
+    schema = schema_for(description, schema)
+    paths = sorted((folder / PARTS).resolve().glob("*.parquet"))
+    found = cluster.each(partial(see_file, room, schema, schema.missing), paths, "read back")
+    names, distinct = tuple(path.name for path in paths), sum(each[2] for each in found)
+    digests = {name: each[0] for name, each in zip(names, found, strict=True)}
+    strays = strays_in(folder, description, digests, sum(each[1] for each in found))
+    whole_only = sorted({model.name for model in policy if not model.judges_apart})
+    # Files have rows in common, so that there are mostly fewer distinct ones.
+    if distinct <= (SPARE * most if whole_only else most):
+        release = weighted_release(pa.concat_tables(tables_seen(room, names)), schema, description)
+    elif whole_only:
+        raise DataError(
+            f"The release was to be judged by its distinct rows on the driver, which takes {most:,}, but its files "
+            f"have {distinct:,}, and {', '.join(whole_only)} looks at all of them at once.\n"
+            "Raise --cells-on-driver if the driver has the memory. Nothing was published."
+        )
+    else:
+        release = _in_parts(cluster, room, names, schema, description, -(-distinct // most))
+    return replace(release, strays=(*release.strays, *strays))
+
+
+def _in_parts(
+    cluster: Cluster, room: Path, names: tuple[str, ...], schema: Schema, description: Mapping[str, Any], parts: int
+) -> Release:
+    counts = cluster.each(partial(send_classes, room, schema, parts), names, "sort by class")
+    read = PartsByClass(room, names, schema, description, parts, value_counts(counts, schema))
+    none = got(room / "seen" / names[0]).drop_columns([WEIGHT]).slice(0, 0)
+    return replace(Release.from_table(none, schema, description), parts=read)

@@ -1,0 +1,167 @@
+"""Regions: above the limit of the driver, what is required holds, in as few of them as may be, or it is refused."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import sfumato as sf
+from in_parts import MULTI, ROWS, K, Repeating, T, in_parts, people, plan_of, written_in_files
+from sfumato.data.files.release import read_release
+from sfumato.engines import regions
+from sfumato.engines.cutting import Cut, Regions
+from sfumato.engines.dividing import DividedEngine
+from sfumato.engines.regions import RegionalWork, added
+from sfumato.errors import DataError
+
+LIMIT = 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return written_in_files(tmp_path_factory.mktemp("table"))
+
+
+CASES = {
+    "mondrian": ({**K, "anonymizer": "mondrian"},),
+    "rows of a cell in several classes": (T, K),
+    "diverse": ({"model": "l-diversity", "sensitive": "illness", "l": 2}, K),
+    "masks": (MULTI, K),
+    "classes, then masks in them": ({**K, "anonymizer": "mondrian"}, MULTI),
+}
+
+
+@pytest.mark.parametrize("limit", [25, LIMIT])
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_required_holds_in_the_union_of_regions_and_no_row_is_lost(case, limit, folder, tmp_path):
+    plan = plan_of(folder, *CASES[case])
+    engine = in_parts(ROWS, cells_here=limit)
+    run = sf.run(plan, tmp_path / "run", seed=7, engine=engine, measure=False, attack=False)
+
+    assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", plan))
+    told = run.facts["steps"][0]["facts"]["regions"]
+    assert told["regions"] > 1
+    assert told["most_distinct_rows"] <= limit
+    kept = ("note",) if "masks" in case else ("illness", "note")
+    shown = read_release(tmp_path / "run").table()
+    assert Counter(rows_of(shown, kept)) == Counter(rows_of(people(), kept))
+    assert any("regions" in warning for warning in run.facts["warnings"])
+
+
+def rows_of(table, names):
+    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
+
+
+@pytest.mark.parametrize("case", ["mondrian", "rows of a cell in several classes"])
+def test_each_row_gets_a_label_that_covers_it(case, folder, tmp_path):
+    plan = plan_of(folder, *CASES[case], release={"shuffle": False})
+    sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, cells_here=25), measure=False, attack=False)
+    shown = read_release(tmp_path / "run").table()
+    for own, label in zip(people().column("age").to_pylist(), shown.column("age").to_pylist(), strict=True):
+        if label != "*" and label != own:
+            low, high = label.strip("[]()").split(",")
+            assert int(low) <= int(own) <= int(high)
+    for own, label in zip(people().column("region").to_pylist(), shown.column("region").to_pylist(), strict=True):
+        assert label in ("*", own, {"n": "north", "s": "south"}[own[0]])
+
+
+def test_the_same_seed_gives_the_same_rows_however_the_table_lies_in_parts(folder, tmp_path):
+    plan = plan_of(folder, T, K)
+    found = []
+    for rows in (20, 33, 1000):
+        engine = DividedEngine(Repeating(), rows_a_part=rows, rows_a_file=1000, cells_here=LIMIT)
+        sf.run(plan, tmp_path / f"{rows}", seed=5, engine=engine, measure=False, attack=False)
+        found.append((tmp_path / f"{rows}" / "release" / "data.parquet" / "part-00000.parquet").read_bytes())
+    assert found[0] == found[1] == found[2]
+
+
+def halves(tmp_path):
+    """Return a table of two halves that have no sensitive value in common: neither can be met alone."""
+    rng = np.random.default_rng(2)
+    half = rng.integers(0, 2, 400)
+    table = pa.table(
+        {
+            "half": half * 50 + rng.integers(0, 2, 400),
+            "age": rng.integers(0, 30, 400),
+            "illness": np.where(half == 0, rng.choice(["a", "b"], 400), rng.choice(["c", "d"], 400)),
+        }
+    )
+    pa_parquet.write_table(table, tmp_path / "halves.parquet")
+    return sf.Plan.from_dict(
+        {
+            "source": {"path": str(tmp_path / "halves.parquet")},
+            "columns": {
+                "half": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [50]}},
+                "age": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [5, 10]}},
+                "illness": {"role": "sensitive", "kind": "category"},
+            },
+            "require": [{"model": "t-closeness", "sensitive": "illness", "t": 0.3}],
+        }
+    )
+
+
+def test_rows_that_cannot_be_met_alone_stay_with_others(tmp_path, monkeypatch):
+    plan, usual, met = halves(tmp_path), RegionalWork._meets, []
+
+    def meets(self, step, regions, cuts):
+        between, within = Cut(0, 2), Cut(1, 15)  # the halves, and ages
+        met.append(usual(self, step, Regions(), {0: [between, within]}))
+        return usual(self, step, regions, cuts)
+
+    monkeypatch.setattr(RegionalWork, "_meets", meets)
+    engine = DividedEngine(Repeating(), rows_a_part=100, cells_here=150)
+    run = sf.run(plan, tmp_path / "run", engine=engine, measure=False, attack=False)
+    assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", plan))
+    assert run.facts["steps"][0]["facts"]["regions"]["regions"] > 1
+    assert met[0] == {0: [False, True]}
+
+
+def test_a_region_without_a_way_of_its_own_is_joined_again(tmp_path, monkeypatch):
+    plan = halves(tmp_path)
+    monkeypatch.setattr(regions, "cut_up", lambda *_: Regions().cut(0, Cut(0, 2)))
+    engine = DividedEngine(Repeating(), rows_a_part=100, cells_here=150)
+    run = sf.run(plan, tmp_path / "run", engine=engine, measure=False, attack=False)
+    assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", plan))
+    told = run.facts["steps"][0]["facts"]["regions"]
+    assert (told["regions"], told["joined"]) == (1, 2)
+
+
+REFUSED = {
+    "full-domain": ({**K, "anonymizer": "full-domain"},),
+    "single rows": (K,),
+    "reading": ({**MULTI, "reading": "true", "alpha": 0.9}, K),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_who_must_see_the_whole_table_is_refused_before_anything_is_decided(why, folder, tmp_path):
+    options = {"mondrian": {"strict": False}} if why == "single rows" else {}
+    need = [{**each, "anonymizer": "mondrian"} if options and each is K else each for each in REFUSED[why]]
+    plan = plan_of(folder, *need, anonymizers=options)
+    with pytest.raises(DataError, match=r"cannot work on regions of the table(.|\n)*--engine local"):
+        sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, cells_here=25))
+    assert not list(tmp_path.iterdir())
+
+
+def test_figures_of_classes_are_refused_where_regions_decide(folder, tmp_path):
+    plan = plan_of(folder, K, release={"shows": "mean"})
+    with pytest.raises(DataError, match="shows"):
+        sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, cells_here=25))
+
+
+def test_facts_of_a_run_in_regions_are_plain_data(folder, tmp_path):
+    sf.run(plan_of(folder, T), tmp_path / "run", engine=in_parts(ROWS, cells_here=LIMIT))
+    told = json.loads((tmp_path / "run" / "private" / "run.json").read_text(encoding="utf-8"))
+    assert told["source"]["rows"] == ROWS
+    assert told["examples"]["before"]
+    assert told["measurements"]
+    assert (tmp_path / "run" / "private" / "report.html").read_text(encoding="utf-8").count("regions of it")
+
+
+def test_what_cannot_be_added_is_left_out():
+    assert added([{"a": 1, "b": {"c": 2}, "d": True}, {"a": 2, "b": {"c": 3}, "d": False}]) == {"a": 3, "b": {"c": 5}}
