@@ -1,20 +1,31 @@
-"""Every audit counts with weights: the same verdict whether equal rows are held once or as often as they occur."""
+"""Audits, metrics and attacks count with weights: the same is found whether equal rows are held once or each."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sfumato as sf
+from families import KEPT
 from judging import ILLNESSES, JOBS, REQUIREMENTS, release_of
+from sfumato.attacks import attack_all
+from sfumato.attacks.base import as_if_published
+from sfumato.data.encoding import encode
+from sfumato.data.files import read_table
+from sfumato.data.once import held_once
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError
+from sfumato.metrics import measure_all
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.judging.classes import classes_of
+from sfumato.pipeline.case import Case
+from sfumato.pipeline.known import Gathering
 
 BASKETS = ("", "bread", "bread|milk", "bread|wine", "milk|wine", "bread|milk|wine", "pills|wine", "milk|pills")
 SYMPTOMS = ("", "cough", "cough|fever", "fever|sore throat", "headache|nausea", "fever|headache|nausea", "hiccups")
@@ -66,6 +77,8 @@ def same(found, wanted):
         return found.keys() == wanted.keys() and all(same(found[key], value) for key, value in wanted.items())
     if isinstance(wanted, float):
         return found == pytest.approx(wanted, rel=1e-12, abs=1e-15)
+    if isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(same, found, wanted))
     return type(found) is type(wanted) and found == wanted
 
 
@@ -153,3 +166,28 @@ def test_verdicts_on_parts_by_class_add_up_to_the_verdict_on_the_whole(model, re
     assert same(told, known)
     equal = {name: fact for name, fact in wanted.facts.items() if not name.startswith("worst")}
     assert same({name: fact for name, fact in merged.facts.items() if name in equal}, equal)
+
+
+@pytest.mark.parametrize("family", ["classes", "masks"])
+def test_measures_and_attacks_are_the_same_with_and_without_weights(family):
+    plan = sf.Plan.load(KEPT / family / "plan.toml")
+    table = read_table(plan.source)
+    table = pa.concat_tables([table, table.slice(0, table.num_rows // 3)])
+    dataset = encode(table, plan.schema)
+    made = Case(plan, table).make(seed=3, measure=False, attack=False).release
+    release = replace(made, public=Gathering(plan, lambda: dataset).known().public)
+    once, weighted = held_once(dataset, dataset.n_rows), release.weighted()
+    assert once.n_rows < dataset.n_rows
+    assert weighted.n_rows < release.n_rows
+
+    each, those = measure_all(dataset, release), measure_all(once, weighted)
+    assert [found.name for found in those] == [found.name for found in each]
+    for found, wanted in zip(those, each, strict=True):
+        assert same(found.as_dict(), wanted.as_dict()), found.name
+
+    originals = [replace(as_if_published(table), public=release.public) for table in (dataset, once)]
+    each = attack_all(release, originals[0], required=plan.policy)
+    those = attack_all(weighted, originals[1], required=plan.policy)
+    assert [found.attack for found in those] == [found.attack for found in each]
+    for found, wanted in zip(those, each, strict=True):
+        assert same(found.as_dict(), wanted.as_dict()), found.attack

@@ -7,7 +7,7 @@ original (as if it had been published as it is), on a release, and on the table 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -159,7 +159,7 @@ def expose(
 
 def as_if_published(dataset: Dataset) -> Release:
     """Return the original as an intruder would see it if only identifiers were dropped."""
-    return publish(dataset, Recoding(), ())
+    return replace(publish(dataset, Recoding(), ()), weights=dataset.weights)
 
 
 def checked_threshold(value: float) -> float:

@@ -98,7 +98,7 @@ class Disclosure(Attack):
         rates = [table.public.base_rates[name] for name in self.columns]
         largest = [max([*rate.weight.values(), rate.missing]) / rate.total for rate in rates if rate.total]
         sure = max(largest, default=0.0)
-        return Finding(people=table.n_rows, exposed=0, worst=sure, mean=sure)
+        return Finding(people=table.total, exposed=0, worst=sure, mean=sure)
 
     def _by_group(self, secrets: Secrets, *, knowing_others: bool) -> tuple[Floats, NDArray[np.bool_]]:
         """Return for each row the highest belief about some column, and whether it exposes the person."""

@@ -100,8 +100,8 @@ class KnowledgeLinking(Attack):
             return None
         sure = float(belief.max())
         return Finding(
-            people=table.n_rows,
-            exposed=table.n_rows if sure > self.threshold + NEAR else 0,
+            people=table.total,
+            exposed=table.total if sure > self.threshold + NEAR else 0,
             worst=sure,
             mean=sure,
         )

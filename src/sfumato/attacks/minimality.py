@@ -104,7 +104,7 @@ class Minimality(Attack):
 
     def guess(self, table: Release) -> Finding | None:
         """Believe nothing about what was withheld."""
-        return Finding(people=table.n_rows, exposed=0, worst=0.0, mean=0.0)
+        return Finding(people=table.total, exposed=0, worst=0.0, mean=0.0)
 
 
 def _required(table: Release) -> list[QSDiversity | QSCloseness]:

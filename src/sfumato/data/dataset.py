@@ -22,6 +22,7 @@ from sfumato.errors import DataError
 Codes: TypeAlias = NDArray[np.int32]
 TEXT = pa.string()
 STEP = 1 << 20  # rows, or members of sets, worked on at once
+_DENSE = 1 << 27  # keys at most of which each has a place of its own while distinct ones are counted
 
 
 def as_arrow(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -156,6 +157,8 @@ class Dataset:
     weights: NDArray[np.int64] | None = None
     # How many rows the whole table has, where these are some of them; `counts` of its columns are then about all.
     whole: int | None = None
+    # (total,): which of the rows here each row of the table is, where equal ones are held once and that is known.
+    entry_of: Codes | None = None
 
     @property
     def total(self) -> int:
@@ -184,7 +187,8 @@ class Dataset:
             for name, column in held.columns.items()
             if isinstance(column, CodedColumn)
         }
-        return replace(self, columns={**self.columns, **columns}, n_rows=row_of.size, weights=weights, carried=None)
+        columns = {**self.columns, **columns}
+        return replace(self, columns=columns, n_rows=row_of.size, weights=weights, entry_of=None, carried=None)
 
     def weights_in(self, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         """Return the weights of some rows, or of all."""
@@ -252,30 +256,44 @@ def distinct_codes(
     columns: Sequence[tuple[Codes, int]], n_rows: int, weights: NDArray[np.int64] | None = None
 ) -> Cells:
     """Do the same for codes with how many values each column has, and how many rows each row stands for."""
-    dense = max(4 * n_rows, 1 << 20)
+    dense = min(max(4 * n_rows, 1 << 20), _DENSE)
     key, span = np.zeros(n_rows, dtype=np.int64), min(n_rows, 1)
     for codes, n_values in columns:
         if span * n_values > dense:
-            key, span = _renumber(key, span, dense)
-        key = key * n_values + codes
+            span = _renumber(key, span, dense)
+        key *= n_values
+        key += codes
         span *= n_values
-    cell_of, n_cells = _renumber(key, span, dense)
+    n_cells = _renumber(key, span, dense)
+    cell_of: Codes = key.astype(np.int32)
+    del key
     weight = counted(cell_of, n_cells, weights)
     some_row = np.zeros(n_cells, dtype=np.int64)
-    some_row[cell_of] = np.arange(n_rows)
+    for start in range(0, n_rows, STEP):
+        part = cell_of[start : start + STEP]
+        some_row[part] = np.arange(start, start + part.size)
     found = np.empty((n_cells, len(columns)), dtype=np.int32)
     for position, (codes, _) in enumerate(columns):
         found[:, position] = codes[some_row]
-    return Cells(codes=found, weight=weight, cell_of=cell_of.astype(np.int32))
+    return Cells(codes=found, weight=weight, cell_of=cell_of)
 
 
-def _renumber(keys: NDArray[np.int64], span: int, dense: int) -> tuple[NDArray[np.int64], int]:
-    """Number distinct keys, all below `span`, 0, 1, ... in ascending order."""
+def _renumber(keys: NDArray[np.int64], span: int, dense: int) -> int:
+    """Number distinct keys, all below `span`, 0, 1, ... in ascending order, in place; return how many there are."""
+    parts = [keys[start : start + STEP] for start in range(0, keys.size, STEP)]
     if span <= dense:
-        rank = np.cumsum(np.bincount(keys, minlength=span) > 0) - 1
-        return rank[keys], int(rank[-1]) + 1 if span else 0
+        occurs = np.zeros(span, dtype=np.bool_)
+        for part in parts:
+            occurs[part] = True
+        rank = np.cumsum(occurs, dtype=np.int32)
+        rank -= 1
+        for part in parts:
+            part[:] = rank[part]
+        return int(rank[-1]) + 1 if span else 0
     encoded = as_arrow(keys).dictionary_encode()
-    distinct = as_numpy(encoded.dictionary)
-    rank = np.empty(distinct.size, dtype=np.int64)
-    rank[np.argsort(distinct)] = np.arange(distinct.size)
-    return rank[as_numpy(encoded.indices)], distinct.size
+    distinct, indices = as_numpy(encoded.dictionary), as_numpy(encoded.indices)
+    rank = np.empty(distinct.size, dtype=np.int32)
+    rank[np.argsort(distinct)] = np.arange(distinct.size, dtype=np.int32)
+    for start in range(0, keys.size, STEP):
+        keys[start : start + STEP] = rank[indices[start : start + STEP]]
+    return distinct.size

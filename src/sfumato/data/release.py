@@ -114,11 +114,15 @@ class Release:
         np.add.at(weights, number_of, 1 if self.weights is None else self.weights)
         first = np.full(n_kinds, self.n_rows, dtype=np.int32)
         np.minimum.at(first, number_of, np.arange(self.n_rows, dtype=np.int32))
+        return self.rows(first, weights)
+
+    def rows(self, rows: _Rows, weights: NDArray[np.int64] | None) -> Release:
+        """Return some rows, and how many each of them stands for."""
         return replace(
             self,
-            columns={name: _rows_of(column, first) for name, column in self.columns.items()},
-            carried=self.carried.take(as_arrow(first)) if self.carried is not None else None,
-            n_rows=n_kinds,
+            columns={name: _rows_of(column, rows) for name, column in self.columns.items()},
+            carried=self.carried.take(as_arrow(rows)) if self.carried is not None else None,
+            n_rows=rows.size,
             weights=weights,
         )
 

@@ -41,10 +41,10 @@ class AverageClassSize(MetricOfClasses):
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         classes = comparison.cells_after.weight.size
-        value = ratio(comparison.release.n_rows, classes)
+        value = ratio(comparison.release.total, classes)
         k = self.k or k_of(comparison.release)
         facts: dict[str, Any] = {
-            "rows": comparison.release.n_rows,
+            "rows": comparison.release.total,
             "classes": classes,
             "k": k,
             "c_avg": value / k if k is not None else None,
@@ -56,10 +56,10 @@ class AverageClassSize(MetricOfClasses):
             main=self.main,
             title="Average class size",
             value=value,
-            before=ratio(comparison.dataset.n_rows, comparison.cells_before.weight.size),
+            before=ratio(comparison.dataset.total, comparison.cells_before.weight.size),
             unit="rows",
             better="lower",
-            worst=float(comparison.release.n_rows),
+            worst=float(comparison.release.total),
             explanation=f"On average {amount(value)} published records share their quasi-identifiers{than_k}.",
             facts=facts,
         )

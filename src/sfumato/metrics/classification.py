@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_array
 
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes, counted, distinct_codes
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
@@ -95,6 +95,7 @@ class Classification(Metric):
             binned,
             class_of[pair.original.codes],
             len(classes),
+            pair.weights[0],
         )
         after = self._cross_validate(
             [(other.released.codes, other.cover) for other in features],
@@ -102,6 +103,7 @@ class Classification(Metric):
             binned,
             _class_of_labels(pair.cover, class_of, len(classes))[pair.released.codes],
             len(classes),
+            pair.weights[1],
         )
         difference = _difference(before, after)
         guessed = [amount(side["baseline"], "share") for side in (before, after)]
@@ -174,12 +176,17 @@ class Classification(Metric):
         binned: Sequence[_Features],
         class_of_row: NDArray[np.int64],
         n_classes: int,
+        weights: NDArray[np.int64] | None,
     ) -> dict[str, Any]:
         """Train and test on all folds; rows with class -1 are left out."""
-        n_rows = class_of_row.size
         if cells is None:
-            cells = _cells([codes for codes, _ in columns], [covered.n_labels for _, covered in columns], n_rows)
-        pairs, counts = _counted(cells.cell_of.astype(np.int64) * (n_classes + 1) + class_of_row + 1)
+            sized = [(codes, covered.n_labels) for codes, covered in columns]
+            cells = distinct_codes(sized, class_of_row.size, weights)
+        pairs, pair_of = np.unique(
+            cells.cell_of.astype(np.int64) * (n_classes + 1) + class_of_row + 1, return_inverse=True
+        )
+        counts = counted(pair_of, pairs.size, weights)
+        n_rows = int(counts.sum())
         labelled = pairs % (n_classes + 1) > 0
         pairs, counts = pairs[labelled], counts[labelled]
         # Rows are numbered in the order of their contents, so that chance treats equal tables equally.
@@ -411,21 +418,3 @@ def _class_of_labels(covered: Cover, class_of: NDArray[np.int64], n_classes: int
     for at in range(n_classes):
         result[(covered.sums(class_of == at) == covered.size) & (covered.size > 0)] = at
     return result
-
-
-def _cells(codes: Sequence[Codes], sizes: Sequence[int], n_rows: int) -> Cells:
-    """Return the distinct combinations of some columns."""
-    cell_of = np.zeros(n_rows, dtype=np.int64)
-    for column, size in zip(codes, sizes, strict=True):
-        cell_of = np.unique(cell_of * size + column, return_inverse=True)[1]
-    _, some_row, weight = np.unique(cell_of, return_index=True, return_counts=True)
-    stacked = [column[some_row] for column in codes]
-    return Cells(
-        codes=np.stack(stacked, axis=1) if stacked else np.empty((some_row.size, 0), dtype=np.int32),
-        weight=weight,
-        cell_of=cell_of.astype(np.int32),
-    )
-
-
-def _counted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return np.unique(keys, return_counts=True)

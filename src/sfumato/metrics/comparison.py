@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_numpy, distinct_rows
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_numpy, counted, distinct_codes
 from sfumato.data.distinct import text_codes
 from sfumato.data.encoding import encode_column
 from sfumato.data.figures import Spans
@@ -23,6 +23,8 @@ from sfumato.data.terms import TermColumns
 from sfumato.errors import DataError
 from sfumato.metrics.cover import Cover, cover
 
+Weights: TypeAlias = NDArray[np.int64] | None
+
 
 @dataclass(frozen=True, eq=False)
 class Pair:
@@ -31,16 +33,17 @@ class Pair:
     original: CodedColumn
     released: ReleasedColumn
     cover: Cover  # of the released labels
+    weights: tuple[Weights, Weights] = (None, None)  # how many rows each row of the two tables stands for
 
     @cached_property
     def before(self) -> NDArray[np.int64]:
         """How often each value occurs in the original, shape (v,)."""
-        return np.bincount(self.original.codes, minlength=len(self.original.labels))
+        return counted(self.original.codes, len(self.original.labels), self.weights[0])
 
     @cached_property
     def shown_by(self) -> NDArray[np.int64]:
         """How many rows show each label, shape (m,)."""
-        return np.bincount(self.released.codes, minlength=len(self.released.labels))
+        return counted(self.released.codes, len(self.released.labels), self.weights[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class Comparison:
     """The original and its release, side by side.
 
     Released labels are put in the order of the values that they cover, so nothing that is measured depends on the order
-    of rows, and an unchanged column has the codes that it had.
+    of rows, and an unchanged column has the codes that it had. Either may hold equal rows once, with weights.
     """
 
     dataset: Dataset
@@ -63,12 +66,12 @@ class Comparison:
     @property
     def n_rows(self) -> int:
         """Rows to account for: those of the original (of the release, should it have more)."""
-        return max(self.dataset.n_rows, self.release.n_rows)
+        return max(self.dataset.total, self.release.total)
 
     @property
     def n_dropped(self) -> int:
         """Rows of the original that the release does not have."""
-        return max(0, self.dataset.n_rows - self.release.n_rows)
+        return max(0, self.dataset.total - self.release.total)
 
     @cached_property
     def quasi_identifiers(self) -> tuple[Pair, ...]:
@@ -78,13 +81,14 @@ class Comparison:
     @cached_property
     def cells_before(self) -> Cells:
         """The distinct combinations of quasi-identifiers in the original; without quasi-identifiers there is one."""
-        return distinct_rows(self.dataset.quasi_identifiers, self.dataset.n_rows)
+        columns = [(column.codes, len(column.labels)) for column in self.dataset.quasi_identifiers]
+        return distinct_codes(columns, self.dataset.n_rows, self.dataset.weights)
 
     @cached_property
     def cells_after(self) -> Cells:
         """The classes of the release: rows with equal labels of all quasi-identifiers."""
-        released = [pair.released for pair in self.quasi_identifiers]
-        return distinct_rows(cast("Sequence[CodedColumn]", released), self.release.n_rows)
+        columns = [(pair.released.codes, len(pair.released.labels)) for pair in self.quasi_identifiers]
+        return distinct_codes(columns, self.release.n_rows, self.release.weights)
 
     @cached_property
     def terms(self) -> tuple[CodedSets, CodedSets] | None:
@@ -105,7 +109,8 @@ class Comparison:
             released = _occurring(self._released(original))
             markers = self.dataset.schema.missing
             covered = cover(released, original, domain=self.domain(name), markers=markers, spans=self.spans(name))
-            self._pairs[name] = _settled(released, original, covered)
+            settled = _settled(released, original, covered)
+            self._pairs[name] = replace(settled, weights=(self.dataset.weights, self.release.weights))
         return self._pairs[name]
 
     def domain(self, name: str) -> tuple[str, ...]:

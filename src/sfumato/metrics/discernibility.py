@@ -35,7 +35,7 @@ class Discernibility(MetricOfClasses):
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         squares = _sum_of_squares(comparison.cells_after.weight)
-        penalty = comparison.n_dropped * comparison.dataset.n_rows
+        penalty = comparison.n_dropped * comparison.dataset.total
         rows = comparison.n_rows
         return Measurement(
             name=self.name,

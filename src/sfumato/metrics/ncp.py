@@ -69,6 +69,6 @@ def detail_lost(comparison: Comparison, pair: Pair) -> dict[str, Any]:
     return {
         "name": pair.original.name,
         "loss": ratio(of_shown + comparison.n_dropped, comparison.n_rows),
-        "loss_of_kept": ratio(of_shown, comparison.release.n_rows),
+        "loss_of_kept": ratio(of_shown, comparison.release.total),
         "labels_outside": int(pair.cover.outside.sum()),
     }

@@ -41,7 +41,7 @@ class Suppression(Metric):
         """Measure a comparison."""
         dataset, release = comparison.dataset, comparison.release
         columns = [_column(comparison, column) for column in dataset.columns.values()]
-        value = ratio(comparison.n_dropped, dataset.n_rows)
+        value = ratio(comparison.n_dropped, dataset.total)
         empty, partly = _emptied(columns)
         return Measurement(
             name=self.name,
@@ -55,10 +55,10 @@ class Suppression(Metric):
             worst=1.0,
             empty=" and ".join(empty),
             warning=" ".join(f"Nothing is left of {what}: every row shows the same." for what in (*empty, *partly)),
-            explanation=f"{amount(comparison.n_dropped)} of {amount(dataset.n_rows)} rows are not in the release.",
+            explanation=f"{amount(comparison.n_dropped)} of {amount(dataset.total)} rows are not in the release.",
             facts={
-                "rows_before": dataset.n_rows,
-                "rows": release.n_rows,
+                "rows_before": dataset.total,
+                "rows": release.total,
                 "rows_dropped": comparison.n_dropped,
                 "columns": columns,
             },
@@ -104,7 +104,7 @@ def _randomized(comparison: Comparison, values: int, eta: int, p: float) -> dict
     true = p + (1 - p) * eta / values
     return {
         "randomized": {"values": values, "shown": eta, "true": true},
-        "changed": ratio(comparison.n_dropped + comparison.release.n_rows * (1 - true / eta), comparison.n_rows),
+        "changed": ratio(comparison.n_dropped + comparison.release.total * (1 - true / eta), comparison.n_rows),
         "empty": eta == values or p == 0,
     }
 

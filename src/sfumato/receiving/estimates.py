@@ -97,8 +97,12 @@ def table_of(
     values: Mapping[str, Sequence[str]],
     rates: Mapping[str, Rates],
     weight: Floats,
+    count: Floats,
 ) -> SpreadTable:
-    """Return the table of some columns, with the rows behind each label spread over what it may stand for."""
+    """Return the table of some columns, with the rows behind each label spread over what it may stand for.
+
+    Each row counts by its `weight`, and stands for `count` such rows; both (n,).
+    """
     axes = [
         spread(column, bins=bins.get(column.name), values=values.get(column.name), rates=rates.get(column.name))
         for column in columns
@@ -110,9 +114,8 @@ def table_of(
         )
     n_rows = columns[0].codes.size
     kinds = distinct_codes([(column.codes, len(column.labels)) for column in columns], n_rows)
-    rows = weight
-    total = np.bincount(kinds.cell_of, rows, minlength=len(kinds.weight))
-    squared = np.bincount(kinds.cell_of, rows**2, minlength=len(kinds.weight))
+    total = np.bincount(kinds.cell_of, count * weight, minlength=len(kinds.weight))
+    squared = np.bincount(kinds.cell_of, count * weight**2, minlength=len(kinds.weight))
     counts, variance, lower, upper = (np.zeros(shape) for _ in range(4))
     step = max(1, _AT_ONCE // math.prod(shape))
     for first in range(0, total.size, step):
@@ -148,10 +151,12 @@ def means_of(
     *,
     limits: tuple[float, float] | None,
     weight: Floats,
+    count: Floats,
     classwise: bool,
 ) -> tuple[Mean, ...]:
     """Return the mean of a column in all rows, or by published labels of others.
 
+    Each row counts by its `weight`, and stands for `count` such rows; both (n,).
     `classwise`: rows are put together by whole classes, so that a class's published mean is that of its rows.
     """
     kinds = distinct_codes([(group.codes, len(group.labels)) for group in groups], column.codes.size)
@@ -162,7 +167,7 @@ def means_of(
         low, high = np.maximum(low, figure - margin), np.minimum(high, figure + margin)
     if limits is not None:
         low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
-    rows = weight
+    rows = count * weight
     found = []
     for number in range(len(kinds.weight)):
         chosen = (kinds.cell_of == number) & ~np.isnan(low)
@@ -170,17 +175,18 @@ def means_of(
         total = rows[known].sum()
         value = float((rows[known] * figure[known]).sum() / total) if total else math.nan
         spread_of = (figure[known] - value) ** 2 + np.nan_to_num(error[known], posinf=0.0) ** 2
+        off = math.sqrt(float((rows[known] * weight[known] * spread_of).sum()))
         whole = rows[chosen].sum()
         found.append(
             Mean(
                 column=column.name,
                 group={group.name: group.labels[code] for group, code in zip(groups, kinds.codes[number], strict=True)},
                 value=value,
-                std_error=float(np.sqrt((rows[known] ** 2 * spread_of).sum()) / total) if total else math.nan,
+                std_error=off / float(total) if total else math.nan,
                 lower=float((rows[chosen] * low[chosen]).sum() / whole) if whole else math.nan,
                 upper=float((rows[chosen] * high[chosen]).sum() / whole) if whole else math.nan,
-                rows=int(chosen.sum()),
-                open_rows=int((chosen & ~known).sum()),
+                rows=int(count[chosen].sum()),
+                open_rows=int(count[chosen & ~known].sum()),
             )
         )
     return tuple(found)

@@ -40,8 +40,8 @@ class Loaded:
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
-        return self.release.n_rows
+        """How many rows there are, equal ones counted as often as they occur."""
+        return self.release.total
 
     @property
     def dictionary(self) -> Dictionary:
@@ -108,6 +108,7 @@ class Loaded:
             values=values or {},
             rates=rates or {},
             weight=self.row_weights(weight),
+            count=self.row_counts(),
         )
 
     def mean(
@@ -129,6 +130,7 @@ class Loaded:
             [self._single(name) for name in by],
             limits=limits,
             weight=self.row_weights(weight),
+            count=self.row_counts(),
             classwise=weight in (None, self.weight or "") and set(by) <= quasi_identifiers,
         )
 
@@ -146,8 +148,18 @@ class Loaded:
             raise DataError(f"A regression of {outcome!r} was asked for on {list(on)}.\nName other columns.")
         covariates = [self._single(name) for name in on]
         return regression_of(
-            self._single(outcome), covariates, value=value, rates=rates or {}, weight=self.row_weights(weight)
+            self._single(outcome),
+            covariates,
+            value=value,
+            rates=rates or {},
+            weight=self.row_weights(weight),
+            count=self.row_counts(),
         )
+
+    def row_counts(self) -> Floats:
+        """Return how many published rows each row stands for: one, unless equal ones are held once."""
+        weights = self.release.weights
+        return np.ones(self.release.n_rows) if weights is None else weights.astype(np.float64)
 
     @property
     def weight(self) -> str | None:
@@ -173,7 +185,7 @@ class Loaded:
         """Return the weight of each row: by a column, else as the holder says; all alike for the empty name."""
         name = self.weight if name is None else name
         if not name:
-            return np.ones(self.n_rows)
+            return np.ones(self.release.n_rows)
         column = self._single(name)
         weights = column.lower if isinstance(column, Ranges) and column.exact.all() else np.array([np.nan])
         if not np.isfinite(weights).all() or weights.min(initial=0) < 0 or not weights.any():

@@ -94,3 +94,13 @@ def test_measure_prints_them(tmp_path, people):
 
     assert found[0]["what"] == "mean of age"
     assert found[0]["after"] == pytest.approx(people["age"].to_numpy().mean())
+
+
+def test_slopes_of_very_many_different_rows_are_those_of_a_sample_and_that_is_said(people, monkeypatch):
+    monkeypatch.setattr("sfumato.metrics.statistics.MOST_ROWS", 120)
+    found = measured(people, people)
+
+    assert found.facts["slopes_of"] == 120
+    assert [each["moved"] for each in found.facts["statistics"][:3]] == pytest.approx([0, 0, 0], abs=1e-9)
+    assert all(abs(each["after"] - each["before"]) < 0.3 for each in found.facts["statistics"][3:])
+    assert found.as_dict() == measured(people, people).as_dict()

@@ -26,7 +26,8 @@ def in_ranges(values, width):
 
 
 def fitted(outcome, *covariates, **more):
-    return regression_of(outcome, covariates, value=None, rates={}, weight=np.ones(outcome.codes.size), **more)
+    each = np.ones(outcome.codes.size)
+    return regression_of(outcome, covariates, value=None, rates={}, weight=each, count=each, **more)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,8 @@ def test_rows_with_nothing_to_say_are_left_out_and_weights_count(data):
     shown = np.where(np.arange(len(x)) < 100, "*", x.astype(str))
     assert fitted(numbers("y", y), numbers("x", shown)).left_out == 100
     weight = (np.arange(len(x)) < 500).astype(float)
-    part = regression_of(numbers("y", y), [numbers("x", x)], value=None, rates={}, weight=weight)
+    each = np.ones(weight.size)
+    part = regression_of(numbers("y", y), [numbers("x", x)], value=None, rates={}, weight=weight, count=each)
     alone = fitted(numbers("y", y[:500]), numbers("x", x[:500]))
     assert part["x"] == pytest.approx(alone["x"])
 
@@ -111,3 +113,19 @@ def test_rows_with_nothing_to_say_are_left_out_and_weights_count(data):
 def test_what_rows_cannot_tell_apart_is_refused():
     with pytest.raises(DataError, match="do not tell apart"):
         fitted(numbers("y", [1, 2, 3]), numbers("x", [5, 5, 5]))
+
+
+def test_equal_rows_may_be_held_once(data):
+    x, _, y = data
+    x, y = x.round(-1), np.floor(y / 20) * 20
+    pairs, count = np.unique(np.stack([x, y]), axis=1, return_counts=True)
+    each = fitted(numbers("y", in_ranges(y, 20)), numbers("x", x))
+    outcome, covariate = numbers("y", in_ranges(pairs[1], 20)), numbers("x", pairs[0])
+    once = regression_of(
+        outcome, [covariate], value=None, rates={}, weight=np.ones(count.size), count=count.astype(np.float64)
+    )
+
+    assert pairs.shape[1] < len(x) / 10
+    assert once.rows == each.rows == len(x)
+    assert once.coefficients == pytest.approx(each.coefficients)
+    assert once.std_error == pytest.approx(each.std_error)
