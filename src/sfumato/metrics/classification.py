@@ -182,10 +182,7 @@ class Classification(Metric):
         if cells is None:
             sized = [(codes, covered.n_labels) for codes, covered in columns]
             cells = distinct_codes(sized, class_of_row.size, weights)
-        pairs, pair_of = np.unique(
-            cells.cell_of.astype(np.int64) * (n_classes + 1) + class_of_row + 1, return_inverse=True
-        )
-        counts = counted(pair_of, pairs.size, weights)
+        pairs, counts = _counted(cells.cell_of.astype(np.int64) * (n_classes + 1) + class_of_row + 1, weights)
         n_rows = int(counts.sum())
         labelled = pairs % (n_classes + 1) > 0
         pairs, counts = pairs[labelled], counts[labelled]
@@ -418,3 +415,9 @@ def _class_of_labels(covered: Cover, class_of: NDArray[np.int64], n_classes: int
     for at in range(n_classes):
         result[(covered.sums(class_of == at) == covered.size) & (covered.size > 0)] = at
     return result
+
+
+def _counted(keys: NDArray[np.int64], weights: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct keys, and how many rows have each."""
+    found, number_of = np.unique(keys, return_inverse=True)
+    return found, counted(number_of, found.size, weights)
