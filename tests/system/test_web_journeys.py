@@ -4,68 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 import shutil
 import zipfile
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 import sfumato as sf
-from browsing import BROWSER
-from websites import PEOPLE, PLAN, served
+from house import ROOT
+from visiting import LONG, MARKS, QUICK, Visit, chromium_started, counted, expect, pictured, run_it
+from websites import PEOPLE, served
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'sfumato[dev]'")
-expect = sync_api.expect
-
-expect.set_options(timeout=60_000)  # a busy machine must not fail a test
-
-pytestmark = [
-    pytest.mark.more,
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="needs a browser: install chromium, or put google-chrome on the PATH"),
-]
-ROOT = Path(__file__).parents[2]
-PICTURES = ROOT / "docs" / "assets"
-LONG = 300_000  # milliseconds: a run may compile first
-# Quick to make, whatever was compiled before.
-QUICK = PLAN.replace("k = 5\n", 'k = 5\nanonymizer = "mondrian"\n').replace(
-    "l = 2\n", 'l = 2\nanonymizer = "mondrian"\n'
-)
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-dev-shm-usage"])
+    with chromium_started() as browser:
         yield browser
-        browser.close()
-
-
-class Visit:
-    """One person's browser: what the console said, and which hosts were asked."""
-
-    def __init__(self, chromium, address, session, **options):
-        self.address, self.said, self.hosts = address, [], set()
-        self.context = chromium.new_context(base_url=address, accept_downloads=True, **options)
-        self.context.set_default_timeout(60_000)
-        self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
-        self.page.goto(f"/enter?token={session.new_token()}")
-        self.page.wait_for_url(f"{address}/")
-
-    def press(self, name, role="button", **more):
-        self.page.get_by_role(role, name=name, **more).first.click()
-
-    def done(self):
-        """The journey is over: nothing was said, nobody else was asked."""
-        assert [text for text in self.said if "409" not in text and "422" not in text] == []
-        assert self.hosts == {urlsplit(self.address).netloc}
-        self.context.close()
 
 
 @pytest.fixture
@@ -81,26 +38,6 @@ def visit(chromium, folder):
         made = Visit(chromium, address, session)
         yield made
         made.done()
-
-
-def run_it(page):
-    page.goto("/plans/plan.toml/run")
-    page.get_by_role("button", name="Make the release").click()
-    page.wait_for_url(re.compile("/runs/"), timeout=LONG)
-
-
-def counted(part):
-    """Wait for what is counted in another process: who is busy answers later, and the page asks again by itself."""
-    expect(part.first).to_be_visible(timeout=LONG)
-    return part.first
-
-
-def pictured(page, name):
-    """Take the picture of the documentation, once everything on it has been counted."""
-    expect(page.locator("#standing")).not_to_contain_text(re.compile("Count now|Check now|Still"), timeout=LONG)
-    expect(page.locator("main [data-again]")).to_have_count(0, timeout=LONG)
-    if os.environ.get("SFUMATO_PICTURES"):  # the documentation's own, made anew
-        page.screenshot(path=PICTURES / name)
 
 
 NO_SCRIPTS = {"java_script_enabled": False}
@@ -197,6 +134,50 @@ def test_the_whole_way_goes_by_keyboard(visit, folder):
     page.wait_for_url(re.compile("/runs/"), timeout=LONG)
 
 
+class Hand:
+    """Counts what somebody does: each click, each choice and each field filled in is one thing."""
+
+    def __init__(self, page):
+        self.page, self.count = page, 0
+
+    def does(self, locator, act="click", *given):
+        self.count += 1
+        getattr(locator, act)(*given)
+
+
+def test_a_data_officer_needs_fifteen_steps_from_a_table_to_a_download(chromium, tmp_path):
+    shutil.copyfile(ROOT / "examples" / "hospital" / "stays.csv", tmp_path / "stays.csv")
+    with served(tmp_path) as (address, session):
+        visit = Visit(chromium, address, session)
+        page, hand = visit.page, Hand(visit.page)
+        shown = []
+        page.on("domcontentloaded", lambda page: shown.append(page.inner_text("main")))
+        hand.does(page.get_by_role("link", name=re.compile("Open data")))
+        hand.does(page.get_by_role("button", name="stays.csv"))
+        hand.does(page.get_by_role("button", name="Draft a plan"))
+        page.wait_for_url(re.compile(r"/plans/.*\.toml/columns"), timeout=LONG)
+        counted(page.locator("#columns-table").get_by_text("its name says so"))
+        hand.does(page.get_by_label("Role of payer"), "select_option", "sensitive")
+        expect(page.locator(".said")).to_be_visible()
+        hand.does(page.get_by_role("link", name="Promises"))
+        card = page.locator("article", has=page.get_by_role("heading", name="k-anonymity"))
+        hand.does(card.get_by_label(re.compile("^Smallest class")).last, "fill", "8")
+        hand.does(page.get_by_role("link", name="On to the run"))
+        hand.does(page.get_by_role("button", name="Make the release"))
+        page.wait_for_url(re.compile("/runs/"), timeout=LONG)
+        hand.does(page.get_by_label("Your name"), "fill", "Ada")
+        hand.does(page.get_by_label("I have looked"), "check")
+        hand.does(page.get_by_label("I have read"), "check")
+        hand.does(page.get_by_role("button", name=re.compile("Confirm")))
+        with page.expect_download():
+            hand.does(page.get_by_role("link", name="Release with certificate"))
+        visit.done()
+
+    assert hand.count <= 15
+    assert "k = 8" in (tmp_path / "stays.toml").read_text()
+    assert not re.search(r"Traceback|\bNone\b yet|KeyError|<class|python|" + re.escape(str(tmp_path)), "\n".join(shown))
+
+
 # J2: one's own file.
 
 
@@ -269,6 +250,37 @@ def test_an_impossible_promise_is_said_at_once_with_the_best_value(visit, folder
     card.get_by_role("button", name="Save").click()
     expect(page.locator("#reach-1")).to_contain_text("Can be kept", timeout=LONG)
     assert (folder / "plan.toml").read_text() == QUICK
+
+
+def test_an_impossible_promise_is_understood_and_mended_by_keyboard_on_a_small_dark_screen(chromium, folder):
+    with served(folder) as (address, session):
+        visit = Visit(chromium, address, session, **SMALL_AND_DARK)
+        page = visit.page
+        page.goto("/plans/plan.toml/promises")
+        field = page.locator("#p1-l")
+        for value, words in (("50", "Impossible"), ("2", "Can be kept")):
+            field.focus()
+            page.keyboard.press("Control+A")
+            page.keyboard.type(value)
+            page.keyboard.press("Enter")
+            expect(page.locator("#reach-1")).to_contain_text(words, timeout=LONG)
+            expect(page.locator("#live")).to_contain_text(words, timeout=LONG)  # and is told to who does not see it
+            assert page.evaluate("document.activeElement.id") == "p1-l"
+        visit.done()
+    assert (folder / "plan.toml").read_text() == QUICK
+
+
+def test_a_slider_is_saved_where_it_is_let_go_and_a_trial_says_what_it_costs(visit, folder):
+    page = visit.page
+    page.goto("/plans/plan.toml/promises")
+    slider = page.get_by_label("Smallest class, slider")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".said")).to_have_text("Saved.")
+    assert "k = 6\n" in (folder / "plan.toml").read_text()
+    expect(page.locator("article").first).to_contain_text("at least 6 rows")
+    expect(page.locator("#trial")).to_contain_text("Detail lost:", timeout=LONG)
+    expect(page.locator("#trial")).to_contain_text("All 60 rows")
 
 
 # J5: stopped, and run again.
@@ -363,60 +375,3 @@ def test_two_windows_on_one_plan_never_overwrite_each_other(visit, folder):
 
     expect(second.locator("h1")).to_have_text("The plan was changed elsewhere")
     assert (folder / "plan.toml").read_text() == QUICK.replace("k = 5", "k = 6")
-
-
-# For everybody.
-
-PAGES = [
-    "/", "/help", "/open", "/judge", "/plans/plan.toml", "/plans/plan.toml/columns", "/plans/plan.toml/columns/1",
-    "/plans/plan.toml/hierarchies", "/plans/plan.toml/columns/1/hierarchy", "/plans/plan.toml/promises",
-    "/plans/plan.toml/run", "/plans/plan.toml/release", "/plans/plan.toml/text", "/plans/plan.toml/check",
-    "/runs/one", "/compare?r=one&r=two", "/runs/one/certificate", "/nowhere",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    """A project with everything in it."""
-    folder = tmp_path_factory.mktemp("filled")
-    (folder / "people.csv").write_text(PEOPLE)
-    (folder / "plan.toml").write_text(QUICK)
-    (folder / "runs").mkdir()
-    sf.run(sf.Plan.load(folder / "plan.toml"), folder / "runs" / "one", seed=1)
-    shutil.copytree(folder / "runs" / "one", folder / "runs" / "two")
-    return folder
-
-
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_axe_finds_nothing_on_any_page_and_nothing_sticks_out(chromium, filled, scheme, width):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    found = []
-    with served(filled) as (address, session):
-        view = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
-        visit = Visit(chromium, address, session, **view)
-        for path in PAGES:
-            visit.page.goto(path)
-            for details in visit.page.locator("details").all():
-                details.evaluate("each => { each.open = true }")
-            violations = axe.run(visit.page).response["violations"]
-            found += [(path, each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in violations]
-            if visit.page.evaluate("document.documentElement.scrollWidth") > width:
-                found.append((path, "sticks out", width))
-        visit.context.close()
-    assert found == []
-
-
-def test_no_cell_of_a_secret_column_is_in_a_title_an_address_or_the_log(chromium, filled, caplog):
-    with caplog.at_level("INFO", logger="sfumato.web"), served(filled) as (address, session):
-        visit = Visit(chromium, address, session)
-        addresses = []
-        visit.page.on("request", lambda request: addresses.append(request.url))
-        titles = []
-        for path in PAGES:
-            visit.page.goto(path)
-            titles.append(visit.page.title())
-        visit.context.close()
-    said = "\n".join([*addresses, *titles, *(record.getMessage() for record in caplog.records)])
-    jobs = (filled / ".sfumato" / "jobs").rglob("*")
-    kept = "\n".join(path.read_text(errors="replace") for path in jobs if path.is_file())
-    assert not re.search("Marker|asthma|cough|people.csv", said + kept)

@@ -78,6 +78,7 @@ class Checked:
             "reach": self.reached.as_dict(),
             "merges": len(self.merges),
             "asks": self.covered.asks,
+            "sentences": list(self.sentences()),
             "looking_up": self.exposure.as_dict(),
         }
 

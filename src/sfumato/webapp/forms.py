@@ -40,6 +40,13 @@ class Field:
     placeholder: str = ""
     problems: tuple[str, ...] = ()
 
+    @property
+    def top(self) -> float | None:
+        """How far a slider goes: to the most that there is, else to twice what is said now."""
+        if self.most is not None or self.step != "1":
+            return self.most
+        return max(20.0, 2.0 * int(self.value)) if _WHOLE.fullmatch(self.value) else 20.0
+
 
 def field_of(
     key: Parameter,

@@ -99,9 +99,9 @@ def forms(browser, path):
     return Form(browser.get(path).text).forms
 
 
-def filled_in(browser, path, which, **changes):
+def filled_in(browser, at, which, **changes):
     """Send a form of a page as it is, but for some changes."""
-    form = next(form for form in forms(browser, path) if which(form))
+    form = next(form for form in forms(browser, at) if which(form))
     return browser.fill(form.pop(""), **{**form, **changes})
 
 
@@ -187,6 +187,7 @@ def test_every_form_of_every_example_saves_the_plan_unchanged(path, tmp_path):
                 if (
                     "/plans/plan.toml" in action
                     and not action.endswith(("/undo", "/redo", "/answer", "/run", "/sweep"))
+                    and form.get("do") != "preset"
                     and ("do" in form or "model" not in form or "place" in form)
                 ):
                     answer = browser.fill(action, **{"do": "roles" if page == "/columns" else "save", **form})
@@ -341,6 +342,20 @@ def test_a_trial_says_what_the_plan_would_cost(browser, folder):
     assert "All 60 rows" in page
 
 
+def test_a_preset_fills_in_numbers_and_says_so(browser, folder):
+    form = next(form for form in forms(browser, "/plans/plan.toml/promises") if form.get("do") == "preset")
+    browser.fill(form.pop(""), **form, preset="public")
+
+    required = tomllib.loads((folder / "plan.toml").read_text())["require"]
+    assert [(each["model"], each.get("k"), each.get("l")) for each in required] == [
+        ("k-anonymity", 20, None),
+        ("l-diversity", None, 3),
+        ("t-closeness", None, None),
+    ]
+    assert "k of requirement 1: 20" in browser.text("/plans/plan.toml/text")
+    assert browser.fill("/plans/plan.toml/promises", do="preset", preset="other").status_code == 422
+
+
 # One column.
 
 
@@ -402,7 +417,7 @@ def test_values_are_grouped_by_hand(browser):
     groups = {"group.0": "lungs; or so", "group.1": "lungs; or so"}
     filled_in(browser, path, lambda form: form.get("way") == "hand", **groups)
 
-    assert browser.text(path).count("lungs; or so") == 2
+    assert browser.text(path).count("lungs; or so") == 3  # in two rows of the table, and once in the tree
 
 
 @pytest.mark.parametrize(
@@ -425,6 +440,29 @@ def test_a_hierarchy_is_taken_from_another_column_and_taken_away(browser, folder
     filled_in(browser, TOWN, lambda form: form.get("way") == "none")
 
     assert town(folder) is None
+
+
+def test_a_rule_is_looked_at_before_anything_is_saved(browser, folder):
+    answer = filled_in(browser, TOWN, lambda form: form.get("way") == "rule", rule="prefix", numbers="4", do="look")
+
+    assert "Not saved yet" in answer.text
+    assert "Bern" in answer.text
+    assert 'role="tree"' in answer.text
+    assert town(folder) is None
+
+
+def test_a_hierarchy_is_copied_from_another_project(tmp_path):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here" / "people.csv").write_text(PEOPLE)
+    (tmp_path / "here" / "plan.toml").write_text(PLAN)
+    (tmp_path / "there" / "towns.csv").write_text("Bern;West;*\nChur;East;*\n")
+    (tmp_path / "secret.csv").write_text("Bern;West;*\nChur;East;*\n")
+    with visited(tmp_path / "here", roots=[tmp_path / "there"]) as browser:
+        given = {"way": "path", "path": "../secret.csv"}
+        assert filled_in(browser, TOWN, lambda form: form.get("way") == "path", **given).status_code == 422
+        filled_in(browser, TOWN, lambda form: form.get("way") == "path", path="../there/towns.csv")
+    assert (tmp_path / "here" / "hierarchies" / "town.csv").read_text() == "Bern;West;*\nChur;East;*\n"
 
 
 def test_values_of_a_secret_column_are_covered(browser):
@@ -610,6 +648,82 @@ def test_no_cell_of_a_secret_column_is_on_a_page_of_the_plan(browser):
     for page in ("", "/columns", "/columns/0", "/columns/3", "/promises", "/run", "/text", "/release"):
         text = browser.get(f"/plans/plan.toml{page}").text
         assert not any(cell in text for cell in ("Marker", "asthma", ">flu<")), page
+
+
+# Public knowledge.
+
+KNOWN = """
+[source]
+path = "people.csv"
+[columns.age]
+role = "quasi-identifier"
+[columns.signs]
+role = "quasi-sensitive"
+kind = "set"
+[knowledge]
+path = "knowledge/signs.csv"
+label = "illness"
+terms = "sign"
+[[require]]
+model = "qs-diversity"
+column = "signs"
+l = 2
+c = 1
+"""
+
+
+@pytest.fixture
+def knowing(tmp_path):
+    """A project whose data spell a term otherwise than its knowledge table, with a run by it."""
+    (tmp_path / "people.csv").write_text("age,signs\n" + "30,fever|cough\n31,feverr\n" * 12)
+    (tmp_path / "plan.toml").write_text(KNOWN)
+    (tmp_path / "knowledge").mkdir()
+    (tmp_path / "knowledge" / "signs.csv").write_text("illness,sign\nflu,fever\nflu,cough\ncold,cough\ncold,fever\n")
+    return tmp_path
+
+
+def ended(browser, answer):
+    """Return the page of a job once it has ended."""
+    job = answer.headers["location"].rpartition("/")[2]
+    until = time.monotonic() + 120
+    while browser.state.jobs.get(job).under_way:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return browser.text(f"/jobs/{job}"), browser.state.jobs.get(job)
+
+
+@pytest.mark.slow
+def test_near_spellings_are_found_covered_kept_and_built_in(knowing):
+    path = "/plans/plan.toml/knowledge"
+    with visited(knowing) as browser:
+        page, _ = ended(browser, browser.fill(f"{path}/check"))
+        assert "2 of 3 terms in 'signs' are known to the table" in page.replace("&#39;", "'"), page
+        assert "Looking terms up gives away, now:" in page
+        assert "feverr" not in page
+        assert "feverr" not in browser.get(path).text
+        filled_in(browser, f"{path}?show=yes", lambda form: form[""].endswith("/merge"), spelling="feverr")
+        assert (knowing / "knowledge" / "aliases.csv").read_text() == "spelling,term\nfeverr,fever\n"
+        given = {"source": "knowledge/signs.csv", "label": "illness", "terms": "sign", "name": "better"}
+        _, job = ended(browser, filled_in(browser, path, lambda form: form[""].endswith("/build"), **given))
+        assert "--aliases knowledge/aliases.csv" in job.command
+        assert browser.fill(f"{path}/merge").status_code == 422
+    assert "feverr" in (knowing / "knowledge" / "better.csv").read_text()
+
+
+@pytest.mark.slow
+def test_a_run_whose_knowledge_has_changed_is_said_to_be_and_judged_again(knowing):
+    (knowing / "people.csv").write_text("age,signs\n" + "30,fever|cough\n31,fever\n" * 12)
+    (knowing / "runs").mkdir()
+    sf.run(sf.Plan.load(knowing / "plan.toml"), knowing / "runs" / "one", seed=1, measure=False, attack=False)
+    with visited(knowing) as browser:
+        assert "judge again" not in browser.text("/")
+        (knowing / "knowledge" / "signs.csv").write_text("illness,sign\nflu,fever\nflu,cough\ncold,cough\n")
+        assert "judge again: knowledge.path changed since" in browser.text("/")
+        answer = filled_in(browser, "/runs/one", lambda form: form[""] == "/judge", kind="audit")
+        page, job = ended(browser, answer)
+
+    assert job.command == "sfumato audit runs/one/release --plan plan.toml"
+    assert "does not hold" in page  # by what everybody can look up now, a fever is the flu
 
 
 # Our own files.

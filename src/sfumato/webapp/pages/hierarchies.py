@@ -4,7 +4,7 @@ same tree and the same line about what it covers, and a file is checked before i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -18,9 +18,10 @@ from sfumato.editing import PlanDocument
 from sfumato.editing.hierarchies import by_hand, by_rule, file_name
 from sfumato.parameters import as_toml
 from sfumato.webapp.asking import asked
+from sfumato.webapp.guard import BODY_BYTES
 from sfumato.webapp.pages.columns import SECRET, found_column
 from sfumato.webapp.plans import OpenPlan, edited, found_plan
-from sfumato.webapp.project import write_private
+from sfumato.webapp.project import Project, write_private
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import page, parts
 
@@ -94,6 +95,7 @@ async def _editor(
         covered=covered,
         values=values,
         groups=groups,
+        tree=_tree(found["paths"]) if found else {},
         levels=max((len(path) for path in found["paths"]), default=0) if found else 0,
         others=others,
         date_levels=tuple(DATE_LEVELS),
@@ -107,6 +109,16 @@ def _groups(found: Any, values: Any) -> dict[str, str]:
     return {value: known.get(value, "") for value, _ in (values or {}).get("values", ())}
 
 
+def _tree(paths: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return values below what they become, from the root down."""
+    tree: dict[str, Any] = {}
+    for path in paths:
+        at = tree
+        for label in reversed(path):
+            at = at.setdefault(label, {})
+    return tree
+
+
 # Ways to another one.
 
 
@@ -114,6 +126,17 @@ def _grouped(form: FormData) -> str:
     """Return the file of the groups that a form has."""
     values = form.getlist("value")
     return by_hand([(str(value), str(form.get(f"group.{number}", ""))) for number, value in enumerate(values)])
+
+
+def _lines(request: Request, form: FormData) -> str:
+    """Return the lines of a file that somebody pasted, or that lies in a folder that may be opened."""
+    if form.get("way") == "file":
+        return str(form.get("text", "")).replace("\r\n", "\n")
+    project: Project = request.app.state.project
+    path = project.opened(str(form.get("path", "")).strip())
+    if path is None or not path.is_file() or path.stat().st_size > BODY_BYTES:
+        raise HTTPException(422, "There is no file at this path that may be opened, or it is larger than 2 MB.")
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 async def change(request: Request, form: FormData) -> Response:
@@ -128,14 +151,16 @@ async def change(request: Request, form: FormData) -> Response:
         given = by_rule(str(form.get("rule", "")), str(form.get("numbers", "")), levels)
     elif way == "like":
         given = plan.columns.get(str(form.get("other", "")), {}).get("hierarchy")
-    elif way in ("hand", "file"):
-        text = _grouped(form) if way == "hand" else str(form.get("text", "")).replace("\r\n", "\n")
+    elif way in ("hand", "file", "path"):
+        text = _grouped(form) if way == "hand" else _lines(request, form)
         if not text.strip():
             raise HTTPException(422, "Paste the lines of the file first: value;level 1;level 2;*")
         others = [each.get("hierarchy") for other, each in plan.columns.items() if other != name]
         given = file_name(name, text, {each for each in others if isinstance(each, str)})  # those stay as they are
     else:
         raise HTTPException(422, "Choose a way to make the hierarchy.")
+    if given is not None and form.get("do") == "look":
+        return await _editor(request, plan, name, _tried(request, plan, given, text), proposed=True, file=text)
     if given is not None:
         tried = _tried(request, plan, given, text)
         found, _why = await asked(request, plan, "coverage", name=name, hierarchy=tried)

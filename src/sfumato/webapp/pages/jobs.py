@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -11,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from sfumato.report.reading import mapping, mappings
-from sfumato.report.wording import plain
 from sfumato.webapp.jobs import Job
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page, parts
@@ -40,15 +38,10 @@ async def show(request: Request) -> Response:
         found=what,
         do=do,
         verdicts=mappings(result.get("verdicts")) if job.kind == "audit" else [],
-        coverage=_coverage(result) if job.kind == "check" else [],
+        sentences=[str(each) for each in result.get("sentences") or ()] if job.kind == "check" else [],
+        looking_up=mapping(mapping(result.get("looking_up")).get("after")) if job.kind == "check" else {},
         attacks=mappings(result.get("attacks")) if job.kind == "attack" else [],
     )
-
-
-def _coverage(result: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what a knowledge table and the data know of each other, as pairs of words and figures."""
-    found = {**mapping(result.get("coverage")), "near spellings": result.get("merges")}
-    return [(name.replace("_", " "), plain(value)) for name, value in found.items() if not isinstance(value, dict)]
 
 
 async def events(request: Request) -> Response:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from pathlib import Path
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sfumato.disk import atomic_file
+from sfumato.errors import InputError
+from sfumato.knowledge.aliases import Aliases, aliases_text
 from sfumato.plan.keys import KNOWLEDGE
 from sfumato.webapp.plans import fields_at, filled_in, found_plan
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page
 
 FOLDER = "knowledge"
+ALIASES = f"{FOLDER}/aliases.csv"
+_OPTIONS = ("separator", "min-count", "min-share", "person", "weights", "label-prefix", "terms-prefix", "where")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
@@ -33,7 +40,36 @@ async def show(request: Request) -> Response:
         path=said.get("path", ""),
         tables=sorted(path.name for path in folder.glob("*.csv")) if folder.is_dir() else [],
         wrong=plan.problems.get("knowledge", ()),
+        merges=_merges(request, plan.name),
+        covered=request.query_params.get("show") != "yes",
+        aliases=ALIASES if (plan.path.parent / ALIASES).is_file() else "",
     )
+
+
+def _found_in(request: Request, name: str) -> Path:
+    """Return where the check of a plan's knowledge leaves spellings that are near a known term."""
+    return Path(request.app.state.project.hidden / f"merges-{name.removesuffix('.toml')}.csv")
+
+
+def _merges(request: Request, name: str) -> dict[str, str]:
+    with suppress(InputError, OSError):
+        return dict(Aliases.read(_found_in(request, name)).term_of)
+    return {}
+
+
+async def merge(request: Request, form: FormData) -> Response:
+    """Keep the spellings that somebody says stand for a term."""
+    plan = found_plan(request)
+    chosen = {str(each) for each in form.getlist("spelling")}
+    found = {spelling: term for spelling, term in _merges(request, plan.name).items() if spelling in chosen}
+    if not found:
+        raise HTTPException(422, "Tick the spellings first that stand for the term beside them.")
+    file = plan.path.parent / ALIASES
+    before = Aliases.read(file).term_of if file.is_file() else {}
+    file.parent.mkdir(exist_ok=True)
+    with atomic_file(file) as temporary:
+        temporary.write_text(aliases_text({**before, **found}), encoding="utf-8")
+    return after(f"/plans/{plan.name}/knowledge", "saved")
 
 
 async def change(request: Request, form: FormData) -> Response:
@@ -51,10 +87,16 @@ async def build(request: Request, form: FormData) -> Response:
     if source is None or not _NAME.fullmatch(name) or not label or not terms:
         raise HTTPException(422, "Name a file of the project, its two columns, and the table to be made (a-z, 0-9, -).")
     words = ["knowledge", "build", project.shown(source), "--label", label, "--terms", terms]
-    for option in ("separator", "min-count"):
+    for option in _OPTIONS:
         value = str(form.get(option, "")).strip()
         words += [f"--{option}", value] if value else []
-    words += ["--insider"] if form.get("insider") == "yes" else []
+    words += [f"--{flag}" for flag in ("insider", "ancestors", "names", "overwrite") if form.get(flag) == "yes"]
+    for option in ("aliases", "ontology"):
+        given = str(form.get(option, "")).strip()
+        path = project.opened(given) if given else None
+        if given and path is None:
+            raise HTTPException(422, "The list of spellings, or the ontology, is not there or may not be opened.")
+        words += [f"--{option}", project.shown(path)] if path is not None else []
     (project.folder / FOLDER).mkdir(exist_ok=True)
     target = f"{FOLDER}/{name}.csv"
     words += ["--out", target]
@@ -69,8 +111,10 @@ async def check(request: Request, form: FormData) -> Response:
     path = plan.get("knowledge", "path")
     if not isinstance(path, str) or not path:
         raise HTTPException(422, "The plan names no knowledge table yet: choose one first.")
-    words = ["knowledge", "check", path, "--plan", plan.name]
-    job = request.app.state.jobs.ask("check", words, plan=plan.name, watched=False)
+    found = request.app.state.project.shown(_found_in(request, plan.name))
+    words = ["knowledge", "check", path, "--plan", plan.name, "--merge", found, "--overwrite"]
+    then = f"/plans/{plan.name}/knowledge"
+    job = request.app.state.jobs.ask("check", words, plan=plan.name, then=then, watched=False)
     return after(f"/jobs/{job.id}")
 
 
@@ -79,4 +123,5 @@ ROUTES = [
     post("/plans/{plan}/knowledge", change),
     post("/plans/{plan}/knowledge/build", build),
     post("/plans/{plan}/knowledge/check", check),
+    post("/plans/{plan}/knowledge/merge", merge),
 ]

@@ -12,6 +12,8 @@ from starlette.responses import Response
 
 from sfumato.data.schema import Role
 from sfumato.editing import PlanDocument, named
+from sfumato.editing.presets import PRESETS
+from sfumato.editing.presets import fill_in as fill_in_preset
 from sfumato.parameters import Parameter, Takes
 from sfumato.plan.keys import MEASURE, RELEASE
 from sfumato.plan.members import Member, able, promise_of, requirable
@@ -85,6 +87,7 @@ async def show(request: Request) -> Response:
         plan=plan,
         cards=cards,
         more=_groups(plan, models),
+        presets=PRESETS,
         wrong=plan.problems.get("require", ()),
     )
 
@@ -119,8 +122,13 @@ async def change(request: Request, form: FormData) -> Response:
     do, place = str(form.get("do", "save")), str(form.get("place", ""))
     number = int(place) if place.isascii() and place.isdigit() and len(place) < 6 else -1
 
+    if do == "preset" and form.get("preset") not in PRESETS:
+        raise HTTPException(422, "There is no such occasion.")
+
     def edit(document: PlanDocument) -> None:
-        if do == "add":
+        if do == "preset":
+            fill_in_preset(document, PRESETS[str(form.get("preset"))])
+        elif do == "add":
             document.append(("require",), _asked(plan, _member(form), form))
         elif not 0 <= number < len(plan.requirements):
             raise HTTPException(422, "That promise is not in the plan any more. Look at the page again.")

@@ -25,7 +25,7 @@ from sfumato.report.reading import mapping, text
 from sfumato.webapp.guard import REPORT_POLICY
 from sfumato.webapp.project import write_private
 from sfumato.webapp.routes import get, post
-from sfumato.webapp.runs import facts_of, files_of
+from sfumato.webapp.runs import changed_since, facts_of, files_of
 from sfumato.webapp.showing import after, page
 
 MOST_COMPARED = 4
@@ -63,6 +63,8 @@ async def show(request: Request) -> Response:
         others=[other for other in project.runs() if other != name][:20],
         job=request.app.state.jobs.of_target(project.shown(path)),
         handover=_handover(path),
+        changed=changed_since(facts, project.folder),
+        released=project.shown(path / "release"),
     )
 
 

@@ -52,14 +52,14 @@ def _bare(body: str, head: str = "") -> str:
 async def start(request: Request) -> Response:
     """Show the project."""
     project, jobs = request.app.state.project, request.app.state.jobs
-    runs = [about_run(name, path) for name, path in project.runs().items()]
+    runs = [about_run(name, path, project.folder) for name, path in list(project.runs().items())[:50]]
     return page(
         request,
         "start.html",
         title="Project",
         here="start",
         plans=project.plans(),
-        runs=runs[:50],
+        runs=runs,
         sweeps=list(project.sweeps()),
         jobs=jobs.all()[:10],
     )

@@ -85,3 +85,18 @@ export function askAgain() {
     askAgain();
   }, 1500);
 }
+
+// A form that shows what it would make is sent to be looked at, a moment after the last change; nothing is saved.
+let waiting = 0;
+
+export function preview(event) {
+  const { form } = event.target;
+  if (!form?.dataset.preview) return;
+  clearTimeout(waiting);
+  waiting = setTimeout(async () => {
+    const body = new URLSearchParams(new FormData(form));
+    body.set("do", "look");
+    const { page } = await fetchParts(form.action, { method: "POST", body });
+    if (swap(page, form.dataset.preview)) announce(document.querySelector(`#${form.dataset.preview} .coverage`)?.textContent);
+  }, 600);
+}
