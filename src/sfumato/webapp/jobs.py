@@ -92,6 +92,7 @@ class Jobs:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._waiting = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self.prepares, self._prepared = False, set[str]()
         self.keep_running = False  # whether jobs go on when the server ends
         self.closing = False
 
@@ -143,6 +144,12 @@ class Jobs:
         self._keep(job)
         self._waiting.set()
         return job
+
+    def prepare(self, plan: str, kind: str) -> None:
+        """Have the engine prepared for a kind of plan, once: the first run of it would wait for that."""
+        if self.prepares and kind and kind not in self._prepared:
+            self._prepared.add(kind)
+            self.ask("warm", ["warm", plan], plan=plan, watched=False)
 
     def again(self, job: Job) -> Job:
         """Put the same command into the queue once more."""

@@ -199,14 +199,17 @@ def edited(
     words = "; ".join(plan.document.changes)
     if form.get("digest") != plan.digest:
         return conflict(request, plan, plan.document.text, words)
-    save(request.app.state.project, plan, plan.document, words)
+    save(request, plan, plan.document, words)
     return after(then, "saved")
 
 
-def save(project: Project, plan: OpenPlan, document: PlanDocument, words: str) -> None:
-    """Write a plan unless its file changed meanwhile, and keep the version."""
+def save(request: Request, plan: OpenPlan, document: PlanDocument, words: str) -> None:
+    """Write a plan unless its file changed meanwhile, and keep the version; its engine is prepared meanwhile."""
     document.save(plan.path, plan.digest)
-    history_of(project, plan.name).record(plan.text, document.text, words)
+    history_of(request.app.state.project, plan.name).record(plan.text, document.text, words)
+    required = document.get(("require",))
+    kind = {(each.get("model"), each.get("anonymizer")) for each in required or () if isinstance(each, Mapping)}
+    request.app.state.jobs.prepare(plan.name, str(sorted(map(str, kind))) if kind else "")
 
 
 def conflict(request: Request, plan: OpenPlan, ours: str, words: str) -> Response:

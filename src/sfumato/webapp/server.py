@@ -43,9 +43,14 @@ def make_app(
     quit_: Callable[[], None] = lambda: None,
     max_upload: int = MAX_UPLOAD,
     bench: Callable[[Path], Any] = Asking,
+    prepares: bool = False,
 ) -> ASGIApp:
-    """Return the app behind its guard; `bench` answers questions about the data of a plan."""
+    """Return the app behind its guard; `bench` answers questions about the data of a plan.
+
+    Where it `prepares`, whatever a kind of plan needs is compiled as soon as somebody asks for it.
+    """
     jobs = Jobs(project)
+    jobs.prepares = prepares
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
@@ -135,7 +140,7 @@ def serve(
     def end() -> None:
         server.should_exit = True
 
-    app = make_app(project, session, lambda: port, quit_=end, max_upload=max_upload)
+    app = make_app(project, session, lambda: port, quit_=end, max_upload=max_upload, prepares=True)
     server = uvicorn.Server(configuration(app))
     lock.take(port)
     _keep_log(project)

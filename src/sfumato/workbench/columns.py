@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.data.dataset import Codes, counted
+from sfumato.data.dates import day_of
 from sfumato.data.distinct import text_codes
-from sfumato.data.kinds import is_list
+from sfumato.data.kinds import as_number, is_list, is_text, value_type
 
 SAMPLES = 12
+MOST_WRONG = 0.1  # share of the cells that were typed wrong rather than meant otherwise
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,32 @@ class ColumnFacts:
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         return asdict(self)
+
+
+def misfits(table: pa.Table, missing: tuple[str, ...] = ("",)) -> dict[str, tuple[str, int]]:
+    """Return, by column, what nearly all cells of it are, number or date, and how many are not: they were typed wrong.
+
+    >>> misfits(pa.table({"age": ["31", "32", "33", "34", "35", "36", "37", "38", "39", "n.a.", ""]}))
+    {'age': ('number', 1)}
+    """
+    found = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not is_text(value_type(column.type)):
+            continue
+        cells = [cell for cell in column.to_pylist() if cell is not None and cell not in missing]
+        for kind, fits in (("number", _is_number), ("date", _is_date)):
+            others = sum(not fits(cell) for cell in cells)
+            if 0 < others <= MOST_WRONG * len(cells):
+                found[name] = (kind, others)
+    return found
+
+
+def _is_date(cell: str) -> bool:
+    return day_of(cell) is not None
+
+
+def _is_number(cell: str) -> bool:
+    return not math.isnan(as_number(cell))
 
 
 @dataclass(frozen=True, eq=False)

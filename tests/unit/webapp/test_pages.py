@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import time
 import tomllib
 import zipfile
@@ -550,6 +551,25 @@ def test_a_form_copies_a_file_in_too(browser):
     assert "How" in answer.text
 
 
+def test_a_header_that_looks_like_a_record_is_questioned(browser, folder):
+    (folder / "bare.csv").write_text("".join(f"Ann{n},{20 + n % 40},2020-01-{10 + n % 9},Bern\n" for n in range(40)))
+    page = browser.fill("/open/reading", path="bare.csv")
+
+    assert page.status_code == 422
+    assert str(folder) not in page.text
+    assert "The first line names the columns" in page.text
+    assert "column_1" in browser.fill("/open/reading", path="bare.csv", header="no").text
+
+
+def test_cells_that_do_not_fit_are_counted(browser, folder):
+    rows = "".join(f"{20 + n},2020-01-{10 + n % 20}\n" for n in range(30))
+    (folder / "odd.csv").write_text("age,day\n" + rows + "n.k.,then\nold,2020-01-01\n")
+    page = browser.fill("/open/reading", path="odd.csv").text
+
+    assert "<bdi>age</bdi>: 2 cells are no number" in page
+    assert "<bdi>day</bdi>: 1 cell is no date" in page
+
+
 def test_the_example_is_made_from_nothing(tmp_path):
     with visited(tmp_path) as browser:
         assert browser.fill("/example").headers["location"] == "/plans/example.toml"
@@ -642,6 +662,22 @@ def test_a_run_is_asked_for_as_a_command(folder):
         assert job.command.startswith("sfumato anonymize plan.toml --out runs/")
         assert job.command in browser.get(f"/jobs/{job.id}").text.replace("&#39;", "'")
         browser.fill(f"/jobs/{job.id}/cancel")
+
+
+def test_the_engine_is_prepared_once_for_a_kind_of_plan_and_a_run_does_not_wait_for_it(folder):
+    with visited(folder) as browser:
+        jobs = browser.state.jobs
+        jobs.command = (sys.executable, "-c", "import time; time.sleep(30)")
+        jobs.prepares = True
+        for k in ("6", "7"):
+            filled_in(browser, "/plans/plan.toml/promises", lambda form: form.get("place") == "0", do="save", k=k)
+        (job,) = jobs.all()
+        assert job.command == "sfumato warm plan.toml"
+        assert "Preparing the engine" in browser.text("/")
+        browser.fill("/plans/plan.toml/run")
+        assert jobs.get(job.id).state == "cancelled"
+        assert [each.kind for each in jobs.running()] == ["run"]
+        browser.fill(f"/jobs/{jobs.running()[0].id}/cancel")
 
 
 def test_no_cell_of_a_secret_column_is_on_a_page_of_the_plan(browser):

@@ -31,6 +31,7 @@ from sfumato.webapp.guard import UPLOADS, check_token, form_of
 from sfumato.webapp.project import Project
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page, parts
+from sfumato.workbench.columns import misfits
 
 SHOWN_ROWS = 20
 LOOKED_AT = 1_000  # rows from which it is guessed what to cover
@@ -180,11 +181,11 @@ async def _reading(request: Request, path: Path, form: FormData) -> Response:
     project: Project = request.app.state.project
     source = _source(path, form)
     found: Mapping[str, Any] = {}
-    table, covered, problem = None, set[str](), ("", "")
+    table, covered, problem, odd = None, set[str](), ("", ""), dict[str, tuple[str, int]]()
     try:
-        found, table, covered = await to_thread.run_sync(_looked, source)
+        found, table, covered, odd = await to_thread.run_sync(_looked, source)
     except InputError as error:
-        problem = parts(str(error))
+        problem = parts(str(error).replace(str(path), path.name))
     header = {True: "yes", False: "no", None: ""}[source.header]
     return page(
         request,
@@ -208,15 +209,17 @@ async def _reading(request: Request, path: Path, form: FormData) -> Response:
         covered=covered if form.get("show") != "yes" else set(),
         has_covered=bool(covered),
         problem=problem,
+        odd=odd,
+        looked_at=LOOKED_AT,
     )
 
 
-def _looked(source: Source) -> tuple[dict[str, Any], Any, set[str]]:
-    """Return how a file is written, its first rows, and the columns that look like secrets."""
+def _looked(source: Source) -> tuple[dict[str, Any], Any, set[str], dict[str, tuple[str, int]]]:
+    """Return how a file is written, its first rows, the columns that look like secrets, and cells that do not fit."""
     found = {each.key: (each.value, each.reason) for each in how_read(source)}
     table = sample(source, LOOKED_AT)
     guesses = draft_table(table).guesses if table.num_rows > 1 else ()
-    return found, table, {guess.name for guess in guesses if guess.role in SECRET_ROLES}
+    return found, table, {guess.name for guess in guesses if guess.role in SECRET_ROLES}, misfits(table)
 
 
 def _cell(value: Any) -> str:

@@ -102,7 +102,7 @@ async def write_text(request: Request, form: FormData) -> Response:
         return _text_page(request, plan, given, [problem.text for problem in error.problems])
     if form.get("digest") != plan.digest:
         return conflict(request, plan, given, "the text")
-    save(request.app.state.project, plan, document, "text edited")
+    save(request, plan, document, "text edited")
     wrong = [problem.text for problem in problems(given, plan.path.parent)]
     return after(f"/plans/{plan.name}/text" if wrong else f"/plans/{plan.name}", "saved")
 

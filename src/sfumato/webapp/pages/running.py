@@ -64,6 +64,9 @@ async def run(request: Request, form: FormData) -> Response:
     if seed and not (seed.isascii() and seed.isdigit() and len(seed) < 16):
         raise HTTPException(422, "A seed is a whole number. Leave it out unless you test.")
     words = ["anonymize", plan.name, "--out", f"runs/{name}", *(("--seed", seed) if seed else ())]
+    for other in jobs.running():
+        if other.kind == "warm":  # the run prepares what it needs by itself
+            await jobs.cancel(other)
     job = jobs.ask("run", words, plan=plan.name, digest=plan.digest, target=f"runs/{name}", then=f"/runs/{name}")
     return after(f"/jobs/{job.id}")
 
