@@ -13,6 +13,7 @@ from sfumato import __version__
 from sfumato.report import wording
 from sfumato.report.page import environment as report_environment
 from sfumato.report.page import harmless
+from sfumato.webapp.language import speak, translations
 from sfumato.webapp.words import WORDS
 
 WAITING = "Still counting: look again in a moment."
@@ -40,6 +41,7 @@ def environment() -> Environment:
         wording.amount,
     ):
         made.filters[filter_.__name__] = filter_
+    speak(made, translations())
     made.globals["version"], made.globals["waiting"] = __version__, WAITING
     made.globals["words"] = WORDS
     made.globals["under_way"] = TRYING

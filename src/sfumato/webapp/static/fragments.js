@@ -2,10 +2,14 @@
 const rules = globalThis.trustedTypes?.createPolicy("sfumato", { createHTML: (text) => text });
 const parser = new DOMParser();
 
+const live = () => document.getElementById("live");
+
 export function announce(words) {
-  const live = document.getElementById("live");
-  if (live && words) live.textContent = words;
+  if (live() && words) live().textContent = words;
 }
+
+// What the page says in its own language, by a name.
+export const tell = (name) => announce(live()?.dataset[name]);
 
 // What was sent last wins: an answer to an older question is thrown away.
 const asked = new Map();
@@ -49,7 +53,7 @@ export async function load(part) {
     const late = document.getElementById(part.id);
     if (late.querySelector("[data-again]")) setTimeout(() => load(late), 1500);
   } catch {
-    announce("The check could not be asked. Is sfumato still running?");
+    tell("unasked");
   }
 }
 
@@ -65,7 +69,7 @@ export async function sendInPlace(event) {
     const swapped = parts.map((id) => swap(page, id));
     if (!answer.ok || !swapped.some(Boolean)) form.submit();
     else {
-      announce(page.querySelector(".said")?.textContent ?? "Saved.");
+      announce(page.querySelector(".said")?.textContent ?? live()?.dataset.saved);
       for (const each of document.querySelectorAll("[data-load]")) load(each);
     }
   } catch {

@@ -1,5 +1,5 @@
 // A job is followed by its events; each time the page is asked for its part about the job.
-import { announce, fetchParts, swap } from "./fragments.js";
+import { fetchParts, swap, tell } from "./fragments.js";
 
 export function follow(part) {
   if (!part) return;
@@ -15,7 +15,7 @@ export function follow(part) {
   source.addEventListener("progress", () => refresh().catch(() => {}));
   source.addEventListener("end", async (event) => {
     source.close();
-    announce(event.data === "finished" ? "The job is done." : "The job has ended.");
+    tell(event.data === "finished" ? "finished" : "ended");
     const { page } = await fetchParts(location.href);
     swap(page, "job");
     const then = document.getElementById("then");

@@ -1,5 +1,5 @@
 // A file goes to the server as it is, so that its size does not matter; then on to how it is read.
-import { announce } from "./fragments.js";
+import { tell } from "./fragments.js";
 
 export function uploads(form) {
   if (!form) return;
@@ -8,7 +8,7 @@ export function uploads(form) {
   const token = form.querySelector("[name=form_token]").value;
 
   const send = (file) => {
-    if (!file) return announce("Choose a file first.");
+    if (!file) return tell("choose");
     const request = new XMLHttpRequest();
     request.open("PUT", form.dataset.upload);
     request.setRequestHeader("X-Form-Token", token);
@@ -16,7 +16,7 @@ export function uploads(form) {
     request.upload.onprogress = (event) => { bar.hidden = false; bar.value = event.loaded / event.total; };
     request.onload = () => {
       if (request.status !== 200) {
-        announce("The file could not be copied in.");
+        tell("uncopied");
         return form.submit();
       }
       const next = document.createElement("form");
