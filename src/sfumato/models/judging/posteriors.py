@@ -54,6 +54,7 @@ class Domain:
     names: tuple[str | None, ...]  # (v,): None stands for the missing value
     first: Integers  # (v,)
     last: Integers  # (v,)
+    above: Integers  # (v,): the label of which each is a part, -1 above the root
     rates: BaseRates
     n_leaves: int
     numbers: bool = False  # whether leaves are numbers, which may be spelled 2.5 or 2.50
@@ -135,10 +136,13 @@ def domain_of(release: Release, column: ReleasedColumn, model: PrivacyModel) -> 
     first[-1], last[-1] = 0, leaves - 1
     at = hierarchy.n_leaves
     gap = [at] if missing else []
+    above = [parent + missing if parent >= at else parent for parent in hierarchy.parent]
+    root = [len(above) - 1 + missing] if missing else []
     return Domain(
         names=(*hierarchy.labels[:at], *([None] if missing else []), *hierarchy.labels[at:]),
         first=np.array([*first[:at], *gap, *first[at:]], dtype=np.int64),
         last=np.array([*last[:at], *gap, *last[at:]], dtype=np.int64),
+        above=np.array([*above[:at], *root, *above[at:]], dtype=np.int64),
         rates=rates,
         n_leaves=leaves,
         numbers=kind is Kind.NUMBER,
@@ -210,7 +214,10 @@ class Chances:
 def chances(
     secrets: Secrets, i: int, reading: str, bounds: Sequence[Fraction], *, knowing_others: bool
 ) -> Iterator[tuple[Integers, Chances]]:
-    """Yield sizes of all groups of a column (g,) with what is believed in some of them, batch by batch."""
+    """Yield sizes of all groups of a column (g,) with what is believed in some of them, batch by batch.
+
+    Of the leaves that only labels above them speak of, those are left out which others stand for: see `_told`.
+    """
     domain = secrets.domains[i]
     group_of, n_groups = secrets.groups(i, knowing_others=knowing_others)
     size = tally(group_of, n_groups, secrets.weights)
@@ -222,26 +229,76 @@ def chances(
             f"The base rates of column {secrets.columns[i]!r} say that values never occur which its release shows.\n"
             "Give every value that occurs a weight above 0."
         )
-    spread = domain.last[label] - domain.first[label] + 1
-    ends = np.cumsum(spread)
+    hidden = _hidden(secrets, i) if reading == "true" else None
+    told = _told(domain, domain.shares(reading)[0] if hidden is None else hidden, bounds)
+    ends = np.cumsum(told.spread[label])
     at = 0
     while at < group.size:
         until = max(int(np.searchsorted(ends, (ends[at - 1] if at else 0) + BATCH)), at + 1)
         until = int(np.searchsorted(group, group[until - 1], side="right"))  # groups stay whole
         here = slice(at, until)
-        found = _Batch(domain, reading, bounds, group[here], label[here], count[here], size)
-        yield size, found.hidden_bounded(secrets, i) if reading == "true" else found.decided()
+        found = _Batch(domain, reading, bounds, told, group[here], label[here], count[here], size)
+        yield size, found.hidden_bounded(hidden) if hidden is not None else found.decided()
         at = until
 
 
+def _hidden(secrets: Secrets, i: int) -> Integers:
+    """Return how many rows with each leaf (s,) labels may hide at most: all, where nobody counted."""
+    domain = secrets.domains[i]
+    everybody = np.full(domain.n_leaves, secrets.n_rows, dtype=np.int64)
+    if not domain.rates.counted or domain.rates.total != secrets.n_rows:
+        return everybody
+    shown = tally(secrets.labels[i], len(domain.names), secrets.weights)[: domain.n_leaves]
+    hidden: Integers = np.array(domain.weight, dtype=np.int64) - shown
+    return hidden if (hidden >= 0).all() else everybody
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """The leaves below each label that somebody has to look at: leaf[start[label] : start[label] + spread[label]]."""
+
+    leaf: Integers
+    start: Integers  # (v,)
+    spread: Integers  # (v,)
+
+
+def _told(domain: Domain, likely: Integers, bounds: Sequence[Fraction]) -> _Told:
+    """Return of each label the leaf below that is likeliest, and all whose bound is not the usual one.
+
+    What a group says of a leaf is how likely that is among all (`likely`, or how many rows can hide it), times or up
+    to a sum over the labels above it; and a label that is part of another has all that is above that one above itself.
+    So of leaves with one bound below a label the likeliest is believed in most, wherever else it is spoken of, and if
+    it keeps the bound, all do. Few bounds are not the usual one: alpha or more of all people have such a value, or it
+    is missing.
+    """
+    numbers = {bound: number for number, bound in enumerate(dict.fromkeys(bounds))}
+    bound_of = np.array([numbers[bound] for bound in bounds], dtype=np.int64)
+    usual = bound_of == np.bincount(bound_of).argmax()
+    likeliest = np.lexsort((-likely, ~usual))[: int(usual.sum())]  # the usual leaves, the likeliest first
+    rank = np.full(domain.n_leaves, domain.n_leaves)
+    rank[likeliest] = np.arange(likeliest.size)
+    unusual = np.flatnonzero(~usual)
+    told: list[Integers] = []
+    for label, (first, last) in enumerate(zip(domain.first.tolist(), domain.last.tolist(), strict=True)):
+        if label < domain.n_leaves:
+            told.append(np.array([label]))
+            continue
+        best = first + int(rank[first : last + 1].argmin())
+        others = unusual[np.searchsorted(unusual, first) : np.searchsorted(unusual, last, side="right")]
+        told.append(np.union1d(others, [best]))
+    spread = np.array([leaves.size for leaves in told], dtype=np.int64)
+    return _Told(np.concatenate(told), np.cumsum(spread) - spread, spread)
+
+
 class _Batch:
-    """Labels of some groups, laid out as pairs of a group and a leaf."""
+    """Labels of some groups, laid out as pairs of a group and a leaf, each with the labels that speak of the leaf."""
 
     def __init__(
         self,
         domain: Domain,
         reading: str,
         bounds: Sequence[Fraction],
+        told: _Told,
         group: Integers,
         label: Integers,
         count: Integers,
@@ -249,24 +306,40 @@ class _Batch:
     ) -> None:
         self.bounds = bounds
         self.group, self.label, self.count = group, label, count
-        spread = domain.last[label] - domain.first[label] + 1
-        self.of = np.repeat(np.arange(label.size), spread)  # (z,): which label a part comes from
-        leaf = np.arange(self.of.size) - np.repeat(np.cumsum(spread) - spread, spread) + domain.first[label][self.of]
         part, whole = domain.shares(reading)
-        self.part, self.whole = part[leaf], whole[label][self.of]
-        keep = self.part > 0
-        self.of, leaf, self.part, self.whole = self.of[keep], leaf[keep], self.part[keep], self.whole[keep]
-        order = np.argsort(group[self.of] * domain.n_leaves + leaf, kind="stable")
-        self.of, leaf, self.part, self.whole = self.of[order], leaf[order], self.part[order], self.whole[order]
-        key = group[self.of] * domain.n_leaves + leaf
-        self.first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-        self.pair_group, self.pair_leaf = np.divmod(key[self.first], domain.n_leaves)
+        self._lay_out(domain, told, part)
+        self.part, self.whole = part[self.pair_leaf][self.pair_of], whole[label][self.of]
+        self.first = np.flatnonzero(np.diff(self.pair_of, prepend=-1))
         self.pair_size = size[self.pair_group]
-        self.pair_of = np.cumsum(np.bincount(self.first, minlength=key.size)) - 1  # (z,)
         self.num = np.array([bound.numerator for bound in bounds], dtype=object)
         self.den = np.array([bound.denominator for bound in bounds], dtype=object)
         if max(max(self.num), max(self.den)) * (int(size.max()) + 1) < LARGEST:
             self.num, self.den = self.num.astype(np.int64), self.den.astype(np.int64)
+
+    def _lay_out(self, domain: Domain, told: _Told, part: Integers) -> None:
+        """Find the pairs (p,), and for each the labels of its group that its leaf lies below (z,)."""
+        spread = told.spread[self.label]
+        place = np.repeat(told.start[self.label] - np.cumsum(spread) + spread, spread) + np.arange(int(spread.sum()))
+        pairs = np.unique(np.repeat(self.group, spread) * domain.n_leaves + told.leaf[place])
+        pairs = pairs[part[pairs % domain.n_leaves] > 0]
+        self.pair_group, self.pair_leaf = np.divmod(pairs, domain.n_leaves)
+        width = len(domain.names)
+        keys = self.group * width + self.label  # ascending
+        speaks: list[Integers] = []
+        of: list[Integers] = []
+        pair, node = np.arange(pairs.size), self.pair_leaf
+        while pair.size:
+            wanted = self.pair_group[pair] * width + node
+            at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+            there = keys[at] == wanted
+            speaks.append(pair[there])
+            of.append(at[there])
+            node = domain.above[node]
+            pair, node = pair[node >= 0], node[node >= 0]
+        pair_of = np.concatenate(speaks) if speaks else pair
+        order = np.argsort(pair_of, kind="stable")
+        self.pair_of = pair_of[order]  # (z,)
+        self.of = np.concatenate(of)[order] if of else pair  # (z,): which label of its group
 
     def _sum(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.add.reduceat(values, self.first)
@@ -301,18 +374,12 @@ class _Batch:
         )
         return total / int(self.pair_size[pair])
 
-    def hidden_bounded(self, secrets: Secrets, i: int) -> Chances:
+    def hidden_bounded(self, hidden: Integers) -> Chances:
         """Return the highest chance that any original has which fits the release and the base rates."""
-        domain = secrets.domains[i]
         shown = self.label[self.of] == self.pair_leaf[self.pair_of]
         count = self.count[self.of]
         visible = self._sum(np.where(shown, count, 0))
-        masked = self._sum(np.where(shown, 0, count))
-        if domain.rates.counted and domain.rates.total == secrets.n_rows:
-            in_all = tally(secrets.labels[i], len(domain.names), secrets.weights)[: domain.n_leaves]
-            hidden = np.array(domain.weight, dtype=np.int64) - in_all
-            if (hidden >= 0).all():
-                masked = np.minimum(masked, hidden[self.pair_leaf])
+        masked = np.minimum(self._sum(np.where(shown, 0, count)), hidden[self.pair_leaf])
         num, den = self.num[self.pair_leaf], self.den[self.pair_leaf]
         rows = visible + masked
         kept = np.asarray(rows * den <= self.pair_size * num, dtype=np.bool_)
