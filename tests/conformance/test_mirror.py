@@ -76,7 +76,6 @@ ELSEWHERE = {
     "models/judging/logarithms.py": LIKENESS,
     "models/judging/links.py": QUASI_SENSITIVE,
     "models/judging/population.py": POPULATIONS,
-    "models/judging/posteriors.py": "unit/models/test_multi_diversity.py",
     "models/judging/randomized.py": RANDOMIZED,
     "models/judging/shares.py": LIKENESS,
     "models/judging/worst_sets.py": RANDOMIZED,

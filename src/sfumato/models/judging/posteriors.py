@@ -136,13 +136,13 @@ def domain_of(release: Release, column: ReleasedColumn, model: PrivacyModel) -> 
     first[-1], last[-1] = 0, leaves - 1
     at = hierarchy.n_leaves
     gap = [at] if missing else []
-    above = [parent + missing if parent >= at else parent for parent in hierarchy.parent]
-    root = [len(above) - 1 + missing] if missing else []
+    parents = [parent + missing if parent >= at else parent for parent in hierarchy.parent]
+    root = [len(parents) - 1 + missing] if missing else []
     return Domain(
         names=(*hierarchy.labels[:at], *([None] if missing else []), *hierarchy.labels[at:]),
         first=np.array([*first[:at], *gap, *first[at:]], dtype=np.int64),
         last=np.array([*last[:at], *gap, *last[at:]], dtype=np.int64),
-        above=np.array([*above[:at], *root, *above[at:]], dtype=np.int64),
+        above=np.array([*parents[:at], *root, *parents[at:]], dtype=np.int64),
         rates=rates,
         n_leaves=leaves,
         numbers=kind is Kind.NUMBER,
