@@ -163,6 +163,17 @@ TOGETHER = [
         ),
         "anonymizers.full-domain.drop_rows",
     ),
+    (
+        plan(
+            columns={**COLUMNS, "x": CELLS},
+            require=[
+                {**REQUIRE[0], "anonymizer": "mondrian"},
+                {"model": "sensitive-qid-diversity", "l": {"x": 2}},
+            ],
+            anonymizers={"mondrian": {"drop_rows": 0.1}},
+        ),
+        "anonymizers.mondrian.drop_rows",
+    ),
 ]
 
 WRONG = [*SHAPES, *TOGETHER]

@@ -214,17 +214,25 @@ def test_one_column_cannot_be_in_two_families(folder):
         plan_of(("items",), folder, require=[{"model": "l-diversity", "sensitive": "drugs", "l": 2}])
 
 
-def test_later_stages_protect_the_rows_that_full_domain_keeps(table, folder):
-    require = [{"model": "k-anonymity", "k": 4, "anonymizer": "full-domain"}, *FAMILIES["masks"][1]]
+@pytest.mark.parametrize("anonymizer", ["full-domain", "local-recoding", "mondrian"])
+def test_later_stages_protect_the_rows_that_are_kept(anonymizer, table, folder):
+    k = 4 if anonymizer == "full-domain" else 25
+    if anonymizer != "full-domain":  # three who are unlike all others
+        ages = pa.array([90 if row in (5, 70, 300) else 30 + row % 2 for row in range(ROWS)])
+        table = table.set_column(table.column_names.index("age"), "age", ages)
+    require = [{"model": "k-anonymity", "k": k, "anonymizer": anonymizer}, *FAMILIES["masks"][1]]
     require += FAMILIES["terms"][1] + FAMILIES["items"][1]
     plan = plan_of(
         ("classes", "masks", "terms", "items"),
         folder,
         require=require,
-        anonymizers={"full-domain": {"drop_rows": 0.1}},
+        anonymizers={anonymizer: {"drop_rows": 0.1}},
     )
 
     run = sf.anonymize(table, plan, seed=3)
 
     assert [verdict.satisfied for verdict in run.verdicts] == [True] * len(require)
     assert 0.9 * ROWS <= run.release.data.num_rows < ROWS
+    dropped = ROWS - run.release.data.num_rows
+    assert run.facts["steps"][0]["facts"]["rows_dropped"] == dropped
+    assert run.release.description["rows_dropped"] == dropped

@@ -137,6 +137,12 @@ def judged_in_classes(policy: Policy) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model.sensitive for model in models))
 
 
+def is_hopeless(conditions: Conditions) -> bool:
+    """Whether not even all rows as one class have what is asked of every class."""
+    rows, everything = conditions.rows, conditions.table.shape[0]
+    return rows < conditions.k or bool(first_failing(conditions, 0, everything, conditions.reference, rows) >= 0)
+
+
 def _counts(conditions: Conditions, i: int) -> NDArray[np.int64]:
     _, first, last = conditions.table[i, :3]
     return conditions.reference[first:last]

@@ -118,13 +118,16 @@ class Grid:
         """Return cells of at least so many people each (as far as there are so many), given those who have each value.
 
         The coarsest mark that leaves enough people on both sides is the first to be cut at, nearest to the middle.
+        Values that nobody has, where rows were dropped, widen no cell.
         """
         n_known = len(column.labels) - (column.missing >= 0)
         if column.dates:
             at_of_code, scale = [_ordinal(label) for label in column.labels[:n_known]], 1
         else:
             at_of_code, scale = _scaled(column.labels[:n_known])
-        line = _Line.of(at_of_code, counts[:n_known].tolist(), least, dates=column.dates, closed=scale == 1)
+        had = np.flatnonzero(counts[:n_known]) if counts[:n_known].any() else np.arange(n_known)
+        places, people = [at_of_code[code] for code in had], counts[:n_known][had].tolist()
+        line = _Line.of(places, people, least, dates=column.dates, closed=scale == 1)
         edges = line.edges()
         cell_of_code = [bisect_right(edges, at) for at in at_of_code]
         text: Text = _day_text if column.dates else lambda at: decimal_text(Fraction(at, scale))
@@ -134,9 +137,10 @@ class Grid:
             cell_of_code.append(len(lower))
             lower.append("")
             upper.append("")
+            had = np.append(had, column.missing)
         cell_of = np.array(cell_of_code, dtype=np.int32)
-        first = np.searchsorted(cell_of, np.arange(len(lower))).astype(np.int32)
-        last = (np.searchsorted(cell_of, np.arange(len(lower)), side="right") - 1).astype(np.int32)
+        first = had[np.searchsorted(cell_of[had], np.arange(len(lower)))].astype(np.int32)
+        last = had[np.searchsorted(cell_of[had], np.arange(len(lower)), side="right") - 1].astype(np.int32)
         return cls(cell_of, first, last, tuple(lower), tuple(upper), line.closed)
 
     def label(self, column: CodedColumn, low: int, high: int) -> str:

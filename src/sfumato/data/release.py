@@ -391,13 +391,15 @@ def typed(labels: Sequence[str], kind: pa.DataType) -> pa.Array:
 def _describe(
     release: Release, dataset: Dataset, models: Sequence[Mapping[str, Any]], recoding: Recoding
 ) -> dict[str, Any]:
-    """Return the public description; nothing in it is computed from the original beyond what the release shows."""
+    """Return the public description; nothing in it is computed from the original beyond what a reader needs."""
     columns = describe_columns(release)
     for name, more in recoding.public.items():
         columns[name] |= more
+    dropped = dataset.n_rows - release.n_rows
     return {
         "format": FORMAT,
         "rows": release.n_rows,
+        **({"rows_dropped": dropped} if dropped else {}),
         "missing": dataset.schema.missing[0] if dataset.schema.missing else "",
         "columns": columns,
         "models": [dict(model) for model in models],

@@ -365,7 +365,8 @@ class DividedEngine:
         total = sum(part.rows for part in self.parts)
         publishing = Publishing(self.parts, total, files, key, self.drawn, self.items, self.item_parts, types)
         keep(self.room / "publishing", publishing)
-        return replace(release, columns=columns, n_rows=rows, description={**release.description, "rows": rows})
+        counts = {"rows": rows} | ({"rows_dropped": total - rows} if rows < total else {})
+        return replace(release, columns=columns, n_rows=rows, description={**release.description, **counts})
 
     def _shown(self, dataset: Dataset, recoding: Recoding) -> tuple[Mapping[str, ReleasedColumn | CodedSets], int]:
         """Return columns with all labels that are published, as far as it was decided here, and how many rows are."""

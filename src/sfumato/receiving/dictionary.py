@@ -84,6 +84,7 @@ class Dictionary:
     promises: tuple[Promise, ...]
     test_only: bool = False
     weight: str | None = None  # the column that says how many people a row stands for
+    dropped: int = 0  # rows that are not in it
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Dictionary:
@@ -102,6 +103,7 @@ class Dictionary:
             promises=tuple(_promise(described, model) for described, model in _models(description)),
             test_only=bool(description.get("test_only")),
             weight=str(description["weight"]) if "weight" in description else None,
+            dropped=int(description.get("rows_dropped", 0)),
         )
 
     @classmethod
@@ -115,6 +117,7 @@ class Dictionary:
         """Return the dictionary as plain data."""
         return {
             "rows": self.rows,
+            "rows_dropped": self.dropped,
             "missing": self.missing,
             "columns": [entry.as_dict() for entry in self.entries],
             "models": [promise.as_dict() for promise in self.promises],
@@ -126,7 +129,7 @@ class Dictionary:
     @property
     def beware(self) -> tuple[str, ...]:
         """What must not be concluded from the table as a whole."""
-        return tuple(_beware({entry.role for entry in self.entries}))
+        return tuple(_beware({entry.role for entry in self.entries}, self.dropped))
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -206,9 +209,14 @@ def _promise(described: Mapping[str, Any], model: PrivacyModel | None) -> Promis
     return Promise(model=str(described.get("model")), parameters=parameters, **known)
 
 
-def _beware(roles: set[str]) -> Iterator[str]:
+def _beware(roles: set[str], dropped: int) -> Iterator[str]:
     yield "Rows are not to be tied to people: looking for somebody in this table is what it was made to prevent."
     yield "The order of rows is nothing to draw conclusions from."
+    if dropped:
+        yield (
+            f"{dropped:,} row(s) of the original were dropped, of people who are unlike the others: counts are too low, "
+            "and rare combinations are missing."
+        )
     if Role.QUASI_IDENTIFIER.value in roles:
         yield (
             "Labels of different width are no categories of their own: `[20, 29]` and `25` overlap. Estimate from them "

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
+from sfumato.anonymizers.dropping import DROP_ROWS, rows_to_drop
 from sfumato.anonymizers.full_domain.cells import Judge, Ladder, ladder_of, table_of
 from sfumato.anonymizers.full_domain.population import POPULATION_MODELS, crowd_of
 from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Found, Loss, Ncp, Search
@@ -52,12 +52,7 @@ class FullDomain(Anonymizer):
             choices=("ncp", "discernibility", "class-size"),
         ),
     )
-    drop_rows: float = field(
-        default=0.0,
-        metadata=about(
-            Takes.NUMBER, "Rows to drop", "Share of the rows that may be dropped.", least=0, below=1, example=0.05
-        ),
-    )
+    drop_rows: float = field(default=0.0, metadata=DROP_ROWS)
     checks: int = field(
         default=100_000,
         metadata=about(
@@ -102,7 +97,7 @@ class FullDomain(Anonymizer):
             histogram_of,
             asked.conditions,
             asked.among,
-            limit=0 if crowd and crowd.low else math.floor(Fraction(str(self.drop_rows)) * asked.conditions.rows),
+            limit=0 if crowd and crowd.low else rows_to_drop(self.drop_rows, asked.conditions.rows),
             crowd=crowd,
         )
         stage = workplace.stage(self.name, total=math.prod(judge.shape))

@@ -1,4 +1,4 @@
-"""Local recoding: each class gets the lowest labels of the hierarchies that cover it; no row is dropped.
+"""Local recoding: each class gets the lowest labels of the hierarchies that cover it.
 
 Regions of labels are tried from cheap to dear, and each one that satisfies the requirements on what is still open is
 closed as a class; what stays open joins the class where it costs least; then records move to where they cost less.
@@ -7,21 +7,31 @@ The loops are in kernels/classes.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
-from sfumato.anonymizers.local_recoding.solving import EFFORTS, recode
+from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
+from sfumato.anonymizers.dropping import (
+    DROP_ROWS,
+    Formed,
+    Integers,
+    drop_where_it_pays,
+    lost_in_groups,
+    rows_to_drop,
+    yardsticks_of,
+)
+from sfumato.anonymizers.local_recoding.solving import EFFORTS, Recoded, recode
 from sfumato.anonymizers.local_recoding.units import make_trees
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, weights_of
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import DataError
+from sfumato.kernels.classes.units import Trees
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
 
@@ -52,6 +62,7 @@ class LocalRecoding(Anonymizer):
             Takes.FLAG, "Equal rows stay together", "Records with equal quasi-identifiers get the same labels."
         ),
     )
+    drop_rows: float = field(default=0.0, metadata=DROP_ROWS)
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
@@ -61,8 +72,8 @@ class LocalRecoding(Anonymizer):
         return "every quasi-identifier has a hierarchy, so its labels are published"
 
     def counts_with(self, policy: Policy) -> bool:
-        """Whether equal rows may be held once."""
-        return True
+        """Whether equal rows may be held once: unless some of them may be dropped."""
+        return not self.drop_rows
 
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
@@ -81,26 +92,46 @@ class LocalRecoding(Anonymizer):
         rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
         asked = conditions_for(dataset, policy, rows)
         refuse_hopeless(asked)
-        trees = [tree for column in columns if (tree := column.tree) is not None]
         effort = EFFORTS[self.mode]
         stage = workplace.stage(self.name, total=2 + effort.passes)
-        recoded = recode(
-            [column.codes if rows is None else column.codes[rows] for column in columns],
-            make_trees(
-                [tree.parent for tree in trees],
-                [tree.level for tree in trees],
-                [tree.first for tree in trees],
-                [tree.last for tree in trees],
-                [weight * column.node_loss() for weight, column in zip(weights_of(columns), columns, strict=True)],
-            ),
-            asked.conditions,
-            asked.cell_of,
-            effort,
-            weights=asked.weights,
-            together=self.keep_equal_together,
-            checkpoint=stage.advance,
-        )
+
+        def recoded_of(some: Integers | None, asked: Asked) -> Recoded:
+            return recode(
+                [column.codes if some is None else column.codes[some] for column in columns],
+                trees,
+                asked.conditions,
+                asked.cell_of,
+                effort,
+                weights=asked.weights,
+                together=self.keep_equal_together,
+                checkpoint=stage.advance,
+            )
+
+        trees = _trees(columns)
+        facts: dict[str, Any] = {}
+        most = rows_to_drop(self.drop_rows, asked.conditions.rows)
+        if most and columns:
+            yardsticks = yardsticks_of(columns)
+
+            def form(some: Integers, asked: Asked) -> Formed[Recoded]:
+                recoded = recoded_of(some, asked)
+                return Formed(recoded.class_of, lost_in_groups(some, recoded.class_of, yardsticks), recoded)
+
+            everybody = np.arange(dataset.n_rows) if rows is None else rows
+            kept = drop_where_it_pays(dataset, policy, everybody, most, form, yardsticks)
+            recoded, facts = kept.formed.made, kept.facts
+            if facts["rows_dropped"]:
+                rows = kept.rows
+                before = before.with_columns({}, keep_row=kept.keep_row(dataset.n_rows))
+        else:
+            recoded = recoded_of(rows, asked)
         stage.done()
+        return self._decision(dataset, recoded, rows, before, facts)
+
+    def _decision(
+        self, dataset: Dataset, recoded: Recoded, rows: Integers | None, before: Recoding, facts: Mapping[str, Any]
+    ) -> Recoding:
+        """Return what is published of the rows that take part."""
         class_of = recoded.class_of
         if recoded.pieces is not None:
             assert dataset.weights is not None
@@ -112,10 +143,23 @@ class LocalRecoding(Anonymizer):
             class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
             class_of[rows] = recoded.class_of
         labelled = {
-            column.name: _labels(column, tree, recoded.label[:, position], class_of)
-            for position, (column, tree) in enumerate(zip(columns, trees, strict=True))
+            column.name: _labels(column, column.tree, recoded.label[:, position], class_of)
+            for position, column in enumerate(dataset.quasi_identifiers)
+            if column.tree is not None
         }
-        return before.with_columns(labelled, class_of=class_of, facts={"classes": len(recoded.label)})
+        return before.with_columns(labelled, class_of=class_of, facts={"classes": len(recoded.label), **facts})
+
+
+def _trees(columns: Sequence[CodedColumn]) -> Trees:
+    """Return the hierarchies of all columns in one numbering."""
+    trees = [tree for column in columns if (tree := column.tree) is not None]
+    return make_trees(
+        [tree.parent for tree in trees],
+        [tree.level for tree in trees],
+        [tree.first for tree in trees],
+        [tree.last for tree in trees],
+        [weight * column.node_loss() for weight, column in zip(weights_of(columns), columns, strict=True)],
+    )
 
 
 def _labels(column: CodedColumn, tree: Tree, node_of_class: Codes, class_of: Codes) -> Labelled:

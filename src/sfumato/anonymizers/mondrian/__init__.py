@@ -20,6 +20,15 @@ import numpy as np
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
+from sfumato.anonymizers.dropping import (
+    DROP_ROWS,
+    Formed,
+    Losses,
+    drop_where_it_pays,
+    lost_in_groups,
+    rows_to_drop,
+    yardsticks_of,
+)
 from sfumato.anonymizers.mondrian.growth import Check, Growth, Say, items_of, table_of
 from sfumato.anonymizers.term_suppression.conditions import TERM_MODELS, terms_condition
 from sfumato.data.dataset import CodedColumn, Dataset
@@ -103,6 +112,8 @@ class Mondrian(Anonymizer):
         ),
     )
 
+    drop_rows: float = field(default=0.0, metadata=DROP_ROWS)
+
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return what speaks for groups that can be merged again, or against labels of hierarchies."""
@@ -113,8 +124,8 @@ class Mondrian(Anonymizer):
         return f"{which}, so ranges and sets of values are published there"
 
     def counts_with(self, policy: Policy) -> bool:
-        """Whether equal rows may be held once: unless single rows are cut, or their terms are looked at."""
-        return self.strict and not policy.of(*TERM_MODELS)
+        """Whether equal rows may be held once: unless single rows are cut or dropped, or their terms looked at."""
+        return self.strict and not self.drop_rows and not policy.of(*TERM_MODELS)
 
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
@@ -132,18 +143,41 @@ class Mondrian(Anonymizer):
         """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""
         rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
         of_terms = policy.of(*TERM_MODELS)
-        asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_terms)), rows)
+        of_classes = Policy(tuple(model for model in policy if model not in of_terms))
+        asked = conditions_for(dataset, of_classes, rows)
         refuse_hopeless(asked)
         terms = terms_condition(dataset, policy, workplace, rows, self.name)
-        tree = split(dataset, asked, self, workplace, rows, terms.hold if terms else None)
+        dropped: dict[str, int] = {}
+        most = 0 if terms else rows_to_drop(self.drop_rows, asked.conditions.rows)  # the prior is that of all rows
+        if most:
+            everybody = np.arange(dataset.n_rows) if rows is None else rows
+
+            def form(some: Integers, asked: Asked) -> Formed[SplitTree]:
+                tree = split(dataset, asked, self, workplace, some)
+                return Formed(tree.group_of[some], self._lost(dataset, tree, some), tree)
+
+            bare = yardsticks_of(quasi_identifiers(dataset), value_sets=self.value_sets, exact=self.bounds == "exact")
+            kept = drop_where_it_pays(dataset, of_classes, everybody, most, form, bare)
+            tree, dropped = kept.formed.made, kept.facts
+            if dropped["rows_dropped"]:
+                before = before.with_columns({}, keep_row=kept.keep_row(dataset.n_rows))
+        else:
+            tree = split(dataset, asked, self, workplace, rows, terms.hold if terms else None)
         columns, class_of = publish(dataset, tree)
         facts = {
             "classes": int(class_of.max(initial=-1)) + 1,
             "groups": tree.n_groups,
             "rounds": tree.rounds,
             "cuts": tree.parent.size // 2,
+            **dropped,
         }
         return before.with_columns(columns, class_of=class_of, tree=tree, facts=facts)
+
+    def _lost(self, dataset: Dataset, tree: SplitTree, rows: Integers) -> Losses:
+        """Return what the rows of each group lose together."""
+        columns = quasi_identifiers(dataset)
+        yardsticks = yardsticks_of(columns, value_sets=tree.value_sets, exact=tree.exact, grids=tree.grids)
+        return lost_in_groups(rows, tree.group_of[rows], yardsticks)
 
 
 def split(
