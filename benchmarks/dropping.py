@@ -11,9 +11,9 @@ import argparse
 import time
 from pathlib import Path
 
-import classic
 import numpy as np
 
+import classic
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.full_domain import FullDomain
 from sfumato.anonymizers.local_recoding import LocalRecoding

@@ -214,8 +214,8 @@ def _beware(roles: set[str], dropped: int) -> Iterator[str]:
     yield "The order of rows is nothing to draw conclusions from."
     if dropped:
         yield (
-            f"{dropped:,} row(s) of the original were dropped, of people who are unlike the others: counts are too low, "
-            "and rare combinations are missing."
+            f"{dropped:,} row(s) of the original were dropped, of people who are unlike the others: counts are too "
+            "low, and rare combinations are missing."
         )
     if Role.QUASI_IDENTIFIER.value in roles:
         yield (
