@@ -4,8 +4,9 @@
 
 Figures 1 to 7 and Table 3 of the paper, for all methods and all four tables: BMS-POS, BMS-WebView-2 and Retail where
 --data names a folder with transactions/bms_pos.txt.gz, bms_webview2.txt.gz and retail.txt.gz (one record a line), else
-made-up tables of their size with popular and rare items, which are called so; Syn is made as the paper says, all items
-alike. 40 % of the types of items are sensitive, drawn at random. Every release is audited.
+made-up tables of as many items with popular and rare ones, of 50,000 records unless --records says how many, which are
+called so; Syn is made as the paper says, all items alike. 40 % of the types of items are sensitive, drawn at random.
+Every release is audited.
 
 NS is the share of occurrences withheld; NS/s relates it to dropping everything sensitive, which is the number to look
 at, because s depends on the draw. Times are CPU seconds of the search alone, after all loops were compiled. "Whole" is
@@ -48,6 +49,7 @@ from sfumato.models.rho_uncertainty import RhoUncertainty
 SHARE = 0.4  # of the types of items that is sensitive
 TMAX = 300  # as in the paper's Table 3
 QUICK = 8_000  # records of each table in a quick run
+MADE_UP = 50_000  # records of a table that stands in for one: more of them say nothing more
 METHODS = {
     "best": PartialSuppression(),
     "best, rules": PartialSuppression(goal="rules"),
@@ -155,14 +157,14 @@ class Source(NamedTuple):
     longest: int
     skew: float = 1.0
 
-    def table(self, folder: Path | None, most: int) -> Data:
+    def table(self, folder: Path | None, most: int | None) -> Data:
         """Return the table itself where its file is in the folder, else one that is made up and called so."""
         path = folder / "transactions" / self.file if folder is not None and self.file else None
         if path is not None and path.is_file():
             data = read(path, self.name)
-            return data.first(min(most, data.start.size - 1))
+            return data.first(min(most or self.records, data.start.size - 1))
         drawn = baskets(
-            min(most, self.records),
+            min(most or MADE_UP, self.records),
             self.items,
             mean_length=self.mean_length,
             longest=self.longest,
@@ -183,7 +185,7 @@ SOURCES = (
 def tables(options: argparse.Namespace) -> Iterator[Data]:
     """Yield the four tables; the first records of each when it shall be quick."""
     for source in SOURCES:
-        yield source.table(options.data, options.records or source.records)
+        yield source.table(options.data, options.records)
 
 
 def losses(figures: Figures, data: list[Data], options: argparse.Namespace) -> None:
