@@ -257,7 +257,8 @@ def strict_alpha(tables: Tables) -> Finding:
     lowest = min(row["alpha of secrets"] for row in rows)
     return decided(
         min(strict) > 2 * max(loose),
-        f"Ours in total: {said(strict)} at alpha of secrets {lowest:g}, {said(loose)} at the loosest.",
+        f"Ours in total, by alpha of classes: {said(strict)} at alpha of secrets {lowest:g}; {said(loose)} at the "
+        "loosest.",
     )
 
 
