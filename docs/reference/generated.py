@@ -118,7 +118,9 @@ def _about(key: Any) -> str:
     return f"| {_cell(key.written)} | {default} | {_cell(key.help)} |"
 
 
-_TABLES_OF_THE_PLAN = ("draft", "source", "gather", "events", "columns", "knowledge", "release", "measure", "engine")
+_TABLES_OF_THE_PLAN = (
+    "draft", "source", "gather", "events", "columns", "population", "knowledge", "release", "measure", "engine",
+)  # fmt: skip
 _TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "roles": partial(_words_of, "role"),
     "kinds": partial(_words_of, "kind"),

@@ -9,6 +9,8 @@ from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, ex
 from sfumato.attacks.class_inference import ClassInference
 from sfumato.attacks.class_items import ClassItems
 from sfumato.attacks.disclosure import Disclosure
+from sfumato.attacks.few_columns import FewColumns
+from sfumato.attacks.household_linking import HouseholdLinking
 from sfumato.attacks.item_linking import ItemLinking
 from sfumato.attacks.knowledge_linking import KnowledgeLinking
 from sfumato.attacks.linking import Linking
@@ -18,9 +20,11 @@ from sfumato.attacks.plain_sight import PlainSight
 from sfumato.attacks.printed_figures import PrintedFigures
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
 from sfumato.attacks.rule_inference import RuleInference
+from sfumato.attacks.sample_linking import SampleLinking
 from sfumato.attacks.singling_out import SinglingOut
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
+from sfumato.data.sampling import UNKNOWN, Sampling
 from sfumato.models.base import PrivacyModel, describe
 from sfumato.progress import SILENT, Progress
 
@@ -30,6 +34,9 @@ ATTACKS: dict[str, type[Attack]] = {
         PlainSight,
         PrintedFigures,
         Linking,
+        FewColumns,
+        SampleLinking,
+        HouseholdLinking,
         SinglingOut,
         ClassInference,
         KnowledgeLinking,
@@ -54,7 +61,9 @@ __all__ = [
     "ClassItems",
     "Disclosure",
     "Exposure",
+    "FewColumns",
     "Finding",
+    "HouseholdLinking",
     "Intersection",
     "ItemLinking",
     "KnowledgeLinking",
@@ -64,6 +73,7 @@ __all__ = [
     "PlainSight",
     "PrintedFigures",
     "RuleInference",
+    "SampleLinking",
     "SecondRelease",
     "SetInference",
     "SinglingOut",
@@ -78,19 +88,21 @@ def attack_all(
     *,
     threshold: float = THRESHOLD,
     population: Dataset | None = None,
+    sampling: Sampling = UNKNOWN,
     required: Iterable[PrivacyModel] = (),
     on_demand: bool = True,
     progress: Progress = SILENT,
 ) -> tuple[Exposure, ...]:
     """Run every attack that applies to a release, on it and on the original where that is at hand.
 
-    `population` is a larger table with the same quasi-identifiers, which a journalist would search. What was `required`
+    `population` is a larger table with the same quasi-identifiers, which a journalist would search, `sampling`
+    what is known of the people outside the table. What was `required`
     everybody is taken to know, also of a table that comes without a description. Without `on_demand`, attacks that
-    suppose more than a reader of one release has are left out.
+    suppose more than a reader of one release has, or less than another attack, are left out.
     """
     said = {"models": [describe(model) for model in required], **release.description}
     release = replace(release, description=said)
-    asked = Asked(threshold=threshold, population=population, original=original)
+    asked = Asked(threshold=threshold, population=population, sampling=sampling, original=original)
     members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
     attacks = [attack for member in members for attack in member.suited_to(release, asked)]
     stage = progress.stage("attack", 3 * len(attacks))  # the original, the release, a guess

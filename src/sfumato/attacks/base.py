@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 from sfumato.data.dataset import Dataset
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
+from sfumato.data.sampling import UNKNOWN, Sampling
 from sfumato.errors import PolicyError
 
 THRESHOLD = 0.5  # whoever an intruder is surer of than this counts as exposed
@@ -25,6 +26,7 @@ class Asked:
 
     threshold: float = THRESHOLD  # confidence above which a person counts as exposed
     population: Dataset | None = None  # a larger table with the same quasi-identifiers, which a journalist would search
+    sampling: Sampling = UNKNOWN  # what is known of the people that the table is a sample of
     original: Release | None = None  # the people themselves, where what is known of each of them is at hand
 
     def __post_init__(self) -> None:
@@ -100,7 +102,9 @@ class Attack(Protocol):
     name: ClassVar[str]
     answered_by: ClassVar[tuple[str, ...]] = ()  # names of the models whose promise bounds what this intruder learns
     answered_when: ClassVar[Mapping[str, str]] = {}  # parameters that such a model must have
-    on_demand: ClassVar[bool] = False  # supposes more than a reader of one release has: for `sfumato attack` only
+    on_demand: ClassVar[bool] = (
+        False  # supposes more than a reader of one release has, or less than another: for `sfumato attack` only
+    )
 
     def __post_init__(self) -> None:
         checked_threshold(self.threshold)

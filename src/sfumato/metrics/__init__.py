@@ -14,6 +14,7 @@ from typing import Any
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
+from sfumato.data.sampling import UNKNOWN, Sampling
 from sfumato.metrics.average_class_size import AverageClassSize
 from sfumato.metrics.base import About, Asked, Estimate, Measurement, Metric
 from sfumato.metrics.belief import BeliefChange
@@ -28,9 +29,11 @@ from sfumato.metrics.item_loss import ItemLoss
 from sfumato.metrics.kl_divergence import KlDivergence
 from sfumato.metrics.masked_detail import MaskedDetail
 from sfumato.metrics.ncp import Ncp
+from sfumato.metrics.population_risk import PopulationRisk
 from sfumato.metrics.query_error import QueryError
 from sfumato.metrics.risk import Risk
 from sfumato.metrics.rule_retention import RuleRetention
+from sfumato.metrics.special_uniques import SpecialUniques
 from sfumato.metrics.statistics import Statistics
 from sfumato.metrics.suppression import Suppression
 from sfumato.metrics.suppression_objective import SuppressionObjective
@@ -50,6 +53,8 @@ METRICS: dict[str, type[Metric]] = {
         AverageClassSize,
         ClassSizes,
         Risk,
+        PopulationRisk,
+        SpecialUniques,
         BeliefChange,
         KlDivergence,
         ColumnDistributions,
@@ -81,9 +86,11 @@ __all__ = [
     "Measurement",
     "Metric",
     "Ncp",
+    "PopulationRisk",
     "QueryError",
     "Risk",
     "RuleRetention",
+    "SpecialUniques",
     "Statistics",
     "Suppression",
     "SuppressionObjective",
@@ -98,6 +105,7 @@ def measure_all(
     *,
     target: str | None = None,
     population: Dataset | None = None,
+    sampling: Sampling = UNKNOWN,
     seed: int = 0,
     estimate: Estimate | None = None,
     tables: tuple[tuple[str, ...], ...] = (),
@@ -108,10 +116,10 @@ def measure_all(
     """Return all measurements of a release, in the order of `METRICS`.
 
     `target` is the column to predict (else the first sensitive one; without one nothing is predicted), `population` the
-    table that a journalist would search (see `Risk`), `seed` fixes the random queries and folds. A change of belief is
-    measured when a knowledge table comes with the release, and cross tables (those named in `tables`, else random ones)
-    when columns are randomized and `estimate` says how tables are computed back. `queries` and `rules` are parameters
-    of `QueryError` and `RuleRetention`.
+    table that a journalist would search (see `Risk`), `sampling` says what is known of the people outside the table,
+    `seed` fixes the random queries and folds. A change of belief is measured when a knowledge table comes with the
+    release, and cross tables (those named in `tables`, else random ones) when columns are randomized and `estimate`
+    says how tables are computed back. `queries` and `rules` are parameters of `QueryError` and `RuleRetention`.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -129,6 +137,7 @@ def measure_all(
     asked = Asked(
         target=target,
         population=population,
+        sampling=sampling,
         seed=seed,
         estimate=estimate,
         tables=tables,

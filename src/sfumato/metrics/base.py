@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
+from sfumato.data.sampling import UNKNOWN, Sampling
 from sfumato.metrics.comparison import Comparison
 
 Estimate = Callable[[Release, Sequence[str]], Any]  # computes a table back: axes with labels, and counts over them
@@ -32,6 +33,7 @@ class Asked:
 
     target: str | None = None  # the column to predict, else the first sensitive one
     population: Dataset | None = None  # the larger table that a journalist would search
+    sampling: Sampling = UNKNOWN  # what is known of the people that the table is a sample of
     seed: int = 0  # of random queries and folds
     estimate: Estimate | None = None  # how tables are computed back from randomized columns
     tables: tuple[tuple[str, ...], ...] = ()  # those to compute back, else random ones

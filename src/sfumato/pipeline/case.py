@@ -7,10 +7,10 @@ asked about. Fail closed: audits judge what was written, read back from disk; un
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from sfumato.disk import atomic_folder
 from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
 from sfumato.errors import DataError, OutputError
-from sfumato.estimators import CrossTable, reconstruct
+from sfumato.estimators import reconstruct
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
@@ -390,8 +390,8 @@ class Case:
         `population` is a larger table with the same quasi-identifiers, which a journalist would search.
         """
         refuse_unstated(seen.release)
-        crowd = crowd_at(population, self.plan) if population is not None else None
-        return self._attack(replace(seen.release, public=self._known(seen).public), threshold, crowd, on_demand=True)
+        known = self._known(seen)
+        return self._attack(replace(seen.release, public=known.public), threshold, population, on_demand=True)
 
     def _known(self, seen: Seen, *, judging: bool = False) -> Known:
         dataset = (lambda: self.original.dataset) if self.original.at_hand else None
@@ -411,16 +411,14 @@ class Case:
 
     def _measure(self, release: Release, target: str | None) -> tuple[Measurement, ...]:
         """Measure as the plan asks; tables are computed back as an analyst would."""
-
-        def estimate(seen: Release, columns: Sequence[str]) -> CrossTable:
-            return reconstruct(seen, columns, budget=MEASURE_BUDGET)
-
         asked = self.plan.measure
         return measure_all(
             self.original.dataset,
             release,
             target=target or asked.target,
-            estimate=estimate,
+            population=crowd_at(None, self.plan),
+            sampling=self.plan.sampling,
+            estimate=partial(reconstruct, budget=MEASURE_BUDGET),
             tables=asked.tables,
             queries=asked.of_queries,
             rules=asked.of_rules,
@@ -428,7 +426,7 @@ class Case:
         )
 
     def _attack(
-        self, release: Release, threshold: float, population: Dataset | None, *, on_demand: bool
+        self, release: Release, threshold: float, population: Path | None, *, on_demand: bool
     ) -> tuple[Exposure, ...]:
         original = None
         if self.original.at_hand:
@@ -437,7 +435,8 @@ class Case:
             release,
             original,
             threshold=threshold,
-            population=population,
+            population=crowd_at(population, self.plan),
+            sampling=self.plan.sampling,
             required=self.plan.policy,
             on_demand=on_demand,
             progress=self.progress,

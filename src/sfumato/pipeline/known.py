@@ -242,8 +242,11 @@ def changes_since(record: Record, original: Original) -> Iterator[str]:
         yield "The source has changed since the run was made: what was public then is taken from the run's own record."
 
 
-def crowd_at(path: Path, plan: Plan) -> Dataset:
-    """Return the quasi-identifiers of a larger table; what else it holds is left out."""
+def crowd_at(path: Path | None, plan: Plan) -> Dataset | None:
+    """Return the quasi-identifiers of a larger table, else of the plan's population; what else it holds is left out."""
+    path = path or plan.files.get("population.table")
+    if path is None:
+        return None
     table = read_table(fitted(Source(path, missing=plan.schema.missing), plan.schema))
     wanted = {spec.name: spec for spec in plan.schema if spec.role is Role.QUASI_IDENTIFIER}
     absent = [name for name in wanted if name not in table.column_names]

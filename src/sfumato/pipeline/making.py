@@ -103,11 +103,12 @@ def _alike(plan: Plan, dataset: Dataset, recoding: Recoding, persons: Persons) -
 
 
 def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:
-    """Raise where a table gives no step anything to work on."""
+    """Raise where a table gives no step anything to work on, or does not fit what the plan says of its people."""
     if dataset.n_rows == 0:
         raise DataError("The table has columns but no rows.\nThere is nothing to publish.")
     if not dataset.quasi_identifiers and any(step.anonymizer.phase <= Phase.TERMS for step in plan.steps()):
         raise DataError("No column of the table is a quasi-identifier.\nGive at least one that role in the plan.")
+    plan.sampling.refuse_too_small(dataset.n_rows)
 
 
 def _examples(dataset: Dataset, recoding: Recoding) -> dict[str, Any]:

@@ -42,14 +42,14 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
             "knowledge",
             "it judges quasi-sensitive columns, which needs public knowledge: [knowledge] path, label, terms.",
         )
-    if plan.weight is not None:
-        spec = schema.spec(plan.weight)
-        if spec is None or spec.role is not Role.OTHER:
+    for key, name, what, reason in (
+        ("weight", plan.weight, "rows are to be weighted by", "analysts need it"),
+        ("household", plan.household, "people live together by", "without it, nobody can tell who does"),
+    ):
+        spec = schema.spec(name) if name is not None else None
+        if name is not None and (spec is None or spec.role is not Role.OTHER):
             why = "is not a column of the plan" if spec is None else f"has the role {spec.role.value}"
-            yield Problem(
-                "source.weight",
-                f"rows are to be weighted by {plan.weight!r}, which {why}. Give it the role other: analysts need it.",
-            )
+            yield Problem(f"source.{key}", f"{what} {name!r}, which {why}. Give it the role other: {reason}.")
     yield from _figures(plan)
     yield from choosing.problems(plan.steps(), plan.chosen)
     judged = {name for model in plan.policy for name in model.judged_columns}

@@ -13,7 +13,7 @@ from sfumato.data.knowledge import ASK, UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.parameters import Parameter, Takes, parameters_of
-from sfumato.plan.values import EngineOptions, MeasureOptions, ReleaseOptions
+from sfumato.plan.values import EngineOptions, MeasureOptions, PopulationOptions, ReleaseOptions
 
 REST = "*"  # stands for the columns that a plan does not name
 
@@ -158,6 +158,12 @@ SOURCE = Table(
             "Survey weight",
             "Column that says how many people a row stands for; role other. Counts, means and measures use it.",
         ),
+        _key(
+            "household",
+            Takes.COLUMN,
+            "Household",
+            "Column that is equal for people who live together; role other. Risks of whole households are measured.",
+        ),
     ),
 )
 
@@ -205,7 +211,7 @@ EVENTS = Table(
     title="Events",
     help="A further table. Only the columns that are named are read.",
     keys=(
-        *(key for key in SOURCE.keys if key.name not in ("missing", "person", "weight")),
+        *(key for key in SOURCE.keys if key.name not in ("missing", "person", "weight", "household")),
         _key("person", Takes.COLUMN, "Person", "Column that says whose row it is, if not that of the source."),
         _ORDER,
         _key(
@@ -408,6 +414,11 @@ DRAFT = Table(
     ),
 )
 RELEASE = Table(title="Release", help="How the release is written.", keys=parameters_of(ReleaseOptions))
+POPULATION = Table(
+    title="Population",
+    help="Of whom the table is a sample, for risks in the population.",
+    keys=parameters_of(PopulationOptions),
+)
 MEASURE = Table(title="Measure", help="What is measured beyond the usual.", keys=parameters_of(MeasureOptions))
 ENGINE = Table(
     title="Engine", help="Where it runs; the command line goes before it.", keys=parameters_of(EngineOptions)
@@ -418,6 +429,7 @@ TABLES: Mapping[str, Table] = {
     "source": SOURCE,
     "gather": GATHER,
     "columns": Table(title="Columns", help="What each column may reveal. A column that is not named is an error."),
+    "population": POPULATION,
     "knowledge": KNOWLEDGE,
     "require": Table(title="Requirements", help="What must hold; all of them are met together."),
     "anonymizers": Table(title="Anonymizers", help="Options, by the anonymizer's name."),

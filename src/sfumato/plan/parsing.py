@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +20,10 @@ from sfumato.models.base import Need, Policy, PrivacyModel
 from sfumato.plan.checks import problems_of
 from sfumato.plan.columns import column_of
 from sfumato.plan.gathering import gather_of
-from sfumato.plan.keys import DRAFT, ENGINE, KNOWLEDGE, MEASURE, RELEASE, REST, SOURCE, TABLES
+from sfumato.plan.keys import DRAFT, ENGINE, KNOWLEDGE, MEASURE, POPULATION, RELEASE, REST, SOURCE, TABLES
 from sfumato.plan.notes import Notes, kind_of, names
 from sfumato.plan.sources import note_secrets, source_of, target_of
-from sfumato.plan.values import EngineOptions, MeasureOptions, Plan, ReleaseOptions
+from sfumato.plan.values import EngineOptions, MeasureOptions, Plan, PopulationOptions, ReleaseOptions
 
 EXAMPLE_COLUMN = '[columns.age] role = "quasi-identifier"'
 EXAMPLE_REQUIREMENT = '[[require]] model = "k-anonymity", k = 5'
@@ -57,9 +57,7 @@ def parse(
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
     schema = Schema(columns=columns, patterns=patterns, rest=rest.role if rest else None, missing=source["missing"])
     requirements, chosen = _requirements(document.get("require", []), notes)
-    for position, model in enumerate(requirements, start=1):
-        if Need.POPULATION in model.needs:
-            notes.files[f"require[{position}].population"] = base / model.population  # type: ignore[attr-defined]
+    _note_populations(requirements, base, notes)
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
     release, target = _release(notes.table(document, "release"), base, notes)
     plan = Plan(
@@ -68,6 +66,8 @@ def parse(
         source=source_of(source, base, notes, "source"),
         gather=gather,
         weight=source["weight"],
+        household=source["household"],
+        population=_population(notes.table(document, "population"), base, notes),
         knowledge=knowledge,
         publish_prior=publish_prior,
         chosen=chosen,
@@ -99,6 +99,21 @@ def _release(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[Releas
     if values["dialect"] == "source" and values["format"] != "csv":
         notes.add("release.dialect", "[release] dialect is of CSV files, but the release is none. Leave it out.")
     return ReleaseOptions(**values), target_of(values, base, notes)
+
+
+def _note_populations(requirements: Sequence[PrivacyModel], base: Path, notes: Notes) -> None:
+    for position, model in enumerate(requirements, start=1):
+        if Need.POPULATION in model.needs:
+            notes.files[f"require[{position}].population"] = base / model.population  # type: ignore[attr-defined]
+
+
+def _population(given: Mapping[str, Any], base: Path, notes: Notes) -> PopulationOptions:
+    values = notes.values(given, POPULATION, "population")
+    if values["size"] is not None and values["fraction"] is not None:
+        notes.add("population.fraction", "[population] has both 'size' and 'fraction'. Keep one: it tells the other.")
+    if values["table"] is not None:
+        notes.files["population.table"] = base / values["table"]
+    return PopulationOptions(**values)
 
 
 def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str]]:

@@ -19,6 +19,7 @@ _NOT_HOW = (
     "query",
     "person",
     "weight",
+    "household",
     "order",
     "columns",
 )  # keys that do not say how it is written

@@ -19,6 +19,7 @@ from sfumato.data.files.databases.publishing import IfExists
 from sfumato.data.files.release import ReleaseFormat
 from sfumato.data.gathering import Gather
 from sfumato.data.knowledge_reading import KnowledgeSource
+from sfumato.data.sampling import Sampling
 from sfumato.data.schema import Schema
 from sfumato.errors import PlanError, Problem, did_you_mean
 from sfumato.models.base import Policy
@@ -96,6 +97,35 @@ class ReleaseOptions:
             Takes.FLAG,
             "Publish members",
             "Whether release.json lists the values below each published label of a hierarchy in a file or in the plan.",
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PopulationOptions:
+    """Of whom the table is a sample."""
+
+    size: int | None = field(
+        default=None,
+        metadata=about(
+            Takes.WHOLE, "Size", "How many people there are, those in the table included.", least=1, example=8_500_000
+        ),
+    )
+    fraction: float | None = field(
+        default=None,
+        metadata=about(
+            Takes.NUMBER,
+            "Fraction",
+            "In place of a size: the share of them that the table is about.",
+            above=0,
+            most=1,
+            example=0.01,
+        ),
+    )
+    table: str | None = field(
+        default=None,
+        metadata=about(
+            Takes.TEXT, "Table", "A file of all of them with the quasi-identifiers, which a journalist would search."
         ),
     )
 
@@ -235,6 +265,8 @@ class Plan:
     source: Source | None = None
     gather: Gather | None = None  # whose row each is, where the plan says it
     weight: str | None = None  # the column of survey weights: how many people each row stands for
+    household: str | None = None  # the column that is equal for people who live together
+    population: PopulationOptions = field(default_factory=PopulationOptions)
     knowledge: KnowledgeSource | None = None
     publish_prior: bool = False  # whether release.json shows a prior that was estimated from the data
     chosen: Mapping[int, str] = field(default_factory=dict)  # requirement's position -> anonymizer that the plan names
@@ -306,6 +338,12 @@ class Plan:
         from sfumato.plan.parsing import parse
 
         return parse(document, Path(base), "The plan")
+
+    @property
+    def sampling(self) -> Sampling:
+        """What it says of the people that its table is a sample of."""
+        given = self.population
+        return Sampling(size=given.size, fraction=given.fraction, weight=self.weight, household=self.household)
 
     @property
     def sha256(self) -> str | None:

@@ -13,7 +13,8 @@ TITLE = "Who could still be found"
 
 def content(facts: Facts) -> dict[str, Any] | None:
     """Return how likely people are to be found again."""
-    shown = [picture for picture in (_risk(facts), _class_sizes(facts), _beliefs(facts)) if picture]
+    parts = (_risk, _population, _special_uniques, _class_sizes, _beliefs)
+    shown = [picture for part in parts if (picture := part(facts))]
     main_first = sorted(measurements(facts, "risk"), key=lambda entry: entry.get("main") is not True)
     sentences = [sentence for sentence in map(said, main_first) if sentence]
     return {"sentences": sentences, "pictures": shown} if shown or sentences else None
@@ -44,6 +45,65 @@ def _risk(facts: Facts) -> Picture | None:
         legend=BEFORE_AND_AFTER,
         table=Table(head=["", "Before", "After"], rows=[[name, share(a), share(b)] for name, (a, b) in named]),
     )
+
+
+def _population(facts: Facts) -> Picture | None:
+    inside = mapping(measurement(facts, "population-risk").get("facts"))
+    before, after = mapping(inside.get("before")), mapping(inside.get("after"))
+    if not before and not after:
+        return None
+    words = {
+        "mean": "Average chance",
+        "max": "Highest chance",
+        "sample_unique": "Unique in the sample",
+        "population_unique": "Unique in the population",
+        "unique_match": "A unique match is right",
+    }
+    named = [(name, [number(before.get(key)), number(after.get(key))]) for key, name in words.items()]
+    homes = [mapping(side.get("households")) for side in (before, after)]
+    if any(homes):
+        named.append(("Of a household, average", [number(home.get("mean")) for home in homes]))
+    said = "; ".join(f"{name.lower()} {share(a)} before, {share(b)} after" for name, (a, b) in named)
+    people = plural(inside.get("population"), "person", "people")
+    return Picture(
+        title="Finding a person of the population",
+        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
+        alt=f"For who does not know who is in the sample: {said}.",
+        note=f"Estimated for {people}, for an intruder who does not know who is in the sample.",
+        legend=BEFORE_AND_AFTER,
+        table=Table(head=["", "Before", "After"], rows=[[name, share(a), share(b)] for name, (a, b) in named]),
+    )
+
+
+def _special_uniques(facts: Facts) -> Picture | None:
+    inside = mapping(measurement(facts, "special-uniques").get("facts"))
+    sides = [mapping(inside.get(side)) for side in ("before", "after")]
+    columns = [mapping(side.get("columns")) for side in sides]
+    ranked = sorted(columns[0], key=lambda name: -(number(columns[0][name]) or 0.0))
+    named = [(shortened(name, NAME_LENGTH), [number(side.get(name)) for side in columns]) for name in ranked]
+    if not any(value for _, pair in named for value in pair):
+        return None
+    sizes = [[number(value) for value in _listed(side.get("by_size"))] for side in sides]
+    said = "; ".join(f"{name} {share(a)} before, {share(b)} after" for name, (a, b) in named)
+    return Picture(
+        title="Which columns single people out",
+        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
+        alt=f"Share of the scores of special uniques that comes from sets with a column: {said}.",
+        note="The share of all scores of special uniques that comes from sets of columns with this one. "
+        "The table counts people by the fewest columns that single them out.",
+        legend=BEFORE_AND_AFTER,
+        table=Table(
+            head=["Fewest columns", "People before", "People after"],
+            rows=[
+                [count(size + 1), *(count(side[size]) if size < len(side) else count(0) for side in sizes)]
+                for size in range(max(map(len, sizes)))
+            ],
+        ),
+    )
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _class_sizes(facts: Facts) -> Picture | None:

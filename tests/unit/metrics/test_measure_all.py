@@ -27,6 +27,7 @@ UNCHANGED = {"ncp", "suppression", "kl-divergence", "column-distributions", "que
 OF_OTHER_COLUMNS = (
     *("cross-tables", "distortion", "item-loss", "masked-detail", "rule-retention"),
     "suppression-objective",
+    "population-risk",
 )
 
 

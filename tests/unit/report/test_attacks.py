@@ -13,7 +13,7 @@ def test_every_attack_stands_beside_the_original_and_a_guess(real):
     assert [card["title"] for card in shown["cards"]] == [entry["title"] for entry in real["attacks"]]
     for card in shown["cards"]:
         assert [line["side"] for line in card["lines"]] == ["Original", "Release", "A guess"]
-    (linking,) = [card for card in shown["cards"] if "quasi-identifiers" in card["title"]]
+    (linking,) = [card for card in shown["cards"] if "by quasi-identifiers" in card["title"]]
     assert linking["lines"][0]["worst"] == "100%"
 
 

@@ -24,6 +24,7 @@ def test_every_measurement_with_parts_has_a_picture(real):
 
     assert titles == [
         "Finding a person again",
+        "Which columns single people out",
         "How many look alike",
         "Detail lost, by column",
         "What an analyst would compute",

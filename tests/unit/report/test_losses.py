@@ -8,7 +8,7 @@ from sfumato.report.wording import UNKNOWN
 
 def test_every_measurement_is_listed_or_drawn(real):
     listed = {row["title"] for row in losses.content(real)["measures"]}
-    drawn = {"Risk of being found again", "Smallest class"}
+    drawn = {"Risk of being found again", "Smallest class", "Singled out by few columns"}
 
     assert {entry["title"] for entry in real["measurements"]} == listed | drawn
 

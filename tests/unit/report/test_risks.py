@@ -48,3 +48,41 @@ def test_a_journalist_is_shown_where_the_population_is_known(facts):
 
 def test_nothing_measured_is_no_part():
     assert risks.content({}) is None
+
+
+def test_risks_in_the_population_are_drawn_with_households(facts):
+    side = {"mean": 0.25, "max": 0.5, "sample_unique": 0.4, "population_unique": 0.125, "unique_match": 0.3}
+    facts["measurements"].append(
+        {
+            "name": "population-risk",
+            "about": "risk",
+            "title": "Risk in the population",
+            "value": 0.1,
+            "unit": "share",
+            "explanation": "It is small.",
+            "facts": {
+                "population": 9_000,
+                "before": {**side, "households": {"mean": 0.75}},
+                "after": {**side, "mean": 0.1, "households": {"mean": 0.2}},
+            },
+        }
+    )
+
+    shown = render(facts).split('<section id="risks"')[1].split("</section>")[0]
+
+    assert "Finding a person of the population" in shown
+    assert "25% → 10%" in shown
+    assert "75% → 20%" in shown
+    assert "9,000 people" in shown
+
+
+def test_columns_that_single_people_out_are_drawn_worst_first():
+    side = {"columns": {"age": 0.25, "town": 0.75}, "by_size": [0, 12]}
+    nobody = {"columns": {"age": 0.0, "town": 0.0}, "by_size": [0, 0]}
+    measured = {"name": "special-uniques", "about": "risk", "facts": {"before": side, "after": nobody}}
+
+    (picture,) = risks.content({"measurements": [measured]})["pictures"]
+
+    assert picture.alt.index("town") < picture.alt.index("age")
+    assert picture.table.rows == [["1", "0", "0"], ["2", "12", "0"]]
+    assert risks.content({"measurements": [{**measured, "facts": {"before": nobody, "after": nobody}}]}) is None

@@ -110,7 +110,7 @@ def _find_classes(release: Release) -> Classes:
         if isinstance(column, CodedSets):
             codes, n_codes = _codes_of_sets(column, release.n_rows)
         else:
-            codes, n_codes = _codes_of_labels(column, release.n_rows)
+            codes, n_codes = codes_of_labels(column, release.n_rows)
         if n_keys * n_codes >= LARGEST:
             numbers, n_keys = _renumbered(keys)
             keys = numbers.astype(np.int64)
@@ -128,7 +128,7 @@ def _renumbered(keys: Integers) -> tuple[NDArray[np.int32], int]:
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
 
 
-def _codes_of_labels(column: ReleasedColumn, n_rows: int) -> tuple[NDArray[Any], int]:
+def codes_of_labels(column: ReleasedColumn, n_rows: int) -> tuple[NDArray[Any], int]:
     """Return one code for each different label: two codes with one label are the same to whoever reads the release."""
     codes = checked_codes(column, n_rows)
     number_of: dict[tuple[str, bool], int] = {}  # missing or not is part of it: a typed table can show the difference

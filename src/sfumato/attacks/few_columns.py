@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.data.dataset import distinct_codes
+from sfumato.data.release import Release
+from sfumato.metrics.minimal_uniques import minimal_uniques
+from sfumato.models.judging.classes import codes_of_labels
+from sfumato.models.judging.weights import row_weights
+
+FEW = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewColumns(Attack):
+    """Know a few quasi-identifiers of a person, those that tell most of them, and find their record.
+
+    Less than `linking` supposes, and closer to what a neighbour knows. `columns` says in how many of the smallest sets
+    that single people out each column is: which one to make coarser first.
+
+    >>> import pyarrow as pa
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
+    >>> schema = Schema({name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER) for name in ("age", "sex", "town")})
+    >>> table = pa.table({"age": [20, 20, 30, 30], "sex": ["f", "m", "f", "m"], "town": ["a", "a", "a", "b"]})
+    >>> print(FewColumns(most=1).on(Release.from_table(table, schema)))
+    1 of 4 exposed, confidence up to 100 %
+    """
+
+    name: ClassVar[str] = "few-columns"
+    answered_by: ClassVar[tuple[str, ...]] = ("k-anonymity", "alpha-diversity", "multi-diversity")
+    on_demand: ClassVar[bool] = True  # `linking` bounds it
+
+    most: int = FEW  # quasi-identifiers that are known of a person
+    threshold: float = THRESHOLD
+
+    @property
+    def title(self) -> str:
+        """What is attacked."""
+        return f"Finding a record by {self.most} quasi-identifiers"
+
+    @property
+    def intruder(self) -> str:
+        """What the intruder knows."""
+        return (
+            f"Knows that a person is in the table, knows {self.most} of their quasi-identifiers, by chance those that "
+            "tell most, and picks a record that fits."
+        )
+
+    @classmethod
+    def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
+        """Yield one attack where there are more quasi-identifiers than few."""
+        columns = len(release.quasi_identifiers)
+        if columns > 1:
+            yield cls(most=min(FEW, columns - 1), threshold=asked.threshold)
+
+    def on(self, table: Release) -> Finding:
+        """Attack a table as published."""
+        columns = table.quasi_identifiers
+        shown = [codes_of_labels(column, table.n_rows) for column in columns]
+        cells = distinct_codes(shown, table.n_rows, row_weights(table))
+        found = minimal_uniques(cells, self.most)
+        crowd, weight = found.crowd, cells.weight
+        people = int(weight.sum())
+        return Finding(
+            people=people,
+            exposed=int(weight[crowd * self.threshold < 1].sum()),
+            worst=1 / int(crowd.min()) if crowd.size else 0.0,
+            mean=float((weight / crowd).sum()) / people if people else None,
+            facts={
+                "unique": int((crowd == 1).sum()),
+                "size": found.size,
+                "columns": dict(
+                    zip((column.name for column in columns), found.by_column.sum(axis=1).tolist(), strict=True)
+                ),
+            },
+        )
+
+    def guess(self, table: Release) -> Finding | None:
+        """Pick any record."""
+        people = table.total
+        sure = 1 / people if people else 0.0
+        return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)

@@ -1,0 +1,69 @@
+"""Whom a table is a sample of: how many people there are, whom each row stands for, and who lives together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.data.distinct import text_codes
+from sfumato.data.weighting import weights_in_column
+from sfumato.errors import DataError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """What the holder says of the people outside the table; nothing is known of them without any of it.
+
+    >>> Sampling(fraction=0.25).people_of(None, 3).tolist()
+    [4.0, 4.0, 4.0]
+    >>> Sampling(size=90).people_of(None, 3).tolist(), Sampling().people_of(None, 3)
+    ([30.0, 30.0, 30.0], None)
+    """
+
+    size: int | None = None  # people of the population
+    fraction: float | None = None  # share of them that the table is about
+    weight: str | None = None  # column that says how many people a row stands for
+    household: str | None = None  # column that is equal for those who live together
+
+    def people_of(self, carried: pa.Table | None, n_rows: int) -> NDArray[np.float64] | None:
+        """Return how many people each row stands for, None where nobody says it.
+
+        Weights are scaled to the population where its size is known, too: they may be relative ones then.
+        """
+        total = self.size or (n_rows / self.fraction if self.fraction is not None else None)
+        if self.weight is not None and carried is not None and self.weight in carried.column_names:
+            weights = weights_in_column(carried.column(self.weight), self.weight)
+            return weights if total is None else weights * (total / weights.sum())
+        return np.full(n_rows, total / max(n_rows, 1)) if total is not None else None
+
+    def population(self, people: NDArray[np.float64]) -> int:
+        """Return how many people there are, where each row stands for so many; no fewer than rows."""
+        return max(self.size or round(float(people.sum())), people.size)
+
+    def households_of(self, carried: pa.Table | None) -> NDArray[np.int64] | None:
+        """Return the household of each row as a number; None where nobody says who lives together.
+
+        A missing cell is a household of its own: nobody is known to live with that person.
+        """
+        if self.household is None or carried is None or self.household not in carried.column_names:
+            return None
+        codes, labels, has_missing = text_codes(carried.column(self.household), ("",))
+        found = codes.astype(np.int64)
+        if has_missing:
+            alone = np.flatnonzero(found == len(labels))
+            found[alone] = len(labels) + np.arange(alone.size)
+        return found
+
+    def refuse_too_small(self, n_rows: int) -> None:
+        """Raise where the population cannot hold the people of the table."""
+        if self.size is not None and self.size < n_rows:
+            raise DataError(
+                f"[population] size says that there are {self.size:,} people, but the table has {n_rows:,} rows.\n"
+                "Give the number of all people that the table is a sample of, or leave it out."
+            )
+
+
+UNKNOWN = Sampling()
