@@ -33,7 +33,7 @@ def individual_risk(rows: NDArray[Any], people: NDArray[Any]) -> Floats:
     step_by_step = (size < _MANY) & (rate < 0.5)
     if step_by_step.any():
         found[step_by_step] = rate[step_by_step] * _integral(size[step_by_step], rate[step_by_step])
-    return np.minimum(found, 1 / size)
+    return np.asarray(np.minimum(found, 1 / size))
 
 
 def _series(size: Floats, rest: Floats) -> Floats:
