@@ -181,6 +181,7 @@ class Anonymizer(Protocol):
     shows_cells: ClassVar[str | None] = None  # what it publishes of single values that are hidden in sets, in words
     leaves_tree: ClassVar[bool] = False  # whether its cuts are kept, so that a later step can undo them
     divides: ClassVar[Divides]
+    covers_rows: ClassVar[bool] = False  # whether its labels can cover all rows of a person, where these stay
 
     def __post_init__(self) -> None:
         check_parameters(self)

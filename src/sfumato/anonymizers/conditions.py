@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.sets_of_values import tests_of_sets
 from sfumato.data.dataset import CodedColumn, Dataset, counted
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.kinds import as_number, exact_number
@@ -67,12 +68,24 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
     codes = [column.codes if rows is None else column.codes[rows] for column in columns]
     sizes = [len(column.labels) for column in columns]
     n_rows, weights = dataset.n_rows if rows is None else rows.size, dataset.weights_in(rows)
+    k, of_sets = policy.k(), list[tuple[SensitiveModel, Condition]]()
+    plain = []
+    for model in models:
+        at = names.index(model.sensitive)
+        tests = tests_of_sets(columns[at], codes[at], model, k)
+        if tests is None:
+            plain.append((model, at))
+            continue
+        k = max(k, tests.least)
+        for code, size, condition in tests.columns:
+            of_sets.append((model, condition._replace(column=len(codes))))
+            codes.append(code)
+            sizes.append(size)
 
     def among(reference: NDArray[np.int64], n_left: int) -> Conditions:
         counts = np.split(reference, np.cumsum(sizes)[:-1]) if sizes else []
-        at = [names.index(model.sensitive) for model in models]
-        wanted = [_condition(dataset, model, place, counts[place]) for model, place in zip(models, at, strict=True)]
-        return make_conditions(policy.k(), n_left, counts, wanted)
+        wanted = [_condition(dataset, model, place, counts[place]) for model, place in plain]
+        return make_conditions(k, n_left, counts, [*wanted, *(condition for _, condition in of_sets)])
 
     counts = [counted(code, size, weights) for code, size in zip(codes, sizes, strict=True)]
     reference = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
@@ -82,7 +95,8 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
         own = reference, total
         reference = np.concatenate([np.zeros(0, dtype=np.int64), *(column.occurrences for column in columns)])
         total = dataset.whole
-    return Asked(among(reference, total), cells_of(codes, sizes, n_rows), models, among, weights, own)
+    asked = tuple(model for model, _ in (*plain, *of_sets))
+    return Asked(among(reference, total), cells_of(codes, sizes, n_rows), asked, among, weights, own)
 
 
 def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:

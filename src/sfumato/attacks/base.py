@@ -12,6 +12,7 @@ from html import escape
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from sfumato.data.dataset import Dataset
+from sfumato.data.people import by_person
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.sampling import UNKNOWN, Sampling
@@ -163,7 +164,9 @@ def expose(
 
 def as_if_published(dataset: Dataset) -> Release:
     """Return the original as an intruder would see it if only identifiers were dropped."""
-    return replace(publish(dataset, Recoding(), ()), weights=dataset.weights)
+    if dataset.rows is None:
+        return replace(publish(dataset, Recoding(), ()), weights=dataset.weights)
+    return by_person(replace(publish(dataset.rows.table, Recoding(), ()), person_of=dataset.rows.person_of))
 
 
 def checked_threshold(value: float) -> float:

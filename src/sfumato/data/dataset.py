@@ -7,7 +7,7 @@ hierarchy (else by text), ordered columns as declared; a missing value is a valu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -67,6 +67,8 @@ class CodedColumn:
     dates: bool = False  # an ordered column whose order is that of time
     weight: float = 1.0  # of a quasi-identifier: what its detail counts beside that of others
     counts: NDArray[np.int64] | None = None  # (v,): rows of the whole table by code, where its rows are not all here
+    # Of people with several rows: which values a label stands for, where these differ; None is a missing one.
+    several: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     @property
     def occurrences(self) -> NDArray[np.int64]:
@@ -159,6 +161,7 @@ class Dataset:
     whole: int | None = None
     # (total,): which of the rows here each row of the table is, where equal ones are held once and that is known.
     entry_of: Codes | None = None
+    rows: RowsOf | None = None  # where each row is a person with several: these, all of which are published
 
     @property
     def total(self) -> int:
@@ -210,6 +213,15 @@ class Dataset:
             found = "holds sets" if column is not None else "is not among the coded columns"
             raise DataError(f"Column {name!r} was asked for as a column of single values, but {found}.")
         return column
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOf:
+    """The rows of people, as they were found, without the numbers of people."""
+
+    table: Dataset
+    person_of: Codes  # (n,): each row's place in the table of people
+    varying: frozenset[str]  # quasi-identifiers that differ between rows of a person
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,7 +140,7 @@ def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[
         raise DataError(
             f"Each row was to be another person, but {asked.person!r} numbers {n_people:,} people on {n_rows:,} rows.\n"
             "Models count rows, and who has several would hide among their own: say under [gather] how the rows of a "
-            "person become one."
+            'person become one, or keep all with [release] persons = "numbered".'
         )
     own = {column.name: column for column in asked.columns}
     wanted = []

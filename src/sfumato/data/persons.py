@@ -17,6 +17,7 @@ from sfumato.data.distinct import arrow_codes
 from sfumato.data.names import mentions, plain
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
+from sfumato.errors import DataError
 from sfumato.parameters import as_toml
 
 _PEOPLE = (
@@ -125,6 +126,38 @@ def persons_of(array: pa.ChunkedArray, name: str, missing: Sequence[str]) -> Per
     return Persons(name, codes, people)
 
 
+def persons_by(table: pa.Table, name: str, schema: Schema) -> Persons:
+    """Return who each row is about, or raise where one does not say so."""
+    if name not in table.column_names:
+        raise DataError(f"The source lacks the column that says whose row it is: {name!r}.\nCorrect [source] person.")
+    codes, labels, gaps = arrow_codes(table.column(name), schema.missing)
+    if gaps:
+        raise DataError(
+            f"People were to be counted by {name!r}, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows "
+            "have no value in it.\nGive each row its person, or leave these rows out of the file."
+        )
+    return Persons(name, codes, len(labels))
+
+
+def numbers_of(table: pa.Table, schema: Schema) -> tuple[Codes | None, bool]:
+    """Return whom each row is about, where a plan counts people, and whether they are numbered anew: 1, 2, 3 ..."""
+    name = schema.person
+    if name is None:
+        return None, True
+    if name not in table.column_names:
+        raise DataError(
+            f"The plan counts people, whom column {name!r} numbers, but the table does not have it.\n"
+            "Give a table with that column: else nobody can tell which rows are about the same person."
+        )
+    codes, labels, gaps = arrow_codes(table.column(name), ("",))
+    if gaps:
+        raise DataError(
+            f"The plan counts people, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows have no value "
+            f"in {name!r}.\nGive each row its person, or leave these rows out."
+        )
+    return codes, set(labels.to_pylist()) == {str(number) for number in range(1, len(labels) + 1)}
+
+
 def repeated_persons(table: pa.Table, names: Iterable[str], missing: Sequence[str]) -> Persons | None:
     """Return the people of a table with several rows a person, as one of these columns numbers them; else None.
 
@@ -140,9 +173,14 @@ def repeated_persons(table: pa.Table, names: Iterable[str], missing: Sequence[st
     return max(repeated, key=lambda persons: (mentions(persons.column, _PEOPLE), persons.people), default=None)
 
 
-def people_per_class(dataset: Dataset, recoding: Recoding, persons: Persons) -> NDArray[np.int64]:
-    """Return how many people stand behind each class of rows that are published with equal quasi-identifiers."""
-    shown = []
+def people_per_class(
+    dataset: Dataset, recoding: Recoding, persons: Persons, besides: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Return how many people stand behind each class of rows that are published with equal quasi-identifiers.
+
+    besides: what else is known of each row, which then tells classes apart as well, (n,).
+    """
+    shown = [] if besides is None else [(besides.astype(np.int32), int(besides.max(initial=0)) + 1)]
     for column in dataset.quasi_identifiers:
         new = recoding.columns.get(column.name)
         shown.append(_as_seen(new) if isinstance(new, Labelled) else (column.codes, len(column.labels)))

@@ -22,6 +22,7 @@ from sfumato.data.hierarchy import some
 from sfumato.data.keystream import in_random_order
 from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_text, value_type
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
+from sfumato.data.persons import numbers_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import encode_sets, repeat_sets
@@ -47,6 +48,7 @@ class ReleasedColumn:
     missing: int = -1  # code of the missing value, -1 when none is missing
     type: pa.DataType = TEXT  # how the labels are stored in a typed table
     spec: ColumnSpec | None = None  # what the plan declares of it: public hierarchy and domain
+    several: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)  # as in a coded column
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,8 @@ class Release:
     # part how common the values of single columns are in the whole.
     parts: Iterable[Release] | None = None
     whole: Mapping[str, Release] | None = None
+    person_of: Codes | None = None  # (n,): whom each row is about, where people are judged (data/people.py)
+    person: str | None = None  # the column that says so
 
     @property
     def total(self) -> int:
@@ -159,6 +163,9 @@ class Release:
         carried = [name for name, spec in specs if spec is not None and spec.role is Role.OTHER]
         strays = _stray(specs, n_rows, description or {})
         rest = table.select(carried) if carried else None
+        person_of, anew = numbers_of(table, schema)
+        if not anew:
+            strays += stray_columns(StrayKind.NUMBERS, [str(schema.person)], n_rows)
         waiting = [(spec, table.column(name)) for name, spec in reversed(specs) if spec is not None]
         del table  # like `encode`, this lets columns go one by one
         while waiting:
@@ -173,6 +180,8 @@ class Release:
             order=tuple(name for name in names if name in columns or name in carried),
             description=description or {},
             strays=strays,
+            person_of=person_of,
+            person=schema.person,
         )
 
 
@@ -250,6 +259,7 @@ def _published(
         missing=int(used[:missing].sum()) if missing >= 0 and used[missing] else -1,
         type=column.type if new is None else TEXT,
         spec=schema.spec(column.name),
+        several=column.several,
     )
 
 

@@ -140,6 +140,7 @@ class Schema:
     patterns: tuple[ColumnSpec, ...] = ()
     rest: Role | None = None
     missing: tuple[str, ...] = DEFAULT_MISSING  # cells that are missing; the first one is what a release shows
+    person: str | None = None  # column that numbers people, where all rows of a person stay and people are judged
 
     def __iter__(self) -> Iterator[ColumnSpec]:
         return iter(self.columns.values())

@@ -12,6 +12,7 @@ class StrayKind(StrEnum):
     IDENTIFIER = "a column that the plan drops as an identifier"
     UNKNOWN = "a column that the plan says nothing about"
     UNDESCRIBED = "a column that release.json does not name"
+    NUMBERS = "a column that numbers people otherwise than anew, 1, 2, 3 and so on"
     FILE = "a file that release.json does not name"
     CHANGED = "a file that is not the one release.json describes (its digest differs)"
 

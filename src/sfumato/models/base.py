@@ -168,6 +168,7 @@ class PrivacyModel(Protocol):
     needs: ClassVar[frozenset[Need]] = frozenset()
     # Whether no release holds where the one that tells least does not: proven in docs/concepts/reach.md.
     least_decides: ClassVar[bool] = False
+    counts_people: ClassVar[bool] = False  # whether it judges people all of whose rows stay (data/people.py)
     masks: ClassVar[bool] = False  # whether the columns that it names may be published as labels of their hierarchy
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sfumato.data.release import Release
-from sfumato.data.schema import Role
+from sfumato.data.schema import Role, Schema
 from sfumato.models.base import PrivacyModel, Verdict
 from sfumato.models.judging.classes import class_verdict, classes_of
 from sfumato.parameters import Takes, about
@@ -17,7 +17,8 @@ class KAnonymity(PrivacyModel):
     """Every equivalence class has at least `k` rows.
 
     A class is what an outsider cannot tell apart: the rows with equal published quasi-identifiers. A missing value is
-    a value of its own, and so is `*`: neither matches anything else.
+    a value of its own, and so is `*`: neither matches anything else. Where people with several rows are judged, a class
+    is of people in whose rows the same combinations stand, and at least `k` of them.
 
     Source: Samarati (2001), Sweeney (2002).
     Limit: rows that look alike may also agree in what is sensitive; then nobody needs to tell them apart.
@@ -36,6 +37,7 @@ class KAnonymity(PrivacyModel):
     name: ClassVar[str] = "k-anonymity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
     least_decides: ClassVar[bool] = True
+    counts_people: ClassVar[bool] = True
 
     k: int = field(
         metadata=about(Takes.WHOLE, "Smallest class", "How many rows each class has at least.", least=1, example=5)
@@ -45,6 +47,12 @@ class KAnonymity(PrivacyModel):
     def promise(self) -> str:
         """What holds when the audit passes."""
         return f"Whoever knows all quasi-identifiers of a person finds at least {self.k:,} rows that could be theirs."
+
+    def promise_beside(self, schema: Schema) -> str:
+        """What holds where people are judged, all of whose rows stay."""
+        if schema.person is None:
+            return self.promise
+        return f"Whoever knows all quasi-identifiers in all rows of a person finds at least {self.k:,} people alike."
 
     @property
     def limit(self) -> str:

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import ROOT
-from sfumato.data.release import Release
-from sfumato.data.schema import Role
-from sfumato.errors import PolicyError
+from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import DataError, PolicyError
 from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import (
     NEAR,
+    Classes,
     Counts,
     at_most,
     class_verdict,
@@ -27,6 +28,7 @@ from sfumato.models.judging.classes import (
     values_in,
     values_of,
 )
+from sfumato.models.judging.sets_of_values import held_by
 from sfumato.models.judging.weights import Integers
 from sfumato.parameters import Takes, about, whole_number
 
@@ -48,6 +50,10 @@ class LDiversity(PrivacyModel):
 
     A missing value is a value of its own. A withheld value (`*`) may be any value, so it is taken for the one that is
     most frequent in its class: the worst case for every kind. Decisions are exact, on ties too.
+
+    Where people with several rows are judged, N counts people, and a person with several values has each of them:
+    ri/N is the share of people who have a value, and m the number of values that it takes at least to have one of
+    everybody's. The kinds entropy and recursive are not judged there.
 
     Source: Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam (2007); the frequency kind also in Wong et al. (2006),
     as alpha = 1/l.
@@ -72,6 +78,7 @@ class LDiversity(PrivacyModel):
     name: ClassVar[str] = "l-diversity"
     judged_role: ClassVar[Role] = Role.SENSITIVE
     least_decides: ClassVar[bool] = True
+    counts_people: ClassVar[bool] = True
 
     sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must be well spread."))
     l: int | float | str | Fraction = field(  # a whole number stays one, anything else becomes an exact fraction
@@ -144,6 +151,15 @@ class LDiversity(PrivacyModel):
             f"all values together but the {l - 1} most frequent."
         )
 
+    def promise_beside(self, schema: Schema) -> str:
+        """What holds where people are judged, who may have several values."""
+        l, column = plain_number(self.exact_l), repr(self.sensitive)
+        if schema.person is None or self.kind not in ("distinct", "frequency"):
+            return self.promise
+        if self.kind == "frequency":
+            return f"In every class, each value of {column} stands in rows of at most one of {l} people."
+        return f"In every class, it takes at least {l} values of {column} to have one of everybody's."
+
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
@@ -163,8 +179,11 @@ class LDiversity(PrivacyModel):
 
     def most_classes(self, release: Release) -> float:
         """Return how many classes can have l different values each, as every kind asks for at least."""
-        column = sensitive_column(release, self.sensitive, self)
-        counts = classes_of(release).counts(column, values_of(column, release.n_rows).value_of).count
+        column, classes = sensitive_column(release, self.sensitive, self), classes_of(release)
+        if column.several:
+            counts = held_by(classes, column).counts.count
+        else:
+            counts = classes.counts(column, values_of(column, release.n_rows).value_of).count
         l, low, high = math.ceil(self.exact_l), 0, release.total
         while low < high:  # the classes that a value can be in are no more than its rows
             middle = (low + high + 1) // 2
@@ -183,6 +202,8 @@ class LDiversity(PrivacyModel):
         """Judge a release by the sensitive values in each class."""
         column = sensitive_column(release, self.sensitive, self)
         classes = classes_of(release)
+        if column.several:
+            return self._audit_sets(classes, column)
         values = values_in(release, column)
         counts = classes.counts(column, values.value_of)
         facts = {"values": len(values)}
@@ -200,6 +221,30 @@ class LDiversity(PrivacyModel):
             measure=_MEASURE[self.kind],
             bound="below" if self.kind == "recursive" else "at least",
             **facts,
+        )
+
+    def _audit_sets(self, classes: Classes, column: ReleasedColumn) -> Verdict:
+        """Judge people of whom some have several values: whichever of them counts."""
+        if self.kind not in ("distinct", "frequency"):
+            raise DataError(
+                f"{self.kind} l-diversity is asked of column {column.name!r}, but some people have several values in "
+                'it.\nAsk for kind = "distinct" or "frequency", or gather the rows of a person.'
+            )
+        held = held_by(classes, column)
+        if self.kind == "distinct":
+            reached = held.fewest(int(self.exact_l))
+            passes = reached >= int(self.exact_l)
+        else:
+            passes, reached = self._judge(held.counts)
+        return class_verdict(
+            self,
+            classes,
+            passes=passes,
+            reached=reached,
+            required=as_number(self.exact_l),
+            measure=_MEASURE[self.kind],
+            bound="at least",
+            values=held.n_values,
         )
 
     def _judge(self, counts: Counts) -> tuple[NDArray[np.bool_], NDArray[Any]]:

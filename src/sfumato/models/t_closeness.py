@@ -88,6 +88,7 @@ class TCloseness(PrivacyModel):
 
     name: ClassVar[str] = "t-closeness"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    counts_people: ClassVar[bool] = True
 
     sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose distribution is compared."))
     t: float | str | Fraction = field(  # becomes an exact fraction
@@ -116,6 +117,15 @@ class TCloseness(PrivacyModel):
         return (
             f"In every class, {self.sensitive!r} is distributed as in the whole release, "
             f"up to a distance of {plain_number(self.exact_t)}."
+        )
+
+    def promise_beside(self, schema: Schema) -> str:
+        """What holds where people are judged, who may have several values."""
+        if schema.person is None:
+            return self.promise
+        return (
+            f"In every class, what people have of {self.sensitive!r}, all their rows together, is distributed as among "
+            f"all people, up to a distance of {plain_number(self.exact_t)}."
         )
 
     @property
@@ -167,6 +177,11 @@ class TCloseness(PrivacyModel):
         column = sensitive_column(release, self.sensitive, self)
         classes = classes_of(release)
         values = values_in(release, column)
+        if column.several and self.distance != "equal":
+            raise DataError(
+                f"t-closeness with distance = {self.distance!r} is asked of column {column.name!r}, but some people "
+                'have several values in it.\nAsk for distance = "equal", or gather the rows of a person.'
+            )
         if ROOT in values.known:
             raise DataError(
                 f"t-closeness is asked of column {column.name!r}, which has withheld values ({ROOT!r}): how they are "

@@ -25,6 +25,7 @@ from sfumato.data.files.databases.publishing import Publication, publishing, ref
 from sfumato.data.files.release import DESCRIPTION, as_release, read_release, schema_for, write_release
 from sfumato.data.files.source import format_of
 from sfumato.data.files.stat import STAT_FORMATS, codes_of
+from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.disk import atomic_folder
@@ -345,7 +346,7 @@ class Case:
             "persons": persons_facts(self.original.persons, made.alike),
             "warnings": [
                 *plan.warnings(),
-                *self.original.warnings(made.alike),
+                *self.original.warnings(made.alike, made.notes),
                 *warnings_of(dataset, known),
                 *warnings_of_steps(made.steps),
                 *warnings_of_release(seen),
@@ -414,7 +415,7 @@ class Case:
         asked = self.plan.measure
         return measure_all(
             self.original.dataset,
-            release,
+            by_person(release),
             target=target or asked.target,
             population=crowd_at(None, self.plan),
             sampling=self.plan.sampling,
@@ -432,7 +433,7 @@ class Case:
         if self.original.at_hand:
             original = replace(as_if_published(self.original.dataset), public=release.public)
         return attack_all(
-            release,
+            by_person(release),
             original,
             threshold=threshold,
             population=crowd_at(population, self.plan),

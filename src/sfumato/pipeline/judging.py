@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sfumato.data.files import Source, digest
 from sfumato.data.files.release import read_release, schema_for
+from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, SfumatoError, Unsatisfiable
@@ -96,6 +97,9 @@ def judge(
     if release.parts is not None:
         return _judged_in_parts(release, release.parts, policy, known, progress)
     models = (*policy, NothingElse()) if release.strays else tuple(policy)
+    if release.person_of is not None:
+        refuse_those_who_count_rows(policy)
+        release = by_person(release)
     stage = progress.stage("audit", total=len(models))
     release = replace(release, public=known.public)
     verdicts = []
@@ -127,6 +131,16 @@ def _judged_in_parts(
     if release.strays:
         verdicts = (*verdicts, *judge(replace(release, parts=None), Policy(()), known, progress))
     return verdicts
+
+
+def refuse_those_who_count_rows(policy: Policy) -> None:
+    """Raise where a model cannot judge people of whom all rows stay."""
+    able = [model.name for model in policy if not model.counts_people]
+    if able:
+        raise DataError(
+            f"People with several rows are judged, but {', '.join(sorted(set(able)))} counts rows.\n"
+            "Gather the rows of a person ([gather]), or leave the requirement out."
+        )
 
 
 def refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.anonymizers.base import Phase, Workplace, chosen_of, options_of
+from sfumato.anonymizers.people import spread
 from sfumato.data.dataset import Dataset
 from sfumato.data.figures import FEW, with_figures
 from sfumato.data.legend import legends
@@ -37,6 +38,7 @@ class Made:
     steps: tuple[Mapping[str, Any], ...]
     examples: Mapping[str, Any]  # some rows before and after: for the holder alone
     alike: Alike | None = None  # how many people share a class, where a table has several rows a person
+    notes: tuple[str, ...] = ()  # what deserves a second look
 
 
 def make(
@@ -83,6 +85,10 @@ def make(
                 }
             )
     with clock.time("publish"):
+        notes: tuple[str, ...] = ()
+        if dataset.rows is not None:
+            notes = tuple(_told_by_rows(dataset, recoding))
+            dataset, recoding = spread(dataset, recoding, workplace.keys())
         if plan.release.shows != "range":
             least = max((FEW, *(step.class_size for step in plan.steps())))
             weight = row_weights_of(dataset.carried, {"weight": plan.weight}, dataset.n_rows)
@@ -92,7 +98,7 @@ def make(
     description = _described(plan, release, dataset, known, seeded=seed is not None)
     release = replace(release, public=known.public, description=description, readme=str(Dictionary.of(description)))
     alike = _alike(plan, dataset, recoding, persons) if persons is not None else None
-    return Made(release, tuple(steps), _examples(dataset, recoding), alike)
+    return Made(release, tuple(steps), _examples(dataset, recoding), alike, notes)
 
 
 def _alike(plan: Plan, dataset: Dataset, recoding: Recoding, persons: Persons) -> Alike | None:
@@ -100,6 +106,20 @@ def _alike(plan: Plan, dataset: Dataset, recoding: Recoding, persons: Persons) -
         return None
     k = max((k for model in plan.policy if (k := getattr(model, "k", None))), default=2)
     return Alike.of(people_per_class(dataset, recoding, persons), k)
+
+
+def _told_by_rows(people: Dataset, recoding: Recoding) -> Iterator[str]:
+    """Yield how many people could be told from others by the number of their rows, which is published with them."""
+    assert people.rows is not None
+    rows_of = np.bincount(people.rows.person_of, minlength=people.n_rows)
+    everybody = Persons("", np.arange(people.n_rows, dtype=np.int32), people.n_rows)
+    count = int((people_per_class(people, recoding, everybody, rows_of) == 1).sum())
+    if count:
+        yield (
+            f"Rows of a person carry the same new number, so everybody sees how many there are: {count:,} of "
+            f"{people.n_rows:,} people are the only ones of their class with as many. Who knows how many rows somebody "
+            "has finds them; [gather] puts the rows of a person together."
+        )
 
 
 def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:
@@ -155,6 +175,9 @@ def _described(plan: Plan, release: Release, dataset: Dataset, known: Known, *, 
     if plan.publish_prior and public.knowledge is not None and public.belief is not None:
         described["prior"] = dict(zip(public.knowledge.labels, public.belief.tolist(), strict=True))
     described["columns"] = columns = {name: dict(column) for name, column in described["columns"].items()}
+    if plan.schema.person is not None:
+        described["person"] = plan.schema.person
+        columns[plan.schema.person]["numbers"] = "people"
     if plan.release.publish_base_rates:
         for name in plan.masked_columns:
             columns[name]["base_rates"] = public.base_rates[name].as_dict()

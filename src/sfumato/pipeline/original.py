@@ -16,7 +16,8 @@ from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import check_columns
 from sfumato.data.files import Source, digest, fitted, is_there, read_columns
 from sfumato.data.gathering import Gather, Gathering, gather
-from sfumato.data.persons import Alike, Persons, number_columns
+from sfumato.data.people import people_of
+from sfumato.data.persons import Alike, Persons, number_columns, persons_by
 from sfumato.data.schema import Role
 from sfumato.engines.base import Engine
 from sfumato.errors import DataError, PlanError, Problem
@@ -59,15 +60,20 @@ class Original:
     @cached_property
     def dataset(self) -> Dataset:
         """The table in codes. The table itself is let go: nobody needs both."""
-        if self.plan.gather is not None and not self.engine.holds_rows:
+        if (self.plan.gather is not None or self.plan.schema.person is not None) and not self.engine.holds_rows:
             raise DataError(
-                f"[gather] was asked for with --engine {self.engine.name}, where a person's rows lie in many parts.\n"
+                f"People were to be counted with --engine {self.engine.name}, whose rows lie in many parts.\n"
                 "Gather them first, or use --engine local, which takes what fits into the memory of one machine."
             )
         table, self.given = self.given if self.given is not None else self._read(), None
         schema = self.plan.schema
         if self.plan.gather is not None:
             table = self._gathered(table, self.plan.gather)
+        elif schema.person is not None:
+            with self.clock.time("encode"):
+                persons = persons_by(table, schema.person, schema)
+                self.gathering = Gathering(persons.rows, {})
+                return people_of(self.engine.encode(table, schema, self.plan.steps(), self.progress), persons)
         else:
             self.persons = self.engine.persons(table, schema)
         with self.clock.time("encode"):
@@ -97,9 +103,9 @@ class Original:
         query = None if source.query is None else hashlib.sha256(source.query.encode()).hexdigest()
         return {"path": source.shown, "database": source.database, "table": source.table, "query": query, **self._seen}
 
-    def warnings(self, alike: Alike | None) -> list[str]:
+    def warnings(self, alike: Alike | None, notes: Collection[str] = ()) -> list[str]:
         """Return what deserves a second look about people with several rows."""
-        found = [self.persons.warning(alike)] if self.persons is not None else []
+        found = [*notes, *([self.persons.warning(alike)] if self.persons is not None else [])]
         return [*found, *self.gathering.sentences()] if self.gathering is not None else found
 
     def _gathered(self, table: pa.Table, asked: Gather) -> pa.Table:
@@ -122,7 +128,7 @@ class Original:
             names, schema = read_columns(source), self.plan.schema
             check_columns(self.plan.names_over(names), schema)  # before reading everything
             asked = self.plan.gather
-            numbers = number_columns(names, schema) if self.engine.holds_rows else ()
+            numbers = number_columns(names, schema) if self.engine.holds_rows and schema.person is None else ()
             used = asked.used if asked is not None else frozenset(numbers)
             dropped = frozenset(schema.named(Role.IDENTIFIER)) - used
             source = asked.fitted(source, schema) if asked is not None else fitted(source, schema)

@@ -51,6 +51,7 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
             why = "is not a column of the plan" if spec is None else f"has the role {spec.role.value}"
             yield Problem(f"source.{key}", f"{what} {name!r}, which {why}. Give it the role other: {reason}.")
     yield from _figures(plan)
+    yield from _people(plan)
     yield from choosing.problems(plan.steps(), plan.chosen)
     judged = {name for model in plan.policy for name in model.judged_columns}
     for role in NEED_A_REQUIREMENT:
@@ -76,6 +77,29 @@ def _figures(plan: Plan) -> Iterator[Problem]:
             yield Problem(
                 "release.shows", f"{asked} {model.name} looks up ranges in a population. Leave one of them out."
             )
+
+
+def _people(plan: Plan) -> Iterator[Problem]:
+    """Yield what cannot be done for people of whom all rows stay."""
+    if plan.schema.person is None:
+        return
+    asked, instead = '[release] persons = "numbered" keeps all rows of a person', "or put rows together: [gather]."
+    for position, model in enumerate(plan.policy, start=1):
+        if not model.counts_people:
+            able = ", ".join(name for name, each in PRIVACY_MODELS.items() if each.counts_people)
+            yield Problem(
+                f"require[{position}].model",
+                f"{asked}, but {model.name} counts rows: who has many hides among their own. Ask for {able}, {instead}",
+            )
+    for step in plan.steps():
+        if not step.anonymizer.covers_rows and all(model.counts_people for model in step.policy):
+            able = ", ".join(name for name, each in ANONYMIZERS.items() if each.covers_rows)
+            yield Problem("release.persons", f"{asked}, which {step.anonymizer.name} cannot. Use {able}, {instead}")
+    if plan.release.shows != "range":
+        yield Problem("release.shows", f"{asked}, of whom no figures are shown. Leave it out, {instead}")
+    for spec in plan.schema:
+        if spec.holds_sets and spec.role is not Role.OTHER:
+            yield Problem(f"columns.{spec.name}", f"{asked}, but {spec.name!r} holds sets. Make it other, {instead}")
 
 
 def _columns_of(model: PrivacyModel, plan: Plan) -> Iterator[Problem]:

@@ -21,21 +21,37 @@ def gather_of(
     person: str | None,
     columns: dict[str, ColumnSpec],
     make_source: MakeSource,
+    numbered: bool,
     notes: Notes,
 ) -> Gather | None:
-    """Return how rows are gathered, None when nothing is said of people; their number becomes an identifier."""
+    """Return how rows are gathered, None when nothing is said of people or all their rows stay.
+
+    Their number becomes an identifier; where all rows stay, a new one is published in its place.
+    """
     given = notes.table(document, "gather")
     values = notes.values(given, GATHER, "gather")
     if person is None:
         if "gather" in document:
             notes.add("source.person", '[gather] needs to know whose row each is: [source] person = "patient_id".')
+        if numbered:
+            asked = '[release] persons = "numbered" needs to know whose row each is: [source] person = "patient_id".'
+            notes.add("source.person", asked)
         return None
+    if numbered and "gather" in document:
+        asked = (
+            '[release] persons = "numbered" keeps all rows of a person, and [gather] makes one of them. Leave one out.'
+        )
+        notes.add("release.persons", asked)
+        numbered = False
     spec = columns.setdefault(person, ColumnSpec(name=person, role=Role.IDENTIFIER))
     if spec.role is not Role.IDENTIFIER:
         notes.add(
             f"columns.{person}.role",
             f"column {person!r} says whose row it is, so it names people. Its role must be identifier.",
         )
+    if numbered:
+        columns[person] = ColumnSpec(name=person, role=Role.OTHER)
+        return None
     return Gather(
         person=person,
         together="gather" in document,

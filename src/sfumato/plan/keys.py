@@ -150,7 +150,7 @@ SOURCE = Table(
             "person",
             Takes.COLUMN,
             "Person",
-            "Column that says whose row it is, so that people are counted, not rows. It is not published.",
+            "Column that says whose row it is, so that people are counted, not rows. Its values are not published.",
         ),
         _key(
             "weight",

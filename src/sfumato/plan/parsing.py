@@ -52,14 +52,16 @@ def parse(
     def events_source(values: Mapping[str, Any], place: str) -> Source | None:
         return source_of({**values, "missing": source["missing"]}, base, notes, place)
 
-    gather = gather_of(document, source["person"], columns, events_source, notes)
+    release, target = _release(notes.table(document, "release"), base, notes)
+    gather = gather_of(document, source["person"], columns, events_source, release.persons == "numbered", notes)
+    person = source["person"] if gather is None and release.persons == "numbered" else None
     rest = columns.pop(REST, None)
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
-    schema = Schema(columns=columns, patterns=patterns, rest=rest.role if rest else None, missing=source["missing"])
+    roles = Schema(columns=columns, patterns=patterns, rest=rest.role if rest else None, missing=source["missing"])
+    schema = replace(roles, person=person)
     requirements, chosen = _requirements(document.get("require", []), notes)
     _note_populations(requirements, base, notes)
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
-    release, target = _release(notes.table(document, "release"), base, notes)
     plan = Plan(
         schema=schema,
         policy=Policy(tuple(requirements)),

@@ -213,7 +213,7 @@ def _whole(plan: Plan, progress: Progress) -> pa.Table:
 def _several_rows(plan: Plan, names: Sequence[str], progress: Progress) -> Iterator[str]:
     """Yield what is wrong where people have several rows. Every row counts: those of a person need not be the first."""
     numbers = number_columns(names, plan.schema)
-    if plan.source is None or plan.gather is not None or not numbers:
+    if plan.source is None or plan.gather is not None or plan.schema.person is not None or not numbers:
         return
     with suppress(DataError):  # what is wrong behind the first rows, a run says
         table = read_table(plan.source, drop=set(names) - set(numbers), progress=progress)
@@ -246,6 +246,8 @@ def _told(plan: Plan, name: str) -> str:
 
 def _fate(plan: Plan, spec: ColumnSpec, kind: Kind | None) -> str:
     role = spec.role
+    if spec.name == plan.schema.person:
+        return "says whose row it is; people get new numbers, by chance, and all rows of a person stay"
     if role is Role.IDENTIFIER:
         return "dropped"
     if role is Role.QUASI_IDENTIFIER:

@@ -74,6 +74,15 @@ class ReleaseOptions:
         default=True,
         metadata=about(Takes.FLAG, "Random order", "Whether rows are shuffled: their order may tell who they are."),
     )
+    persons: Literal["none", "numbered"] = field(
+        default="none",
+        metadata=about(
+            Takes.CHOICE,
+            "Rows of a person",
+            "With [source] person, without [gather]: numbered publishes all rows, with a new number for each person.",
+            choices=("none", "numbered"),
+        ),
+    )
     shows: str = field(
         default="range",
         metadata=about(

@@ -13,7 +13,7 @@ from typing import Any
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
-from sfumato.data.schema import Kind, Role
+from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import SfumatoError
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import PrivacyModel
@@ -95,12 +95,12 @@ class Dictionary:
         >>> words.promises[0].promise
         'Whoever knows all quasi-identifiers of a person finds at least 3 rows that could be theirs.'
         """
-        masked = masked_columns(description)
+        masked, beside = masked_columns(description), Schema(person=description.get("person"))
         return cls(
             rows=int(description.get("rows", 0)),
             missing=str(description.get("missing", "")),
             entries=tuple(_entry(name, about, name in masked) for name, about in description["columns"].items()),
-            promises=tuple(_promise(described, model) for described, model in _models(description)),
+            promises=tuple(_promise(described, model, beside) for described, model in _models(description)),
             test_only=bool(description.get("test_only")),
             weight=str(description["weight"]) if "weight" in description else None,
             dropped=int(description.get("rows_dropped", 0)),
@@ -203,9 +203,9 @@ def masked_columns(description: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(name for model in masking for name in model.judged_columns)
 
 
-def _promise(described: Mapping[str, Any], model: PrivacyModel | None) -> Promise:
+def _promise(described: Mapping[str, Any], model: PrivacyModel | None, beside: Schema) -> Promise:
     parameters = {name: value for name, value in described.items() if name != "model"}
-    known = {"promise": model.promise, "limit": model.limit} if model is not None else {}
+    known = {"promise": model.promise_beside(beside), "limit": model.limit} if model is not None else {}
     return Promise(model=str(described.get("model")), parameters=parameters, **known)
 
 
@@ -238,6 +238,12 @@ def _words(role: Role, kind: Kind | None, about: Mapping[str, Any], *, masked: b
     """Return what cells mean, how they were changed, and what must not be concluded."""
     members = f"Several values, with `{_code(str(about.get('separator', '|')))}` between them."
     match role:
+        case Role.OTHER if about.get("numbers") == "people":
+            return (
+                "The number of a person, the same in all rows about them.",
+                "People were numbered anew, by chance.",
+                "It says nothing of a person but which rows are theirs, and is of no use with any other table.",
+            )
         case Role.QUASI_IDENTIFIER if "shows" in about:
             figure = _code(str(about["shows"]))
             return (

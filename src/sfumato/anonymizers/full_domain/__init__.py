@@ -41,6 +41,7 @@ class FullDomain(Anonymizer):
     name: ClassVar[str] = "full-domain"
     phase: ClassVar[Phase] = Phase.CLASSES
     divides: ClassVar[Divides] = Divides.NOT
+    covers_rows: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *POPULATION_MODELS)
 
     loss: str = field(

@@ -47,6 +47,7 @@ class LocalRecoding(Anonymizer):
     name: ClassVar[str] = "local-recoding"
     phase: ClassVar[Phase] = Phase.CLASSES
     divides: ClassVar[Divides] = Divides.REGIONS
+    covers_rows: ClassVar[bool] = True
     shows_figures: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
 

@@ -56,6 +56,7 @@ class Mondrian(Anonymizer):
     name: ClassVar[str] = "mondrian"
     phase: ClassVar[Phase] = Phase.CLASSES
     divides: ClassVar[Divides] = Divides.REGIONS
+    covers_rows: ClassVar[bool] = True
     leaves_tree: ClassVar[bool] = True
     shows_figures: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed

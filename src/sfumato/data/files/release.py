@@ -315,4 +315,5 @@ def schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema:
         columns=columns,
         rest=schema.rest if schema is not None else None,
         missing=(marker, *(other for other in others if other != marker)),
+        person=schema.person if schema is not None else None,
     )

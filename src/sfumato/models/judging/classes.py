@@ -94,6 +94,10 @@ _CLASSES: WeakKeyDictionary[Release, Classes] = WeakKeyDictionary()
 
 def classes_of(release: Release) -> Classes:
     """Return the classes of a release; without a quasi-identifier, all rows are one class."""
+    if release.person_of is not None:
+        raise DataError(
+            "Rows of people were to be judged one by one.\nJudge people: data/people.py puts them together."
+        )
     classes = _CLASSES.get(release)
     if classes is None:
         classes = _CLASSES[release] = _find_classes(release)
