@@ -19,7 +19,7 @@ BlockWeight = Callable[[int, int], NDArray[Any]]
 _BLOCK = 1 << 17  # numbers that are multiplied at a time: what stays in a core's cache
 
 
-def project(cells: Cells, columns: Sequence[int], sizes: Sequence[int]) -> tuple[Codes, NDArray[np.int64]]:
+def project(cells: Cells, columns: Sequence[int], sizes: Sequence[int]) -> tuple[Codes, NDArray[Any]]:
     """Return the cells of some columns and their weights; `sizes` says how many labels each of these columns has.
 
     Equal cells are added up where that is cheaper than carrying them along.
@@ -31,8 +31,8 @@ def project(cells: Cells, columns: Sequence[int], sizes: Sequence[int]) -> tuple
     key = np.zeros(cells.weight.size, dtype=np.int64)
     for position, size in enumerate(sizes):
         key = key * size + codes[:, position]
-    # Weights are whole numbers far below 2**53, so their sums in floating point are exact.
-    weight = np.bincount(key, weights=cells.weight, minlength=n_keys).astype(np.int64)
+    # Counts are whole numbers far below 2**53, so their sums in floating point are exact; survey weights need not be.
+    weight = np.bincount(key, weights=cells.weight, minlength=n_keys).astype(cells.weight.dtype)
     found = np.flatnonzero(weight)
     projected = np.empty((found.size, len(sizes)), dtype=np.int32)
     rest = found
@@ -42,7 +42,7 @@ def project(cells: Cells, columns: Sequence[int], sizes: Sequence[int]) -> tuple
 
 
 def fitting(
-    codes: Codes, weight: NDArray[np.int64] | BlockWeight, tables: Sequence[NDArray[np.float64]], n_predicates: int
+    codes: Codes, weight: NDArray[Any] | BlockWeight, tables: Sequence[NDArray[np.float64]], n_predicates: int
 ) -> NDArray[np.float64]:
     """Return for each predicate the sum over cells of weight times the product of its numbers, shape (q,).
 

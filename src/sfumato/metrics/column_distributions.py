@@ -85,11 +85,11 @@ class ColumnDistributions(Metric):
             better="lower",
             explanation=f"On average {amount(value, 'share')} of a column's records would have to change their value "
             "to turn one distribution into the other.",
-            facts={"columns": columns},
+            facts={"columns": columns} | comparison.weighted_by,
         )
 
     def _facts(
-        self, column: CodedColumn, before: NDArray[np.int64], after: NDArray[np.float64], *, as_sets: bool = False
+        self, column: CodedColumn, before: NDArray[Any], after: NDArray[np.float64], *, as_sets: bool = False
     ) -> dict[str, Any]:
         bins = _bins(column, before, self.most_bins)
         return _described(column, bins, before, after) | {"published_as_sets": as_sets}
@@ -141,7 +141,7 @@ def _parts(sets: CodedSets) -> NDArray[np.float64]:
 
 
 def _described(
-    column: CodedColumn | CodedSets, bins: Bins, before: NDArray[np.int64], after: NDArray[np.float64]
+    column: CodedColumn | CodedSets, bins: Bins, before: NDArray[Any], after: NDArray[np.float64]
 ) -> dict[str, Any]:
     n_bins = len(bins.labels)
     counts_before = np.bincount(bins.bin_of, before, minlength=n_bins)
@@ -153,10 +153,15 @@ def _described(
         "bins": bins.labels,
         "edges": bins.edges,
         "others": bins.others,
-        "before": [int(count) for count in counts_before],
+        "before": [_shown(count) for count in counts_before.tolist()],
         "after": [round(float(count), 6) for count in counts_after],
         "moved": _moved(counts_before, counts_after),
     }
+
+
+def _shown(count: float) -> float:
+    """Return a count; that of rows with weights need not be whole."""
+    return int(count) if count == int(count) else round(count, 6)
 
 
 def _moved(before: NDArray[Any], after: NDArray[Any]) -> float:
@@ -166,7 +171,7 @@ def _moved(before: NDArray[Any], after: NDArray[Any]) -> float:
     return float(np.abs(before / before.sum() - after / after.sum()).sum() / 2)
 
 
-def _bins(column: CodedColumn, counts: NDArray[np.int64], most: int) -> Bins:
+def _bins(column: CodedColumn, counts: NDArray[Any], most: int) -> Bins:
     n_codes = len(column.labels)
     names = [MISSING if code == column.missing else label for code, label in enumerate(column.labels)]
     if n_codes <= most:
@@ -178,7 +183,7 @@ def _bins(column: CodedColumn, counts: NDArray[np.int64], most: int) -> Bins:
     return _most_frequent(names, counts, most, by_size=column.kind not in (Kind.ORDERED, Kind.NUMBER))
 
 
-def _most_frequent(names: Any, counts: NDArray[np.int64], most: int, *, by_size: bool) -> Bins:
+def _most_frequent(names: Any, counts: NDArray[Any], most: int, *, by_size: bool) -> Bins:
     """Give the most frequent values a bin each, largest first or in their own order, and one bin to all others."""
     by_count = np.lexsort((np.arange(counts.size), -counts))
     n_own = counts.size if counts.size <= most else most - 1

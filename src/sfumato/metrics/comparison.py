@@ -20,10 +20,11 @@ from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.data.terms import TermColumns
+from sfumato.data.weighting import weights_in_column
 from sfumato.errors import DataError
 from sfumato.metrics.cover import Cover, cover
 
-Weights: TypeAlias = NDArray[np.int64] | None
+Weights: TypeAlias = NDArray[Any] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +34,32 @@ class Pair:
     original: CodedColumn
     released: ReleasedColumn
     cover: Cover  # of the released labels
-    weights: tuple[Weights, Weights] = (None, None)  # how many rows each row of the two tables stands for
+    weights: tuple[Weights, Weights] = (None, None)  # how many rows, or people, each row of the two tables stands for
 
     @cached_property
-    def before(self) -> NDArray[np.int64]:
+    def before(self) -> NDArray[Any]:
         """How often each value occurs in the original, shape (v,)."""
-        return counted(self.original.codes, len(self.original.labels), self.weights[0])
+        return _counted(self.original, self.weights[0])
 
     @cached_property
-    def shown_by(self) -> NDArray[np.int64]:
+    def shown_by(self) -> NDArray[Any]:
         """How many rows show each label, shape (m,)."""
-        return counted(self.released.codes, len(self.released.labels), self.weights[1])
+        return _counted(self.released, self.weights[1])
+
+
+def _counted(column: CodedColumn | ReleasedColumn, weights: Weights) -> NDArray[Any]:
+    if weights is not None and weights.dtype.kind == "f":
+        return np.bincount(column.codes, weights, minlength=len(column.labels))
+    return counted(column.codes, len(column.labels), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """How many people each row stands for, as a survey has it."""
+
+    before: NDArray[np.float64]  # (n,)
+    after: NDArray[np.float64]  # rows of the release
+    column: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +88,39 @@ class Comparison:
     def n_dropped(self) -> int:
         """Rows of the original that the release does not have."""
         return max(0, self.dataset.total - self.release.total)
+
+    @cached_property
+    def survey(self) -> Survey | None:
+        """Survey weights, where the release names their column and both sides have it.
+
+        Losses and counts go by them. What is at risk is counted in people of the table, so it does not.
+        """
+        name, sides = self.release.description.get("weight"), (self.dataset.carried, self.release.carried)
+        if name is None or any(side is None or name not in side.column_names for side in sides):
+            return None
+        before, after = (weights_in_column(side.column(name), str(name)) for side in sides if side is not None)
+        rows = [1 if side.weights is None else side.weights for side in (self.dataset, self.release)]
+        return Survey(before * rows[0], after * rows[1], str(name))
+
+    @property
+    def weighted_by(self) -> dict[str, str]:
+        """The column of weights, as a fact, where there is one."""
+        return {"weight": self.survey.column} if self.survey is not None else {}
+
+    @property
+    def mass(self) -> tuple[float, float, float]:
+        """What rows to account for, rows of the release and dropped rows count, by their weights."""
+        if self.survey is None:
+            return self.n_rows, self.release.total, self.n_dropped
+        before, after = float(self.survey.before.sum()), float(self.survey.after.sum())
+        return max(before, after), after, max(0.0, before - after)
+
+    def by_weight(self, cells: Cells, *, before: bool) -> Cells:
+        """Return cells of one side with what their rows count."""
+        if self.survey is None:
+            return cells
+        weights = self.survey.before if before else self.survey.after
+        return replace(cells, weight=np.bincount(cells.cell_of, weights, minlength=cells.weight.size))
 
     @cached_property
     def quasi_identifiers(self) -> tuple[Pair, ...]:
@@ -110,7 +159,8 @@ class Comparison:
             markers = self.dataset.schema.missing
             covered = cover(released, original, domain=self.domain(name), markers=markers, spans=self.spans(name))
             settled = _settled(released, original, covered)
-            self._pairs[name] = replace(settled, weights=(self.dataset.weights, self.release.weights))
+            survey, rows = self.survey, (self.dataset.weights, self.release.weights)
+            self._pairs[name] = replace(settled, weights=rows if survey is None else (survey.before, survey.after))
         return self._pairs[name]
 
     def domain(self, name: str) -> tuple[str, ...]:

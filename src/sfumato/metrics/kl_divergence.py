@@ -38,7 +38,7 @@ class KlDivergence(MetricOfClasses):
         columns: list[dict[str, Any]] = []
         for pair in comparison.quasi_identifiers:
             read = pair.cover.spread(pair.shown_by)
-            read += ratio(comparison.n_dropped, read.size)
+            read += ratio(comparison.mass[2], read.size)
             divergence, unseen = kl_divergence(pair.before, read)
             columns.append({"name": pair.original.name, "divergence": divergence, "values_unseen": unseen})
         value = ratio(sum(column["divergence"] for column in columns), len(columns))
@@ -53,11 +53,11 @@ class KlDivergence(MetricOfClasses):
             better="lower",
             explanation=f"Read value by value, a quasi-identifier's distribution is {amount(value, 'nats')} away from "
             "the original on average; 0 is the same distribution.",
-            facts={"columns": columns, "rows_dropped": comparison.n_dropped},
+            facts={"columns": columns, "rows_dropped": comparison.n_dropped} | comparison.weighted_by,
         )
 
 
-def kl_divergence(before: NDArray[np.int64], read: NDArray[np.float64]) -> tuple[float, int]:
+def kl_divergence(before: NDArray[Any], read: NDArray[np.float64]) -> tuple[float, int]:
     """Return the divergence of `before` from `read`, both weights of values, and how many values `read` does not know.
 
     Only a table that is no generalization of the original can lack values; one more record that could have had any

@@ -50,7 +50,9 @@ class Ncp(MetricOfClasses):
             "0 % is the original, 100 % is nothing left.",
             worst=1.0,
             warning=little_left(value, "the quasi-identifiers"),
-            facts={"columns": columns, "rows_dropped": comparison.n_dropped} | _weighted(comparison, columns),
+            facts={"columns": columns, "rows_dropped": comparison.n_dropped}
+            | _weighted(comparison, columns)
+            | comparison.weighted_by,
         )
 
 
@@ -66,9 +68,10 @@ def _weighted(comparison: Comparison, columns: Sequence[Mapping[str, Any]]) -> d
 def detail_lost(comparison: Comparison, pair: Pair) -> dict[str, Any]:
     """Return how much of its range a column leaves open, over all rows and over those that were kept."""
     of_shown = float(pair.shown_by @ pair.cover.loss(pair.original))
+    whole, kept, dropped = comparison.mass
     return {
         "name": pair.original.name,
-        "loss": ratio(of_shown + comparison.n_dropped, comparison.n_rows),
-        "loss_of_kept": ratio(of_shown, comparison.release.total),
+        "loss": ratio(of_shown + dropped, whole),
+        "loss_of_kept": ratio(of_shown, kept),
         "labels_outside": int(pair.cover.outside.sum()),
     }

@@ -74,7 +74,8 @@ class QueryError(Metric):
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         rng = np.random.default_rng(self.seed)
-        sides = _Sides(comparison, _set_column(comparison) if self.terms else None)
+        # Records with terms are counted one by one, whatever their weights.
+        sides = _Sides(comparison, _set_column(comparison) if self.terms and comparison.survey is None else None)
         n_columns = len(comparison.quasi_identifiers)
         dimensions = sorted({min(dimension, n_columns) for dimension in self.dimensions})
         if not comparison.dataset.n_rows or (not n_columns and sides.terms is None):
@@ -113,6 +114,7 @@ class QueryError(Metric):
                 "terms": sides.terms,
                 **summary,
                 "dimensions": results,
+                **comparison.weighted_by,
             },
         )
 
@@ -150,7 +152,8 @@ class _Sides:
         self.columns = [pair.original for pair in pairs]
         self.covers = [pair.cover for pair in pairs]
         self.identities = [identity(column) for column in self.columns]
-        self.before, self.after = comparison.cells_before, comparison.cells_after
+        self.before = comparison.by_weight(comparison.cells_before, before=True)
+        self.after = comparison.by_weight(comparison.cells_after, before=False)
         self.terms: str | None = None
         if sets is not None:
             self.terms = sets[0].name
