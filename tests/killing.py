@@ -16,6 +16,7 @@ STEPS = {
     "put in place": (Publication, "put_in_place"),
     "commit": (Publication, "commit"),
     "name the folder": (disk, "_put_in_place"),
+    "drop the old table": (Publication, "finish"),
 }
 
 

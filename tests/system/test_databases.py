@@ -7,6 +7,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -186,3 +187,62 @@ def test_killed_between_two_steps_there_is_everything_or_nothing(folder, when, s
     assert json.loads((folder / "out" / "private" / "run.json").read_text())["verdicts"]
     left = sorted(path.name for path in folder.iterdir() if ".lock-" not in path.name)  # the next run sweeps these up
     assert left == ["out", "plan.toml", "research.db", "stays.sqlite"]
+
+
+def content(folder):
+    with sqlite3.connect(folder / "research.db") as connection:
+        return sorted(map(str, connection.execute("select * from stays_2026")))
+
+
+@pytest.fixture
+def replacing(folder):
+    """A run whose table another one is to replace: with one row, which no release has."""
+    with sqlite3.connect(folder / "research.db") as connection:
+        connection.execute("create table stays_2026 (age text)")
+        connection.execute("insert into stays_2026 values ('the old one')")
+        connection.execute("create view seen as select count(*) as many from stays_2026")
+    (folder / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n')
+    return folder
+
+
+def test_a_folder_that_does_not_get_its_name_puts_the_old_table_back(replacing, monkeypatch):
+    def full(*arguments, **options):
+        raise OutputError("There is no room for the folder.")
+
+    monkeypatch.setattr(disk, "_put_in_place", full)
+    with pytest.raises(OutputError, match="has its name back"):
+        run(replacing)
+
+    assert content(replacing) == ["('the old one',)"]
+    assert sorted(tables(replacing)) == ["seen", "stays_2026"]
+    assert not (replacing / "out").exists()
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("when", "step", "committed"),
+    [
+        ("after", "put in place", False),
+        ("before", "commit", False),
+        ("after", "commit", True),
+        ("before", "name the folder", True),
+        ("after", "name the folder", True),
+        ("before", "drop the old table", True),
+        ("after", "drop the old table", True),
+    ],
+)
+def test_killed_while_it_replaces_a_table_there_is_the_old_or_the_new_one(replacing, when, step, committed):
+    killed(lambda: run(replacing, threads=1), when, step)
+
+    assert (content(replacing) != ["('the old one',)"]) == committed
+    if not (replacing / "out").exists():
+        with suppress(OutputError):  # where the table is there, the folder is put beside it and nothing else is done
+            run(replacing)
+    else:
+        run(replacing, overwrite=True)
+    assert sorted(tables(replacing)) == ["seen", "stays_2026"]
+    assert len(content(replacing)) == 200
+    with sqlite3.connect(replacing / "research.db") as connection:
+        assert connection.execute("select many from seen").fetchone() == (200,)
+    plan = sf.Plan.load(replacing / "plan.toml")
+    assert all(verdict.satisfied for verdict in sf.audit(replacing / "out", plan))

@@ -367,3 +367,25 @@ def test_killed_between_two_steps_there_is_everything_or_nothing(clinic, server,
     plan = sf.Plan.load(clinic / "plan.toml")
     assert all(verdict.satisfied for verdict in sf.audit(clinic / "out", plan))
     assert published(server) == ["stays_2026"]
+
+
+@pytest.mark.parametrize(
+    ("when", "step", "old"),
+    [("before", "commit", True), ("after", "commit", False), ("before", "drop the old table", False)],
+)
+def test_killed_while_it_replaces_a_table_there_is_the_old_or_the_new_one(clinic, server, when, step, old):
+    server.does("create table research.stays_2026 (age text)")
+    (clinic / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n')
+    killed(lambda: run(clinic, threads=1), when, step)
+
+    assert "stays_2026" in published(server)
+    if (clinic / "out").exists():
+        run(clinic, overwrite=True)
+    elif old:
+        run(clinic)
+    else:
+        with pytest.raises(OutputError, match="its folder was put in place"):
+            run(clinic)
+    assert published(server) == ["stays_2026"]
+    plan = sf.Plan.load(clinic / "plan.toml")
+    assert all(verdict.satisfied for verdict in sf.audit(clinic / "out", plan))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from sfumato.data.files import Source, read_digested
+from sfumato.data.files.databases.publishing import drop_replaced
 from sfumato.data.files.release import DESCRIPTION, RELEASE
 from sfumato.disk import atomic_file, put_in_place_if
 from sfumato.errors import DataError, OutputError
@@ -59,6 +60,7 @@ def finish_earlier(out: Path, target: Source) -> None:
             return False
 
     if put_in_place_if(out, was_committed, foreign_to_run):
+        drop_replaced(target)
         raise OutputError(
             f"An earlier run into {out} was stopped after its table was published, so its folder was put in place now "
             f"and nothing else was done.\n`sfumato report {out}` completes it."

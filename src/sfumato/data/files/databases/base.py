@@ -51,6 +51,12 @@ class Session(Protocol):
     def rename(self, table: str, to: str, about: str) -> None:
         """Give a table its name, and a comment where tables have such; `to` is in the same schema."""
 
+    def set_aside(self, table: str, to: str) -> None:
+        """Give a table another name in the same schema, if it could be dropped: to put it back, or to drop it later."""
+
+    def put_back(self, table: str, to: str) -> None:
+        """Give a table that was set aside its name again."""
+
     def drop(self, table: str) -> None:
         """Let a table go."""
 

@@ -103,6 +103,11 @@ class OdbcSession:
 
     def rename(self, table: str, to: str, about: str) -> None:
         """Give a table its name; comments are not in standard SQL."""
+        self.set_aside(table, to)
+        self._made = None
+
+    def set_aside(self, table: str, to: str) -> None:
+        """Give a table another name."""
         name = to.rpartition(".")[2]
         self._first_that_works(
             (
@@ -112,7 +117,10 @@ class OdbcSession:
             ),
             must=True,
         )
-        self._made = None
+
+    def put_back(self, table: str, to: str) -> None:
+        """Give a table its name again."""
+        self.set_aside(table, to)
 
     def drop(self, table: str) -> None:
         """Let a table go."""

@@ -106,6 +106,17 @@ class PostgresqlSession:
         comment = about.replace("'", "''")
         self._execute(f"comment on table {relation_of(to, None)} is '{comment}'")
 
+    def set_aside(self, table: str, to: str) -> None:
+        """Give a table another name, if nothing would be in the way of dropping it, such as a view."""
+        self._execute("savepoint sfumato_aside")
+        self.drop(table)
+        self._execute("rollback to savepoint sfumato_aside")
+        self.put_back(table, to)
+
+    def put_back(self, table: str, to: str) -> None:
+        """Give a table its name again."""
+        self._execute(f"alter table {relation_of(table, None)} rename to {quoted(to.rpartition('.')[2])}")
+
     def drop(self, table: str) -> None:
         """Let a table go."""
         self._execute(f"drop table {relation_of(table, None)}")

@@ -4,8 +4,9 @@
 | --- | --- |
 | a staging table is made and filled | nothing |
 | it is read back in the same transaction, and judged | nothing |
-| it takes the name of the release; an old table of that name goes | nothing, or the old table |
-| commit, once the folder of the run is complete but for its name | the release |
+| it takes the name of the release; an old table of that name is set aside | nothing, or the old table |
+| commit, once the folder of the run is complete but for its name | the release, and the old table under another name |
+| the folder has its name: the old table goes | the release |
 
 Where a database makes and renames tables outside of transactions, the staging table can be seen until it has its
 name, and says in its own name that nobody has judged it.
@@ -32,6 +33,7 @@ from sfumato.errors import DataError, OutputError
 from sfumato.progress import SILENT, Progress
 
 IfExists: TypeAlias = Literal["refuse", "replace"]
+_ASIDE = "__sfumato_replaced"  # behind the name of a table that a release replaces, until its run has its place
 _LONGEST = 40  # characters of a name that are kept: some databases take no more than 63
 
 
@@ -43,6 +45,8 @@ class Publication:
     session: Session
     if_exists: IfExists
     staging: str = field(init=False)
+    aside: str = field(init=False)  # the name that an old table has meanwhile
+    replaces: bool = field(default=False, init=False)
     committed: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +54,7 @@ class Publication:
         mark = "sfumato" if self.session.transactional else "unaudited"
         schema, point, name = self.target.table.rpartition(".")
         self.staging = f"{schema}{point}{name[:_LONGEST]}__{mark}_{secrets.token_hex(4)}"
+        self.aside = f"{schema}{point}{name[:_LONGEST]}{_ASIDE}"
 
     def write(self, release: Release, progress: Progress = SILENT) -> tuple[pa.Table, dict[str, str]]:
         """Write a release into the staging table; return that as it is read back, and what is said of it in public."""
@@ -74,7 +79,9 @@ class Publication:
             if self.session.exists(self.target.table):
                 if self.if_exists == "refuse":
                     raise Refused("42P07")
-                self.session.drop(self.target.table)
+                self.drop_old()  # of a run that was killed
+                self.session.set_aside(self.target.table, self.aside)
+                self.replaces = True
             self.session.rename(self.staging, self.target.table, about)
 
     def commit(self) -> None:
@@ -83,11 +90,25 @@ class Publication:
             self.session.commit()
         self.committed = True
 
+    def drop_old(self) -> None:
+        """Let a table go that was set aside, if there is one."""
+        if self.session.exists(self.aside):
+            self.session.drop(self.aside)
+
+    def finish(self) -> None:
+        """Let the old table go for good: the run has its place."""
+        if self.replaces:
+            with self._refusing("was published, but the table that it replaces could not be dropped in"):
+                self.drop_old()
+                self.session.commit()
+
     def withdraw(self) -> None:
-        """Let the table go again that was committed, because the rest of the run failed."""
+        """Let the table go again that was committed, because the rest of the run failed, and put the old one back."""
         assert self.target.table is not None
         with self._refusing("was to be withdrawn from"):
             self.session.drop(self.target.table)
+            if self.replaces:
+                self.session.put_back(self.aside, self.target.table)
             self.session.commit()
 
     @contextmanager
@@ -108,11 +129,13 @@ def publishing(target: Source, if_exists: IfExists) -> Iterator[Publication]:
         raise refusal(f"Table {target.table!r} was to be written into", target.path, refused) from None
     publication = Publication(target, session, if_exists)
     try:
-        yield publication
-    except BaseException as error:
-        if publication.committed:
-            _withdrawn(publication, error)
-        raise
+        try:
+            yield publication
+        except BaseException as error:
+            if publication.committed:
+                _withdrawn(publication, error)
+            raise
+        publication.finish()
     finally:
         session.close()
         if is_new and target.file is not None and not publication.committed:
@@ -129,7 +152,19 @@ def _withdrawn(publication: Publication, error: BaseException) -> None:
             "Drop it, or keep it."
         ) from None
     if isinstance(error, OutputError):
-        raise OutputError(f"{error}\n{shown} was dropped again.") from None
+        old = ", and the table that it was to replace has its name back" if publication.replaces else ""
+        raise OutputError(f"{error}\n{shown} was dropped again{old}.") from None
+
+
+def drop_replaced(target: Source) -> None:
+    """Let a table go that a run set aside before it was killed, now that the run has its place."""
+    with suppress(Refused, DataError):  # the next release would do it, too
+        session = session_of(target, writes=True)
+        try:
+            Publication(target, session, "replace").drop_old()
+            session.commit()
+        finally:
+            session.close()
 
 
 def refuse_early(target: Source, if_exists: IfExists) -> None:

@@ -113,7 +113,17 @@ class SqliteSession:
 
     def rename(self, table: str, to: str, about: str) -> None:
         """Give a table its name; SQLite has no comments."""
+        self.set_aside(table, to)
+
+    def set_aside(self, table: str, to: str) -> None:
+        """Give a table another name; views go on to mean whatever has the old one."""
+        self._execute("pragma legacy_alter_table = on")
         self._execute(f"alter table {quoted(table)} rename to {quoted(to)}")
+        self._execute("pragma legacy_alter_table = off")
+
+    def put_back(self, table: str, to: str) -> None:
+        """Give a table its name again."""
+        self.set_aside(table, to)
 
     def drop(self, table: str) -> None:
         """Let a table go."""
