@@ -19,7 +19,7 @@ demo: install ## make up a hospital, anonymize it, say where the report is
 test: check ## all that must be green before a change is offered (under 10 minutes)
 check: install format lint types imports tests
 
-more: install ## the tests that need a browser, Java or PostgreSQL: skipped with the reason where they are missing
+more: install ## the tests that need a browser, Java, PostgreSQL or R: skipped with the reason where they are missing
 	SFUMATO_TEST_MORE=1 $(BIN)/pytest --numprocesses auto -m more tests/system
 
 quick: install ## the tests of the inner loop (under a minute): no whole command, no browser, nothing marked slow

@@ -19,7 +19,7 @@ UNDER = {  # mark -> where such a test says something, and why not elsewhere
     "posix": (POSIX, "signals, limits, links and shells as POSIX has them"),
     "more": (
         "SFUMATO_TEST_MORE" in os.environ,
-        "needs a browser, Java or PostgreSQL, and minutes: `make more` runs it where these are installed",
+        "needs a browser, Java, PostgreSQL or R, and minutes: `make more` runs it where these are installed",
     ),
     "no_root": (POSIX and os.geteuid() != 0, "permissions do not bind root, and Windows has others"),
 }

@@ -1,4 +1,4 @@
-"""Files of Stata and SPSS: labels as categories, declared missing values as missing."""
+"""Files of Stata, SPSS and SAS: labels as categories, declared missing values as missing."""
 
 import datetime
 import json
@@ -9,6 +9,7 @@ import pyreadstat
 import pytest
 
 import sfumato as sf
+from sas_files import write_sas7bdat
 from sfumato.data.files import Source, read_columns, read_digested, read_table, sample
 from tables_on_disk import SECRET, cells, refusal, write
 
@@ -102,3 +103,66 @@ def test_labels_have_the_codes_of_the_source_again_and_new_ones_have_others(tmp_
     assert {code for code in shown if shown[code] not in labels["region"].values()} <= {41, 42}  # none that east had
     assert sorted(columns["sex"]) == [2] * 6 + [7] * 6
     assert "codes" not in json.loads((tmp_path / "out" / "release" / "release.json").read_text())
+
+
+def sas(folder, version):
+    """A transport file as SAS exchanges them, of version 5 (names of 8 letters) or 8."""
+    frame = FRAME.with_columns(pl.col("age").cast(pl.Float64))
+    pyreadstat.write_xport(frame, folder / "a.xpt", table_name="PEOPLE", file_format_version=version)
+    return Source(folder / "a.xpt")
+
+
+@pytest.mark.parametrize("version", [5, 8])
+def test_transport_files_of_sas_are_read(tmp_path, version):
+    source = sas(tmp_path, version)
+    table, _ = read_digested(source, drop=frozenset({"name"}))
+    assert read_columns(source) == FRAME.columns
+    assert cells(table) == {
+        "age": [34, 35, None],
+        "sex": [1, 2, -9],
+        "kg": [78.5, 60.0, 55.0],
+        "born": [datetime.date(1980, 12, 31)] * 3,
+    }
+    assert sample(source, 2).num_rows == 2
+
+
+def test_a_plan_goes_from_a_transport_file_of_sas_to_a_release(tmp_path):
+    sas(tmp_path, 8)
+    plan = sf.Plan.from_dict(
+        {
+            "source": {"path": "a.xpt", "missing": ["", "-9"]},
+            "columns": {"name": {"role": "identifier"}, "age": {"role": "quasi-identifier"}, "*": {"role": "other"}},
+            "require": [{"model": "k-anonymity", "k": 3}],
+        },
+        tmp_path,
+    )
+    assert sf.run(plan, tmp_path / "out", measure=False, attack=False).release.data.num_rows == 3
+
+
+@pytest.mark.parametrize("name", ["a.xpt", "a.sas7bdat"])
+def test_damaged_files_of_sas_are_refused_without_their_cells(tmp_path, name):
+    content = sas(tmp_path, 5).path.read_bytes()
+    (tmp_path / name).write_bytes(content[: len(content) // 2].replace(b"HEADER", b"HEADES", 1))
+    with pytest.raises(Exception, match="SAS") as refused:
+        read_table(Source(tmp_path / name))
+    assert SECRET not in str(refused.value)
+
+
+def test_data_sets_of_sas_are_read(tmp_path):
+    rows = {
+        "name": [SECRET, "Ann", "Ümit"],
+        "age": [34.0, None, 36.0],
+        "kg": [78.5, 60.0, 55.25],
+        "sex": ["f", "m", ""],
+    }
+    write_sas7bdat(tmp_path / "a.sas7bdat", rows)
+    source = Source(tmp_path / "a.sas7bdat")
+    assert read_columns(source) == list(rows)
+    table, _ = read_digested(source, drop=frozenset({"name"}))
+    assert cells(table) == {"age": [34, None, 36], "kg": [78.5, 60.0, 55.25], "sex": ["f", "m", ""]}
+    assert read_table(source).column("name").to_pylist() == rows["name"]
+    content = source.path.read_bytes()
+    source.path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(Exception, match="SAS") as refused:
+        read_table(source)
+    assert SECRET not in str(refused.value)

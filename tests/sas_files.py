@@ -1,0 +1,55 @@
+"""Data sets of SAS (sas7bdat), written by the C library inside pyreadstat, which itself offers no way to do so."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+from pyreadstat import _readstat_writer
+
+_TEXT, _DOUBLE = 0, 5  # readstat_type_t
+_Write = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+
+
+def write_sas7bdat(path: Path, columns: dict[str, list[Any]]) -> None:
+    """Write columns of text or numbers; None is missing."""
+    library = ctypes.CDLL(_readstat_writer.__file__)
+    for name in ("readstat_writer_init", "readstat_add_variable"):
+        getattr(library, name).restype = ctypes.c_void_p
+    written = bytearray()
+
+    def write(data: int, size: int, _: int) -> int:
+        written.extend(ctypes.string_at(data, size))
+        return size
+
+    keep = _Write(write)
+    writer = ctypes.c_void_p(library.readstat_writer_init())
+    _done(library.readstat_set_data_writer(writer, keep))
+    variables = {}
+    for name, cells in columns.items():
+        is_text = any(isinstance(cell, str) for cell in cells)
+        width = max(len((cell or "").encode()) for cell in cells) if is_text else 0
+        kind = _TEXT if is_text else _DOUBLE
+        made = library.readstat_add_variable(writer, name.encode(), kind, ctypes.c_size_t(width))
+        variables[name] = ctypes.c_void_p(made), is_text
+    rows = len(next(iter(columns.values())))
+    _done(library.readstat_begin_writing_sas7bdat(writer, None, ctypes.c_long(rows)))
+    for row in range(rows):
+        _done(library.readstat_begin_row(writer))
+        for name, (variable, is_text) in variables.items():
+            cell = columns[name][row]
+            if is_text:
+                _done(library.readstat_insert_string_value(writer, variable, (cell or "").encode()))
+            elif cell is None:
+                _done(library.readstat_insert_missing_value(writer, variable))
+            else:
+                _done(library.readstat_insert_double_value(writer, variable, ctypes.c_double(cell)))
+        _done(library.readstat_end_row(writer))
+    _done(library.readstat_end_writing(writer))
+    library.readstat_writer_free(writer)
+    path.write_bytes(bytes(written))
+
+
+def _done(error: int) -> None:
+    assert error == 0, f"ReadStat: error {error}"
