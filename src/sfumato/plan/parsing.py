@@ -53,12 +53,12 @@ def parse(
         return source_of({**values, "missing": source["missing"]}, base, notes, place)
 
     release, target = _release(notes.table(document, "release"), base, notes)
-    gather = gather_of(document, source["person"], columns, events_source, release.persons == "numbered", notes)
-    person = source["person"] if gather is None and release.persons == "numbered" else None
+    numbered = release.persons == "numbered"
+    gather = gather_of(document, source["person"], columns, events_source, numbered, notes)
     rest = columns.pop(REST, None)
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
-    roles = Schema(columns=columns, patterns=patterns, rest=rest.role if rest else None, missing=source["missing"])
-    schema = replace(roles, person=person)
+    schema = Schema(columns, patterns, rest.role if rest else None, source["missing"])
+    schema = replace(schema, person=source["person"]) if numbered and gather is None else schema
     requirements, chosen = _requirements(document.get("require", []), notes)
     _note_populations(requirements, base, notes)
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
