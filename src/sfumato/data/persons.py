@@ -17,6 +17,7 @@ from sfumato.data.distinct import arrow_codes
 from sfumato.data.names import mentions, plain
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
+from sfumato.data.strays import Stray, StrayKind, stray_columns
 from sfumato.errors import DataError
 from sfumato.parameters import as_toml
 
@@ -139,11 +140,11 @@ def persons_by(table: pa.Table, name: str, schema: Schema) -> Persons:
     return Persons(name, codes, len(labels))
 
 
-def numbers_of(table: pa.Table, schema: Schema) -> tuple[Codes | None, bool]:
-    """Return whom each row is about, where a plan counts people, and whether they are numbered anew: 1, 2, 3 ..."""
+def numbers_of(table: pa.Table, schema: Schema) -> tuple[Codes | None, tuple[Stray, ...]]:
+    """Return whom each row is about, where a plan counts people; it does not belong there unless they are 1, 2, 3 ..."""
     name = schema.person
     if name is None:
-        return None, True
+        return None, ()
     if name not in table.column_names:
         raise DataError(
             f"The plan counts people, whom column {name!r} numbers, but the table does not have it.\n"
@@ -155,7 +156,8 @@ def numbers_of(table: pa.Table, schema: Schema) -> tuple[Codes | None, bool]:
             f"The plan counts people, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows have no value "
             f"in {name!r}.\nGive each row its person, or leave these rows out."
         )
-    return codes, set(labels.to_pylist()) == {str(number) for number in range(1, len(labels) + 1)}
+    anew = set(labels.to_pylist()) == {str(number) for number in range(1, len(labels) + 1)}
+    return codes, () if anew else stray_columns(StrayKind.NUMBERS, [name], codes.size)
 
 
 def repeated_persons(table: pa.Table, names: Iterable[str], missing: Sequence[str]) -> Persons | None:

@@ -163,9 +163,7 @@ class Release:
         carried = [name for name, spec in specs if spec is not None and spec.role is Role.OTHER]
         strays = _stray(specs, n_rows, description or {})
         rest = table.select(carried) if carried else None
-        person_of, anew = numbers_of(table, schema)
-        if not anew:
-            strays += stray_columns(StrayKind.NUMBERS, [str(schema.person)], n_rows)
+        person_of, other_numbers = numbers_of(table, schema)
         waiting = [(spec, table.column(name)) for name, spec in reversed(specs) if spec is not None]
         del table  # like `encode`, this lets columns go one by one
         while waiting:
@@ -179,7 +177,7 @@ class Release:
             n_rows=n_rows,
             order=tuple(name for name in names if name in columns or name in carried),
             description=description or {},
-            strays=strays,
+            strays=(*strays, *other_numbers),
             person_of=person_of,
             person=schema.person,
         )
