@@ -141,7 +141,7 @@ def persons_by(table: pa.Table, name: str, schema: Schema) -> Persons:
 
 
 def numbers_of(table: pa.Table, schema: Schema) -> tuple[Codes | None, tuple[Stray, ...]]:
-    """Return whom each row is about, where a plan counts people; it does not belong there unless they are 1, 2, 3 ..."""
+    """Return whom each row is about, where a plan counts people; other numbers than 1, 2, 3 ... do not belong there."""
     name = schema.person
     if name is None:
         return None, ()
