@@ -26,7 +26,7 @@ from sfumato.data.persons import numbers_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import encode_sets, repeat_sets
-from sfumato.data.strays import Stray, StrayKind, stray_columns
+from sfumato.data.strays import Stray, strays_among
 from sfumato.errors import DataError
 
 FORMAT = 1
@@ -161,7 +161,7 @@ class Release:
         columns: dict[str, ReleasedColumn | CodedSets] = {}
         specs = [(name, schema.spec(name)) for name in names]
         carried = [name for name, spec in specs if spec is not None and spec.role is Role.OTHER]
-        strays = _stray(specs, n_rows, description or {})
+        strays = strays_among(specs, n_rows, description or {})
         rest = table.select(carried) if carried else None
         person_of, other_numbers = numbers_of(table, schema)
         waiting = [(spec, table.column(name)) for name, spec in reversed(specs) if spec is not None]
@@ -422,18 +422,6 @@ def describe_columns(release: Release) -> dict[str, dict[str, Any]]:
         if isinstance(column, CodedSets):
             described[name]["separator"] = column.separator
     return described
-
-
-def _stray(
-    specs: Sequence[tuple[str, ColumnSpec | None]], n_rows: int, description: Mapping[str, Any]
-) -> tuple[Stray, ...]:
-    """Return the columns of a table that do not belong to it, each once."""
-    identifiers = [name for name, spec in specs if spec is not None and spec.role is Role.IDENTIFIER]
-    unknown = [name for name, spec in specs if spec is None]
-    described = description.get("columns", {name for name, _ in specs})
-    undescribed = [name for name, _ in specs if name not in {*described, *identifiers, *unknown}]
-    found = {StrayKind.IDENTIFIER: identifiers, StrayKind.UNKNOWN: unknown, StrayKind.UNDESCRIBED: undescribed}
-    return tuple(stray for kind, names in found.items() for stray in stray_columns(kind, names, n_rows))
 
 
 def _check_released_columns(found: list[str], schema: Schema) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+from sfumato.data.schema import ColumnSpec, Role
 
 
 class StrayKind(StrEnum):
@@ -32,3 +36,15 @@ class Stray:
 def stray_columns(kind: StrayKind, names: list[str], rows: int) -> tuple[Stray, ...]:
     """Return columns that do not belong to a table of so many rows."""
     return tuple(Stray(kind, name, rows) for name in names)
+
+
+def strays_among(
+    specs: Sequence[tuple[str, ColumnSpec | None]], n_rows: int, description: Mapping[str, Any]
+) -> tuple[Stray, ...]:
+    """Return the columns of a table that do not belong to it, each once."""
+    identifiers = [name for name, spec in specs if spec is not None and spec.role is Role.IDENTIFIER]
+    unknown = [name for name, spec in specs if spec is None]
+    described = description.get("columns", {name for name, _ in specs})
+    undescribed = [name for name, _ in specs if name not in {*described, *identifiers, *unknown}]
+    found = {StrayKind.IDENTIFIER: identifiers, StrayKind.UNKNOWN: unknown, StrayKind.UNDESCRIBED: undescribed}
+    return tuple(stray for kind, names in found.items() for stray in stray_columns(kind, names, n_rows))
