@@ -38,16 +38,7 @@ def parse(
         raise PlanError(notes.problems, where)
     notes.unknown_keys(document, TABLES, "", "the plan")
     source = notes.values(notes.table(document, "source"), SOURCE, "source")
-    columns: dict[str, ColumnSpec] = {}
-    for name, given in notes.table(document, "columns").items():
-        if isinstance(given, ColumnSpec):
-            columns[name] = given
-        elif not isinstance(given, Mapping):
-            notes.add(f"columns.{name}", f"[columns.{name}] must be a table, not {kind_of(given)}.")
-        else:
-            columns[name] = column_of(name, given, base, notes)
-    if not columns:
-        notes.add("columns", f"it declares no columns. Give each column a role: {EXAMPLE_COLUMN}.")
+    columns = _columns(document, base, notes)
 
     def events_source(values: Mapping[str, Any], place: str) -> Source | None:
         return source_of({**values, "missing": source["missing"]}, base, notes, place)
@@ -91,6 +82,21 @@ def parse(
     if notes.problems:
         raise PlanError(dict.fromkeys(notes.problems), where)
     return plan
+
+
+def _columns(document: Mapping[str, Any], base: Path, notes: Notes) -> dict[str, ColumnSpec]:
+    """Return what the plan says of each column, patterns among them."""
+    columns: dict[str, ColumnSpec] = {}
+    for name, given in notes.table(document, "columns").items():
+        if isinstance(given, ColumnSpec):
+            columns[name] = given
+        elif not isinstance(given, Mapping):
+            notes.add(f"columns.{name}", f"[columns.{name}] must be a table, not {kind_of(given)}.")
+        else:
+            columns[name] = column_of(name, given, base, notes)
+    if not columns:
+        notes.add("columns", f"it declares no columns. Give each column a role: {EXAMPLE_COLUMN}.")
+    return columns
 
 
 def _release(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[ReleaseOptions, Source | None]:
