@@ -73,7 +73,7 @@ def a_hierarchy_that_misses_values(page):
     page.goto("/plans/plan.toml/columns/2/hierarchy")
     page.locator("#lines").evaluate("each => { each.closest('details').open = true }")
     page.locator("#lines").fill("Bern;West;*")
-    page.locator("form", has=page.locator("#lines")).get_by_role("button").click()
+    page.locator("form", has=page.locator("#lines")).get_by_role("button", name="Check and use").click()
     expect(page.locator("main")).to_contain_text("Not saved yet", timeout=LONG)
 
 

@@ -273,7 +273,7 @@ def test_an_impossible_promise_is_understood_and_mended_by_keyboard_on_a_small_d
 def test_a_slider_is_saved_where_it_is_let_go_and_a_trial_says_what_it_costs(visit, folder):
     page = visit.page
     page.goto("/plans/plan.toml/promises")
-    slider = page.get_by_label("Smallest class, slider")
+    slider = page.get_by_label("Smallest class, slider").first
     slider.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".said")).to_have_text("Saved.")

@@ -21,7 +21,7 @@ export function controls() {
     }
     // What is changed is saved at once, as if its button had been pressed; ticks and bulk settings wait for theirs.
     const { form } = event.target;
-    if (form?.dataset.autosave && event.target.name && !event.target.closest("[data-later]")) {
+    if (form?.dataset.autosave && (event.target.name || event.target.dataset.for) && !event.target.closest("[data-later]")) {
       form.requestSubmit(form.querySelector(`button[name=do][value=${form.dataset.autosave}]`));
     }
   });
