@@ -76,7 +76,10 @@ def _table(lines: list[str], pages: Container[str]) -> Markup:
     rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in lines]
 
     def row(cells: list[str], tag: str) -> Markup:
-        made = (Markup("<{0}>{1}</{0}>").format(tag, _inline(cell.replace("\\|", "|"), pages)) for cell in cells)
+        made = (
+            Markup("<{0}>{1}</{0}>").format(tag if cell else "td", _inline(cell.replace("\\|", "|"), pages))
+            for cell in cells
+        )
         return Markup("<tr>{}</tr>").format(Markup("").join(made))
 
     body = Markup("").join(row(cells, "td") for cells in rows[1:])
