@@ -16,9 +16,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato.errors import InputError
 
@@ -29,7 +29,10 @@ try:
     from numba.core import event
     from numba.core import ir as numba_ir
     from numba.core.caching import FunctionCache, IndexDataCacheFile
+    from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler
+    from numba.core.registry import CPUDispatcher
+    from numba.core.targetconfig import ConfigStack
     from numba.extending import intrinsic as intrinsic
     from numba.extending import overload as overload
 except ValueError as error:
@@ -61,36 +64,96 @@ def lean_kernel(function: Callable[..., Any]) -> Any:
 
 
 def inline_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a part of a loop nest, or a small helper, into the loops that call it.
+    """Write a part of a loop nest, or a small helper, into the loops that call it, and compile these.
 
-    A loop of its own costs the compiler a third of a second however small it is, more with each array in its tuples,
-    and is compiled again into every loop that calls it. So what has one caller, or is a few lines, is inlined.
+    A loop of its own costs the compiler something for each array in its tuples. So what has one caller, or is a few
+    lines, is inlined.
     """
     return _compile(function, inline="always")
 
 
 def _compile(function: Callable[..., Any], **options: Any) -> Any:
-    compiled = numba.njit(pipeline_class=_Sharing, **_OPTIONS, **options)(function)
-    if compiled is not function:  # it is where NUMBA_DISABLE_JIT is set
-        with suppress(RuntimeError, OSError):  # no folder can be written to, or no source can be read
-            compiled._cache = _Kept(function)
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled = _Loop(function, targetoptions={"nopython": True, **_OPTIONS, **options}, pipeline_class=_Sharing)
+    with suppress(RuntimeError, OSError):  # no folder can be written to, or no source can be read
+        compiled._cache = _Kept(function)
     return compiled
 
 
+class _Loop(CPUDispatcher):  # type: ignore[misc]
+    """A loop as Python calls it: what is made of it holds all loops that it calls.
+
+    Numba would make a loop that another one calls into machine code with an entry for Python, and then optimize it and
+    make it into machine code once more in each loop that calls it, in each that calls those, and so on: half of the
+    time of compiling. So a loop is to other loops a part, which waits for the one that Python calls.
+    """
+
+    @cached_property
+    def part(self) -> CPUDispatcher:
+        return _LoopInLoops(self.py_func, targetoptions=self.targetoptions, pipeline_class=_OfPart)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self.part)
+
+
+class _LoopInLoops(CPUDispatcher):  # type: ignore[misc]
+    """A loop as other loops call it, and Python never does."""
+
+    def add_overload(self, compiled: Any) -> None:
+        self.overloads[tuple(compiled.signature.args)] = compiled
+
+
+class _Whole(JITCodeLibrary):  # type: ignore[misc]
+    """Code of a loop with all that it calls, optimized once, as a whole."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+
+class _Part(_Whole):
+    """Code of a loop with all that it calls, neither optimized nor made into machine code."""
+
+    def finalize(self) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
 class _Sharing(Compiler):  # type: ignore[misc]
-    """Numba's compiler, which copies less where one function is put into another.
+    """Numba's compiler, which does things once that it would do over and over.
 
     To inline a function, numba copies it block by block, and with each block all names of the function and all places
     in its source, though names are only added to and places never change: a quarter of the time of compiling. Here
     copies share both. Numba compiles under a lock, so nobody else's functions are compiled meanwhile.
     """
 
+    library: ClassVar[type[JITCodeLibrary]] = _Whole
+
     def compile_extra(self, func: Callable[..., Any]) -> Any:
-        with _shared(numba_ir.Scope), _shared(numba_ir.Loc):
+        self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        with _shared(numba_ir.Scope), _shared(numba_ir.Loc), _resolved_once():
             compiled = super().compile_extra(func)
         if not self.state.flags.nrt and _holds_arrays(compiled.signature.return_type):
             raise TypeError(f"{func.__qualname__} returns an array, so it must be a kernel rather than a lean one")
         return compiled
+
+
+class _OfPart(_Sharing):
+    """The compiler of a loop for the loops that call it."""
+
+    library = _Part
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        self.state.flags.no_compile = self.state.flags.no_cpython_wrapper = True
+        compiled = super().compile_extra(func)
+        entry = object()  # there is none: it stands for the loop in the compiler's tables
+        compiled.target_context.insert_user_function(entry, compiled.fndesc, [compiled.library])
+        return compiled._replace(entry_point=entry)
 
 
 def _holds_arrays(kind: Any) -> bool:
@@ -110,6 +173,33 @@ def _shared(kind: type) -> Iterator[None]:
         yield
     finally:
         del kind.__deepcopy__  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _resolved_once() -> Iterator[None]:
+    """Let numba find out once for a loop what an operator gives for some types, inside: a fifth of the time.
+
+    It tries some ten ways for each place where an operator, or a function that it knows, stands in the source, and a
+    loop has hundreds of places, where mostly whole numbers are added and compared.
+    """
+    if "get_call_type" in vars(types.Function):  # as above
+        yield
+        return
+    resolve = types.Function.get_call_type
+    found: dict[Any, tuple[Any, ...]] = {}
+
+    def resolve_once(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        options = ConfigStack.top_or_none()  # those of the loop under way
+        key = id(self), id(options), args, tuple(kws.items())
+        if key not in found:
+            found[key] = resolve(self, context, args, kws), self, options  # held, so that nothing else has their ids
+        return found[key][0]
+
+    types.Function.get_call_type = resolve_once
+    try:
+        yield
+    finally:
+        del types.Function.get_call_type
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]
@@ -170,7 +260,7 @@ class Loop:
     """A loop of the package, or of numba for one of them, that is being compiled."""
 
     name: str  # with its module
-    kept: bool  # whether it is put on disk
+    kept: bool  # whether it is put on disk, by itself or in a loop that calls it
 
 
 class _Listener(event.Listener):  # type: ignore[misc]
@@ -180,7 +270,7 @@ class _Listener(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         compiled = event.data["dispatcher"]
         name = f"{compiled.py_func.__module__}.{compiled.py_func.__qualname__}"
-        self.begun(Loop(name, isinstance(compiled._cache, _Kept)))
+        self.begun(Loop(name, isinstance(compiled, _LoopInLoops) or isinstance(compiled._cache, _Kept)))
 
     def on_end(self, event: Any) -> None:
         self.done()

@@ -261,10 +261,55 @@ def test_a_loop_inside_another_works_and_leaves_the_compiler_as_it_was():
             best = larger(best, larger(number, number - 1))
         return best
 
-    kinds = (compiling.numba_ir.Scope, compiling.numba_ir.Loc)
-    before = [vars(kind).get("__deepcopy__") for kind in kinds]
+    kinds = (compiling.numba_ir.Scope, compiling.numba_ir.Loc, compiling.types.Function)
+    before = [set(vars(kind)) for kind in kinds]
     assert largest(np.array([3, 9, 4])) == 9
-    assert [vars(kind).get("__deepcopy__") for kind in kinds] == before
+    assert [set(vars(kind)) for kind in kinds] == before
+
+
+CALLS = (
+    LOOP
+    + """
+@kernel
+def double(number):
+    return number * 2
+
+@kernel
+def add_up_twice(numbers):
+    for at in range(numbers.size):
+        numbers[at] = double(numbers[at])
+    return add_up(numbers) + double(0)
+"""
+)
+
+
+def test_a_loop_that_calls_others_holds_them_and_each_is_there_for_python_too(load, tmp_path):
+    names = lambda: sorted({path.name.split("-")[0] for path in (tmp_path / "store").rglob("*.nbc")})  # noqa: E731
+    for held in (False, True):
+        assert load(CALLS)[0] == 10
+        module = sys.modules["a_loop"]
+        heard = []
+        with compiling.while_compiling(heard.append):
+            assert module.add_up_twice(np.arange(5)) == 20
+        assert sum(module.add_up_twice.stats.cache_hits.values()) == held
+        assert bool(heard) != held
+        assert all(loop.kept for loop in heard)
+        assert names() == ["a_loop.add_up", "a_loop.add_up_twice"]  # nothing of `double` alone
+    assert module.double(4) == 8
+    assert names() == ["a_loop.add_up", "a_loop.add_up_twice", "a_loop.double"]
+
+
+def test_operators_mean_in_each_loop_what_they_mean_for_its_types():
+    @compiling.kernel
+    def half(number):
+        return number / 2 + number // 2
+
+    @compiling.lean_kernel
+    def halves(small, large, whole):
+        return half(small), half(large), half(whole), small / large, whole / whole, whole // np.int32(3)
+
+    values = np.float32(3), 7.5, 9
+    assert halves(*values) == pytest.approx(halves.py_func(*values))
 
 
 def test_a_lean_loop_neither_makes_nor_returns_arrays():
