@@ -25,6 +25,7 @@ from sfumato.errors import InputError
 try:
     import numba
     from llvmlite import ir as ir
+    from llvmlite.binding.newpassmanagers import create_new_module_pass_manager
     from numba import types as types
     from numba.core import event
     from numba.core import ir as numba_ir
@@ -110,6 +111,16 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        # Variables out of memory first: what follows can then leave out most counts of who holds an array.
+        passes = create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(self._final_module, self._codegen._pass_builder())
+        super()._optimize_final_module()
 
 
 class _Part(_Whole):
