@@ -160,6 +160,8 @@ def _as_dictionary(array: pa.ChunkedArray) -> tuple[list[tuple[pa.Array, NDArray
     kind = array.type
     try:
         if isinstance(kind, pa.BaseExtensionType):
+            if pa.types.is_integer(kind.storage_type):  # numbers that stand for something else, such as a month
+                raise pa.ArrowInvalid
             array = pa.chunked_array([chunk.storage for chunk in array.chunks], kind.storage_type)
         if pa.types.is_null(array.type):
             array = array.cast(pa.string())

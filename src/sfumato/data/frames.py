@@ -37,6 +37,16 @@ def to_arrow(frame: Any) -> pa.Table:
         table = _from_pandas(frame) if wrapped.implementation.is_pandas() else _from_narwhals(wrapped)
     if twice := _twice(table.column_names):
         raise DataError(f"The frame has columns with the same name: {some(twice)}.\nRename them.")
+    for name in table.column_names:
+        if is_text(table.schema.field(name).type):
+            continue
+        try:
+            table.column(name).slice(0, 1).take(pa.array([0] if table.num_rows else [], pa.int32()))
+        except pa.ArrowException:
+            raise DataError(
+                f"Column {name!r} of the frame is of type {table.schema.field(name).type}, of which Arrow cannot pick "
+                "rows.\nConvert the column to text, numbers, dates or lists of these."
+            ) from None
     return table.replace_schema_metadata(None)
 
 
@@ -60,7 +70,13 @@ def _wrapped(frame: Any) -> Any:
 
 def _from_narwhals(wrapped: Any) -> pa.Table:
     """Convert whole numbers that are too long for Arrow to text, which has all their digits."""
-    long = [name for name, kind in wrapped.collect_schema().items() if kind in _BEYOND_ARROW]
+    kinds = wrapped.collect_schema()
+    for name in (name for name, kind in kinds.items() if kind == nw.Object):  # places in memory, to anybody else
+        raise DataError(
+            f"Column {name!r} of the frame holds objects of Python.\n"
+            "Convert the column to text, numbers, dates or lists of these."
+        )
+    long = [name for name, kind in kinds.items() if kind in _BEYOND_ARROW]
     return (wrapped.with_columns(nw.col(*long).cast(nw.String)) if long else wrapped).to_arrow()
 
 
@@ -100,7 +116,7 @@ def like(frame: Any, table: pa.Table) -> Any:
         if name in result.columns and _fits(result.schema[name], wanted):
             before = result.get_column(name)
             try:
-                after = before.cast(wanted)
+                after = before.cast(_occurring(wanted, before) if isinstance(wanted, nw.Enum) else wanted)
             except Exception:  # each kind of frame has errors of its own; the column stays as it was published
                 continue
             if (after.cast(nw.String) == before.cast(nw.String)).all():
@@ -113,8 +129,14 @@ def _fits(found: Any, wanted: Any) -> bool:
     if found == wanted:
         return False
     if found == nw.String:
-        return bool(wanted == nw.Categorical or wanted in _BEYOND_ARROW)
+        return bool(wanted == nw.Categorical or isinstance(wanted, nw.Enum) or wanted in _BEYOND_ARROW)
     return bool(found.is_numeric() and wanted.is_numeric())
+
+
+def _occurring(kind: nw.Enum, column: Any) -> nw.Enum:
+    """Return the categories that occur, in the order that they had."""
+    found = set(column.unique().to_list())
+    return nw.Enum([category for category in kind.categories if category in found])
 
 
 def _with_types(table: pa.Table, wanted: pa.Schema) -> pa.Table:
@@ -129,12 +151,14 @@ def _with_types(table: pa.Table, wanted: pa.Schema) -> pa.Table:
 def _with_type(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
     """Return a column in another type if that shows the same labels, text as plain text otherwise."""
     is_label = pa.types.is_dictionary(column.type) and is_text(value_type(column.type))
+    if pa.types.is_nested(column.type) and pa.types.is_nested(wanted):
+        return _with_lists(column, wanted)
     if column.type == wanted or pa.types.is_nested(column.type) or not (is_label or pa.types.is_primitive(column.type)):
         return column
     plain = column.cast(pa.string()) if is_label else column
     try:
-        if pa.types.is_dictionary(wanted) and is_label:
-            return column.cast(wanted)
+        if pa.types.is_dictionary(wanted):
+            return (column if is_label else column.dictionary_encode()).cast(wanted)
         if is_text(wanted) or not is_label:
             found = plain.cast(wanted)
             return found if is_text(wanted) == is_label and _same_labels(found, plain) else plain
@@ -145,6 +169,14 @@ def _with_type(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
         return found if _same_labels(pa.chunked_array([values]), pa.chunked_array([whole.dictionary])) else plain
     except (pa.ArrowException, ValueError, OverflowError, TypeError):
         return plain  # some label is no value of that type
+
+
+def _with_lists(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Return lists in the type that they had before, if they can be: members are values of it, and as many."""
+    try:
+        return column.cast(wanted)
+    except pa.ArrowException:
+        return column
 
 
 def _same_labels(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
@@ -177,10 +209,10 @@ def _series(column: pa.ChunkedArray, wanted: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     plain = column.to_pandas(integer_object_nulls=True)  # floats would round large whole numbers beside a gap
+    if pa.types.is_nested(column.type) and wanted is not None:
+        return _nested(column, wanted, plain)
     if wanted is None or plain.dtype == wanted:
         return plain
-    if pa.types.is_nested(column.type):
-        return _nested(column, wanted, plain)
     if hasattr(wanted, "categories") and not plain.dropna().isin(wanted.categories).all():
         return plain
     try:
@@ -200,7 +232,7 @@ def _nested(column: pa.ChunkedArray, wanted: Any, plain: Any) -> Any:
     """Return a column of lists in the Arrow type that pandas had it in, where it was one."""
     kind = getattr(wanted, "pyarrow_dtype", None)
     if kind is None or not pa.types.is_nested(kind):
-        return plain
+        return plain.map(lambda cell: cell.tolist() if hasattr(cell, "tolist") else cell)
     try:
         return column.cast(kind).to_pandas(types_mapper={kind: wanted}.get)
     except pa.ArrowException:  # members are no longer values of that type
