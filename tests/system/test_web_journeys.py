@@ -227,12 +227,13 @@ def test_groups_are_made_by_hand(visit, folder):
     page = visit.page
     page.goto("/plans/plan.toml/columns/2/hierarchy")
     counted(page.get_by_text("Groups by hand")).click()
-    page.get_by_label("Choose Bern").check()
-    page.get_by_label("Group", exact=True).fill("West")
-    visit.press("Put the ticked ones into it")
+    page.get_by_label("Choose Bern").focus()
+    page.keyboard.press("m")
+    page.keyboard.type("West > Swiss")
+    page.keyboard.press("Enter")
     page.locator("form", has=page.locator("#groups-table")).get_by_role("button", name="Check and use").click()
     expect(page.locator("main")).to_contain_text("file hierarchies/town.csv")
-    assert (folder / "hierarchies" / "town.csv").read_text() == "Chur;*\nBern;West;*\n"
+    assert (folder / "hierarchies" / "town.csv").read_text() == "Chur;*\nBern;West;Swiss;*\n"
 
 
 # J4: what cannot be.

@@ -87,6 +87,12 @@ def found_plan(request: Request) -> OpenPlan:
     return opened(project, name, path)
 
 
+def plan_named(request: Request, name: str) -> OpenPlan | None:
+    """Return a plan of the project by its name, so that a page stands among its steps; None where there is none."""
+    path = request.app.state.project.plan(name)
+    return opened(request.app.state.project, name, path) if path is not None else None
+
+
 def opened(project: Project, name: str, path: Path) -> OpenPlan:
     """Return a plan as it is in its file now."""
     content = path.read_bytes()

@@ -11,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from sfumato.report.reading import mapping, mappings
 from sfumato.webapp.jobs import Job
+from sfumato.webapp.plans import plan_named
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page, parts
 
@@ -33,6 +34,7 @@ async def show(request: Request) -> Response:
         "job.html",
         title="Job",
         here="run",
+        plan=plan_named(request, job.plan),
         job=job,
         way=jobs.way(job),
         found=what,

@@ -18,7 +18,7 @@ from sfumato.editing import PlanDocument
 from sfumato.editing.settings import places, settings
 from sfumato.report.reading import mapping, mappings, text
 from sfumato.webapp.guard import REPORT_POLICY
-from sfumato.webapp.plans import OpenPlan, edited, found_plan
+from sfumato.webapp.plans import OpenPlan, edited, found_plan, plan_named
 from sfumato.webapp.project import SWEEP_FILE
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page
@@ -105,7 +105,6 @@ def _found_sweep(request: Request) -> tuple[str, Path, Any]:
 async def show_sweep(request: Request) -> Response:
     """Show what each combination costs, with a button that puts its values into the plan."""
     name, _, facts = _found_sweep(request)
-    plan = text(mapping(facts.get("plan")).get("path"))
     return page(
         request,
         "sweep_page.html",
@@ -115,7 +114,7 @@ async def show_sweep(request: Request) -> Response:
         settings=[text(each.get("name")) for each in mappings(facts.get("settings"))],
         losses=[mapping(each) for each in facts.get("losses") or ()],
         cells=mappings(facts.get("cells")),
-        plan_name=plan if plan in request.app.state.project.plans() else "",
+        plan=plan_named(request, text(mapping(facts.get("plan")).get("path"))),
     )
 
 

@@ -23,6 +23,7 @@ from sfumato.report.certificate import certificate as certificate_page
 from sfumato.report.comparing import compared
 from sfumato.report.reading import mapping, text
 from sfumato.webapp.guard import REPORT_POLICY
+from sfumato.webapp.plans import plan_named
 from sfumato.webapp.project import write_private
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.runs import changed_since, facts_of, files_of
@@ -47,7 +48,6 @@ async def show(request: Request) -> Response:
     """Show a run."""
     name, path, facts = found_run(request)
     project = request.app.state.project
-    plan = text(mapping(facts.get("plan")).get("path"))
     return page(
         request,
         "run.html",
@@ -59,7 +59,7 @@ async def show(request: Request) -> Response:
         rows=rows.content(facts),
         losses=losses.content(facts),
         files=files_of(path, facts),
-        plan_name=plan if plan in project.plans() else "",
+        plan=plan_named(request, text(mapping(facts.get("plan")).get("path"))),
         others=[other for other in project.runs() if other != name][:20],
         job=request.app.state.jobs.of_target(project.shown(path)),
         handover=_handover(path),

@@ -25,6 +25,19 @@ export function controls() {
       form.requestSubmit(form.querySelector(`button[name=do][value=${form.dataset.autosave}]`));
     }
   });
+  // m goes from a ticked value to the name of its group, and Enter there puts all ticked ones into it.
+  document.addEventListener("keydown", (event) => {
+    const name = document.querySelector("[data-group-name]");
+    if (!name) return;
+    if (event.key === "m" && event.target.matches("#groups-table input[type=checkbox]")) {
+      event.preventDefault();
+      event.target.checked = true;
+      name.focus();
+    } else if (event.key === "Enter" && event.target === name) {
+      event.preventDefault();
+      document.querySelector("[data-group]").click();
+    }
+  });
   // Shift with an arrow ticks the next one, too.
   document.addEventListener("keydown", (event) => {
     const step = event.shiftKey && { ArrowDown: 1, ArrowUp: -1 }[event.key];
