@@ -169,7 +169,12 @@ def generalized(column, original):
 
 
 def drawn_well(stated, cell, original):
-    """Whether a randomized cell shows eta values of the domain, in its order, with the true one where p is 1."""
+    """Whether a randomized cell shows eta values of the domain, in its order, with the true one where p is 1.
+
+    Or, where groups are stated, whether it shows the group of the true value.
+    """
+    if "groups" in stated:
+        return original in cell and list(cell) in stated["groups"]
     places = [stated["domain"].index(value) for value in cell]
     true = stated["p"] < 1 or original in cell
     return len(cell) == stated["eta"] and places == sorted(set(places)) and true

@@ -325,7 +325,11 @@ def add_cells(rng, case):
     if rng.random() < 0.3:
         epsilon = {name: fraction(rng, 0.5, 1, "3/2", 4) for name in sizes}
         case.require.append({"model": "local-differential-privacy", "epsilon": epsilon})
-    case.options["randomization"] = {"dependence": "allow"}
+    maker = "randomization"
+    if {each["model"] for each in case.require if "anonymizer" not in each} == {"sensitive-qid-diversity"}:
+        maker = rng.choice(["randomization", "rating"])
+        case.require[-1]["anonymizer"] = maker
+    case.options[maker] = {"dependence": "allow"}
 
 
 MAKERS = {"classes": add_classes, "masks": add_masks, "terms": add_terms, "items": add_items, "cells": add_cells}
