@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.api import Published as Published
     from sfumato.api import Run as Run
-    from sfumato.api import Sweep as Sweep
     from sfumato.api import anonymize as anonymize
     from sfumato.api import attack as attack
     from sfumato.api import audit as audit
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from sfumato.progress import Progress as Progress
     from sfumato.receiving.dictionary import Dictionary as Dictionary
     from sfumato.receiving.loading import Loaded as Loaded
+    from sfumato.report.explored import Sweep as Sweep
 
 __version__ = "0.2.0"
 
@@ -76,7 +76,6 @@ _OFFERED = {
     "sfumato.api": (
         "Published",
         "Run",
-        "Sweep",
         "anonymize",
         "attack",
         "audit",
@@ -134,6 +133,7 @@ _OFFERED = {
     "sfumato.progress": ("Progress",),
     "sfumato.receiving.dictionary": ("Dictionary",),
     "sfumato.receiving.loading": ("Loaded",),
+    "sfumato.report.explored": ("Sweep",),
 }
 _HOME = {name: home for home, names in _OFFERED.items() for name in names}
 __all__ = [*_HOME, "__version__"]

@@ -7,6 +7,7 @@ that judging a table does not need.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,8 +26,7 @@ from sfumato.estimators import BUDGET
 from sfumato.estimators.base import CrossTable, Estimator, Expectation
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
-from sfumato.parameters import one_of
-from sfumato.pipeline import Case, Kept, Outcome, Seen, asked, engine_of, make_elsewhere
+from sfumato.pipeline import Case, Kept, Outcome, Seen, asked, asking, columns_at, engine_of, make_elsewhere
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress, announce
 from sfumato.receiving.dictionary import Dictionary
@@ -35,15 +35,16 @@ from sfumato.sweeping import sweep as run_sweep
 
 if TYPE_CHECKING:
     from sfumato.drafting import Draft
+    from sfumato.report.explored import Sweep
     from sfumato.report.notebook import Framed
 
 
+@dataclass(eq=False, repr=False)
 class Published:
     """What an outsider gets: the table, as the kind of frame that came in, and its public description."""
 
-    def __init__(self, make: Callable[[], Any], description: Mapping[str, Any]) -> None:
-        self._make = make
-        self.description = description
+    _make: Callable[[], Any]
+    description: Mapping[str, Any]
 
     @cached_property
     def data(self) -> Any:
@@ -144,9 +145,8 @@ def anonymize(
 ) -> Run:
     """Anonymize a pandas, polars, pyarrow or Spark frame; raise unless every requirement holds on what comes out.
 
-    Randomness comes from the system's entropy; give a `seed` only to repeat a run in a test. Without `measure` and
-    `attack`, what was lost and what an intruder gets is left for later: `sf.measure(run, plan, original=frame)` and
-    `sf.attack` work it out.
+    Chance comes from the system's entropy; give a `seed` only to repeat a run in a test. What is left for later without
+    `measure` and `attack`, `sf.measure(run, plan, original=frame)` and `sf.attack` work out.
 
     >>> import pyarrow as pa
     >>> import sfumato as sf
@@ -227,52 +227,6 @@ def complete(
     return Case(made_by, progress=progress).complete(Path(run), render, measure=measure, attack=attack)
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """What each combination of settings costs. Shows itself in a notebook."""
-
-    facts: Mapping[str, Any]  # everything as plain data, as in sweep.json
-
-    @property
-    def cells(self) -> Sequence[Mapping[str, Any]]:
-        """The combinations: their values, whether they hold or why not, verdicts, measurements, attacks."""
-        return tuple(self.facts["cells"])
-
-    @property
-    def frontier(self) -> Sequence[Mapping[str, Any]]:
-        """The combinations that none beats in both strictness and loss, loosest first."""
-        return tuple(self.cells[place] for place in self.facts["frontier"])
-
-    def frontier_of(self, loss: str) -> Sequence[Mapping[str, Any]]:
-        """The combinations that none beats in both strictness and one of several losses, loosest first."""
-        known = {entry["name"]: entry["frontier"] for entry in self.facts["losses"]}
-        return tuple(self.cells[place] for place in known[one_of(loss, "The loss", known)])
-
-    @property
-    def knee(self) -> Mapping[str, Any] | None:
-        """The combination where the frontier bends, if it does."""
-        place = self.facts["knee"]
-        return None if place is None else self.cells[place]
-
-    def report(self, path: str | Path) -> Path:
-        """Write the page, which opens without network, and return where it is."""
-        from sfumato.report.sweep import render_sweep
-
-        with atomic_file(Path(path)) as temporary:
-            temporary.write_text(render_sweep(self.facts), encoding="utf-8")
-        return Path(path)
-
-    def __str__(self) -> str:
-        from sfumato.report.sweep import sweep_text
-
-        return sweep_text(self.facts)
-
-    def _repr_html_(self) -> str:
-        from sfumato.report.sweep import render_sweep
-
-        return _framed(render_sweep(self.facts), 640)._repr_html_()
-
-
 def sweep(
     plan: Plan,
     vary: Mapping[str, str | Sequence[Any]],
@@ -302,6 +256,7 @@ def sweep(
     >>> [(cell["values"]["k"], cell["holds"]) for cell in found.cells]
     [(2, True), (4, True), (50, False)]
     """
+    from sfumato.report.explored import Sweep
     from sfumato.report.sweep import render_sweep
 
     facts = run_sweep(
@@ -323,24 +278,26 @@ def sweep(
 
 
 def audit(
-    data: Any, plan: Plan, *, original: Any = None, name_items: bool = False, progress: Progress = SILENT
+    data: Any, plan: Plan, *, original: Any = None, name_items: bool = False, progress: Progress = SILENT, **where: Any
 ) -> tuple[Verdict, ...]:
     """Judge a table by the plan's requirements: a run, its folder, a release, a file of any tool, or any frame.
 
     What is public beyond the release comes from the plan, from the run, or is counted in the `original`: a frame, or
     the plan's source when none is given. Verdicts say which. With `name_items`, those that can name what breaks them.
+    Here and below, `engine`, `master` and `cells_on_driver` say where folders are looked at, as for `run`.
     """
     announce(progress, ("read", "audit"))
-    case = _case(plan, original, progress)
-    return case.audit(_seen(data, plan, progress), name_items=name_items)
+    with _looking(data, plan, original, progress, every_row=False, **where) as (case, seen):
+        return case.audit(seen, name_items=name_items)
 
 
 def measure(
-    data: Any, plan: Plan, *, original: Any = None, target: str | None = None, progress: Progress = SILENT
+    data: Any, plan: Plan, *, original: Any = None, target: str | None = None, progress: Progress = SILENT, **where: Any
 ) -> tuple[Measurement, ...]:
     """Measure what a table is still good for against the original: a frame, or the plan's source when none is given."""
     announce(progress, ("read", "encode", "measure"))
-    return _case(plan, original, progress).measure(_seen(data, plan, progress), target=target)
+    with _looking(data, plan, original, progress, every_row=True, **where) as (case, seen):
+        return case.measure(seen, target=target)
 
 
 def attack(
@@ -351,6 +308,7 @@ def attack(
     threshold: float = THRESHOLD,
     population: str | Path | None = None,
     progress: Progress = SILENT,
+    **where: Any,
 ) -> tuple[Exposure, ...]:
     """Return what an intruder gets out of a table, and out of the original: a frame, or the plan's source.
 
@@ -358,21 +316,25 @@ def attack(
     """
     announce(progress, ("read", "encode", "attack"))
     crowd = Path(population) if population is not None else None
-    return _case(plan, original, progress).attack(_seen(data, plan, progress), threshold=threshold, population=crowd)
+    with _looking(data, plan, original, progress, every_row=True, **where) as (case, seen):
+        return case.attack(seen, threshold=threshold, population=crowd)
 
 
-def _case(plan: Plan, original: Any, progress: Progress) -> Case:
-    return Case(plan, to_arrow(original) if original is not None else None, progress=progress)
+def _looking(
+    data: Any, plan: Plan, original: Any, progress: Progress, **how: Any
+) -> AbstractContextManager[tuple[Case, Seen]]:
+    path = Path(data) if isinstance(data, str | Path) else None
 
+    def seen() -> Seen:
+        if path is not None or isinstance(data, Source):
+            return Seen.at(path or data, plan, progress)
+        published = data.release if isinstance(data, Run) else data
+        if not isinstance(published, Published):
+            return Seen.in_memory(to_arrow(data), plan)
+        facts = data.facts if isinstance(data, Run) else None
+        return Seen.in_memory(to_arrow(published.data), plan, published.description, facts)
 
-def _seen(data: Any, plan: Plan, progress: Progress) -> Seen:
-    if isinstance(data, str | Path | Source):
-        return Seen.at(data if isinstance(data, Source) else Path(data), plan, progress)
-    if isinstance(data, Run):
-        return Seen.in_memory(to_arrow(data.release.data), plan, data.release.description, data.facts)
-    if isinstance(data, Published):
-        return Seen.in_memory(to_arrow(data.data), plan, data.description)
-    return Seen.in_memory(to_arrow(data), plan)
+    return asking(plan, path, to_arrow(original) if original is not None else None, seen, progress, **how)
 
 
 def reconstruct(
@@ -382,6 +344,7 @@ def reconstruct(
     where: Mapping[str, str] | None = None,
     method: str | Estimator = "auto",
     budget: float = BUDGET,
+    **engine: Any,
 ) -> CrossTable:
     """Return a table of some columns, with standard errors, from a randomized release: its folder, or `run.release`.
 
@@ -398,7 +361,9 @@ def reconstruct(
     >>> bool(900 < answer.counts[2] < 1100)
     True
     """
-    return estimators.reconstruct(_described(release), columns, where=where, method=method, budget=budget)
+    path = release if isinstance(release, str | Path) else None
+    seen = columns_at(Path(path), (*columns, *(where or ())), **engine) if path and engine else _described(release)
+    return estimators.reconstruct(seen, columns, where=where, method=method, budget=budget)
 
 
 def expect(release: Any, columns: Sequence[str], *, where: Mapping[str, str] | None = None) -> Expectation:

@@ -68,6 +68,13 @@ def atomic_folder(target: Path, overwrite: bool = False, *, foreign: Foreign = n
 
 
 @contextmanager
+def scratch_folder(target: Path) -> Iterator[Path]:
+    """Yield a hidden path beside something, for a folder of work on it: nothing is left there afterwards."""
+    with _workplace(_resolved(target)) as temporary:
+        yield temporary
+
+
+@contextmanager
 def atomic_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
     """Yield a path beside the target; the file written there takes the target's name when all went well."""
     target = _resolved(target)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 import sfumato as sf
@@ -10,6 +15,8 @@ from in_parts import in_parts
 from sfumato.engines import ENGINES
 from sfumato.engines.base import Engine
 from sfumato.engines.local import LocalEngine
+from sfumato.errors import DataError
+from sfumato.pipeline import elsewhere
 
 MAKERS = {"local": LocalEngine, "local in 7 parts": lambda: in_parts(150)}  # Spark: tests/system/test_spark_cluster.py
 every_engine = pytest.mark.parametrize("engine", MAKERS)
@@ -46,3 +53,84 @@ def test_the_same_seed_gives_the_same_release(engine, tmp_path):
     one, two = (contents(tmp_path / run / "release") for run in ("one", "two"))
     assert one
     assert one == two
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def run_in_parts(request, tmp_path_factory):
+    """A run whose release lies in parts, and its plan."""
+    folder = tmp_path_factory.mktemp("asked")
+    plan = sf.Plan.load(plan_in(folder, request.param))
+    sf.run(plan, folder / "run", seed=5, engine=in_parts(150), measure=False, attack=False)
+    return plan, folder / "run"
+
+
+def told(verdicts):
+    return [verdict.as_dict() for verdict in verdicts]
+
+
+def test_an_audit_in_parts_says_what_one_machine_says(run_in_parts):
+    plan, run = run_in_parts
+    here, there = sf.audit(run, plan), sf.audit(run, plan, engine=in_parts(150))
+    assert told(there) == told(here)
+    assert [verdict.notes for verdict in there] == [verdict.notes for verdict in here]
+    assert sorted(path.name for path in run.parent.iterdir() if path.name.startswith(".")) == []
+
+
+@pytest.mark.slow
+def test_what_is_measured_and_attacked_in_parts_is_what_one_machine_finds(tmp_path):
+    plan, run = sf.Plan.load(plan_in(tmp_path, "classes")), tmp_path / "run"
+    sf.run(plan, run, seed=5, engine=in_parts(150), measure=False, attack=False)
+    for ask in (sf.measure, sf.attack):
+        here, there = (ask(run, plan, **where) for where in ({}, {"engine": in_parts(150)}))
+        assert [each.as_dict() for each in there] == [each.as_dict() for each in here]
+
+
+@pytest.fixture(scope="module")
+def randomized(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("randomized")
+    plan = sf.Plan.load(plan_in(folder, "cells"))
+    sf.run(plan, folder / "run", seed=5, engine=in_parts(150), measure=False, attack=False)
+    return folder / "run"
+
+
+@pytest.mark.parametrize("method", ["auto", "paper", "inverse", "mle", "value-adding"])
+@pytest.mark.parametrize("where", [{}, {"household": "2"}])
+def test_a_table_is_computed_back_in_parts_as_on_one_machine(method, where, randomized):
+    columns = ["job"] if where else ["job", "household", "ward"]
+    here = sf.reconstruct(randomized, columns, where=where, method=method)
+    there = sf.reconstruct(randomized, columns, where=where, method=method, engine=in_parts(150))
+    assert np.allclose(there.counts, here.counts, rtol=1e-9, atol=1e-9)
+    assert np.allclose(there.std_error, here.std_error, rtol=1e-9, atol=1e-9)
+    assert there.expected == here.expected
+
+
+def test_columns_that_a_release_lacks_are_named(randomized):
+    with pytest.raises(DataError, match="'jobb'"):
+        sf.reconstruct(randomized, ["jobb"], engine=in_parts(150))
+    with pytest.raises(DataError, match="fewer columns"):
+        sf.reconstruct(randomized, ["job", "household"], engine=in_parts(150, cells_here=3))
+
+
+def test_files_of_any_tool_are_judged_in_parts(tmp_path):
+    plan = sf.Plan.load(plan_in(tmp_path, "classes"))
+    sf.run(plan, tmp_path / "run", seed=5, engine=in_parts(150), measure=False, attack=False)
+    shutil.copytree(tmp_path / "run" / "release" / "data.parquet", tmp_path / "files")
+    assert told(sf.audit(tmp_path / "files", plan, engine=in_parts(150))) == told(sf.audit(tmp_path / "files", plan))
+    one = sorted((tmp_path / "files").iterdir())[0]
+    found = pa_parquet.read_table(one)
+    pa_parquet.write_table(found.slice(1), one)
+    assert told(sf.audit(tmp_path / "files", plan, engine=in_parts(150))) == told(sf.audit(tmp_path / "files", plan))
+
+
+def test_too_many_rows_for_the_driver_are_refused_with_what_to_do(tmp_path, monkeypatch):
+    plan, run = sf.Plan.load(plan_in(tmp_path, "classes")), tmp_path / "run"
+    sf.run(plan, run, seed=5, engine=in_parts(150), measure=False, attack=False)
+    monkeypatch.setattr(elsewhere, "ROWS_HERE", 10)
+    with pytest.raises(DataError, match=r"takes 10(.|\n)*sample"):
+        sf.measure(run, plan, engine=in_parts(150))
+
+
+def test_a_table_in_memory_is_no_business_of_a_cluster(tmp_path):
+    plan = sf.Plan.load(plan_in(tmp_path, "classes"))
+    with pytest.raises(DataError, match="in memory"):
+        sf.audit(pa.table({"age": ["1"]}), plan, engine=in_parts(150))

@@ -47,6 +47,7 @@ ELSEWHERE = {
     "engines/region_tasks.py": "unit/engines/test_regions.py",
     "engines/tasks.py": "unit/engines/test_dividing.py",
     "engines/workroom.py": "unit/engines/test_dividing.py",
+    "report/explored.py": "unit/sweeping/test_facts.py",
     "errors.py": "conformance/test_public_names.py",
     "estimators/auto.py": ESTIMATORS,
     "estimators/base.py": ESTIMATORS,

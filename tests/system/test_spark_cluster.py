@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import pyarrow.parquet as pa_parquet
@@ -175,6 +176,63 @@ def test_a_frame_of_spark_goes_in_and_one_comes_out(tmp_path):
     finally:
         session.stop()
     assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "shown.parquet", plan))
+
+
+def test_a_table_of_the_catalog_is_a_source_and_every_question_is_answered_there_too(tmp_path):
+    from pyspark.sql import SparkSession
+
+    plan_file = plan_in(tmp_path, "classes")
+    there = sf.Plan.load(plan_file)
+    text = plan_file.read_text(encoding="utf-8").replace('path = "source.csv"', 'table = "people"')
+    plan_file.write_text(text, encoding="utf-8")
+    plan = sf.Plan.load(plan_file)
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        session.read.csv(str(there.source.path), header=True).createOrReplaceTempView("people")
+        run = sf.run(plan, tmp_path / "run", seed=5, engine="spark", measure=False, attack=False)
+        assert run.facts["source"]["table"] == "people"
+        verdicts = sf.audit(tmp_path / "run", plan, engine="spark")
+        measured = sf.measure(tmp_path / "run", plan, engine="spark")
+        missing = sf.Plan.from_dict({**plan_of(plan_file), "source": {"table": "nobody"}})
+        with pytest.raises(InputError, match="no such table"):
+            sf.run(missing, tmp_path / "other", engine="spark")
+    finally:
+        session.stop()
+    assert [verdict.as_dict() for verdict in verdicts] == [
+        verdict.as_dict() for verdict in sf.audit(tmp_path / "run", there)
+    ]
+    assert [each.as_dict() for each in measured] == [each.as_dict() for each in sf.measure(tmp_path / "run", there)]
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".") or path.name == "other"]
+
+
+def plan_of(path: Path) -> dict:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def test_questions_by_the_command_line_have_the_answers_of_one_machine(cluster, tmp_path):
+    plan = plan_in(tmp_path, "cells")
+    sf.run(sf.Plan.load(plan), tmp_path / "run", seed=5, engine=DividedEngine(Here(), rows_a_file=FILES))
+    there = ["--engine", "spark", "--master", cluster.url]
+    for words in (["audit", tmp_path / "run", "--plan", plan], ["reconstruct", tmp_path / "run", "--columns", "job"]):
+        told = []
+        for where in ([], there):
+            done = subprocess.run(
+                [sys.executable, "-m", "sfumato", *words, *where, "--json"], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            told.append(json.loads(done.stdout))
+        assert told[0] == told[1]
+
+
+def test_too_many_distinct_rows_are_decided_about_in_regions_on_a_cluster_as_here(cluster, tmp_path):
+    plan = sf.Plan.load(plan_in(tmp_path, "classes"))
+    here = DividedEngine(Here(), rows_a_part=PARTS, rows_a_file=FILES, cells_here=40)
+    sf.run(plan, tmp_path / "here", seed=5, engine=here, measure=False, attack=False)
+    engine = SparkEngine(master=cluster.url, cells_on_driver=40)
+    engine.rows_a_part, engine.rows_a_file = PARTS, FILES
+    run = sf.run(plan, tmp_path / "there", seed=5, engine=engine, measure=False, attack=False)
+    assert run.facts["steps"][0]["facts"]["regions"]["regions"] > 1
+    assert contents(tmp_path / "there" / "release") == contents(tmp_path / "here" / "release")
 
 
 def test_a_master_without_workers_is_given_up_and_nothing_is_left(tmp_path, monkeypatch):

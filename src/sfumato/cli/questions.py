@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from sfumato.cli.app import Json, Overwrite, PlanFile, PlanOption, ProgressFile, Seed, TableOption, app
+from sfumato.cli.app import (
+    CellsOnDriver,
+    Engine,
+    Json,
+    Master,
+    Overwrite,
+    PlanFile,
+    PlanOption,
+    ProgressFile,
+    Seed,
+    TableOption,
+    app,
+)
 from sfumato.cli.terminal import INTERRUPTED, fail, print_json, say, stderr, stdout, telling, warn, watching, wrote
 
 if TYPE_CHECKING:
@@ -35,6 +47,9 @@ def audit(
         typer.Option("--show-items", help="Name the items of the worst rule. They are secrets: do not pass them on."),
     ] = False,
     _: ProgressFile = None,
+    engine: Engine = None,
+    master: Master = None,
+    cells_on_driver: CellsOnDriver = None,
     as_json: Json = False,
 ) -> None:
     """Judge any table by the plan's requirements; exit 1 if one does not hold."""
@@ -44,7 +59,11 @@ def audit(
 
     with watching() as progress:
         verdicts = api.audit(
-            named_database(data, table) or data, Plan.load(plan), name_items=show_items, progress=progress
+            named_database(data, table) or data,
+            Plan.load(plan),
+            name_items=show_items,
+            progress=progress,
+            **_where(engine, master, cells_on_driver),
         )
     satisfied = all(verdict.satisfied for verdict in verdicts)
     notes = list(dict.fromkeys(note for verdict in verdicts for note in verdict.notes))
@@ -57,6 +76,12 @@ def audit(
             warn(notes, "Note")
             _show_verdicts(verdicts, show_items=show_items)
     raise typer.Exit(exit_code)
+
+
+def _where(engine: str | None, master: str | None, cells_on_driver: int | None) -> dict[str, Any]:
+    """Return where a table is looked at, as far as somebody said so."""
+    given = {"engine": engine, "master": master, "cells_on_driver": cells_on_driver}
+    return given if any(value is not None for value in given.values()) else {}
 
 
 def _show_verdicts(verdicts: Sequence[Verdict], *, show_items: bool) -> None:
@@ -106,6 +131,9 @@ def measure(
     plan: PlanOption,
     table: TableOption = None,
     target: Annotated[str | None, typer.Option(help="Column that a classifier predicts, before and after.")] = None,
+    engine: Engine = None,
+    master: Master = None,
+    cells_on_driver: CellsOnDriver = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a release is still good for, against the plan's source."""
@@ -115,7 +143,8 @@ def measure(
 
     with watching() as progress:
         seen = named_database(release, table) or release
-        measurements = api.measure(seen, Plan.load(plan), target=target, progress=progress)
+        where = _where(engine, master, cells_on_driver)
+        measurements = api.measure(seen, Plan.load(plan), target=target, progress=progress, **where)
     with telling():
         if as_json:
             shown = {"measurements": [measurement.headline() for measurement in measurements]}
@@ -157,6 +186,9 @@ def attack(
         Path | None, typer.Option(metavar="FILE", help="A larger table of people that a journalist would search.")
     ] = None,
     _: ProgressFile = None,
+    engine: Engine = None,
+    master: Master = None,
+    cells_on_driver: CellsOnDriver = None,
     as_json: Json = False,
 ) -> None:
     """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
@@ -166,7 +198,10 @@ def attack(
 
     with watching() as progress:
         seen = named_database(data, table) or data
-        exposures = api.attack(seen, Plan.load(plan), threshold=threshold, population=population, progress=progress)
+        where = _where(engine, master, cells_on_driver)
+        exposures = api.attack(
+            seen, Plan.load(plan), threshold=threshold, population=population, progress=progress, **where
+        )
     with telling():
         if as_json:
             print_json({"attacks": [exposure.as_dict() for exposure in exposures]})
@@ -196,6 +231,9 @@ def reconstruct(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which error to expect.")] = False,
     overwrite: Overwrite = False,
+    engine: Engine = None,
+    master: Master = None,
+    cells_on_driver: CellsOnDriver = None,
     as_json: Json = False,
 ) -> None:
     """Compute a table back from a randomized release: counts with standard errors."""
@@ -203,15 +241,20 @@ def reconstruct(
     from sfumato.errors import PolicyError
     from sfumato.estimators import ESTIMATORS, query
     from sfumato.parameters import one_of
+    from sfumato.pipeline import columns_at
 
     if bad := [each for each in where or () if "=" not in each]:
         raise PolicyError(f"--where was given as {bad[0]!r}.\nWrite --where column=value.")
     estimator = ESTIMATORS[one_of(method, "--method", ESTIMATORS)]()
     names = [name.strip() for each in columns for name in each.split(",") if name.strip()]
     with watching() as progress:
-        question = query(
-            read_release(release, progress=progress), names, dict(each.split("=", 1) for each in where or ())
-        )
+        kept = dict(each.split("=", 1) for each in where or ())
+        elsewhere = _where(engine, master, cells_on_driver)
+        if elsewhere:
+            seen = columns_at(release, (*names, *kept), **elsewhere)
+        else:
+            seen = read_release(release, progress=progress)
+        question = query(seen, names, kept)
         expected = question.expectation()
         style = "red" if expected.outlook == "hopeless" else "yellow" if expected.outlook == "doubtful" else None
         if dry_run or style:  # what is fine is told with the answer

@@ -130,6 +130,12 @@ class Release:
             weights=weights,
         )
 
+    def single_rows(self) -> Release:
+        """Return the release with each row as often as it was published, equal ones side by side."""
+        if self.weights is None:
+            return self
+        return self.rows(np.repeat(np.arange(self.n_rows, dtype=np.int32), self.weights), None)
+
     def table(self) -> pa.Table:
         """Return the release as an Arrow table: text as dictionaries, sets as lists, other values as they were."""
         return pa.concat_tables(self.batches(_ROWS))

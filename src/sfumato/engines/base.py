@@ -42,8 +42,14 @@ class Engine(Protocol):
     def form(self, wanted: ReleaseFormat | None) -> ReleaseFormat | None:
         """Return how a release is written where a plan wants it so; None: not into a file."""
 
-    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[Any, str]:
-        """Return a table of the engine's own kind without the columns in `drop`, and the SHA-256 of what was read."""
+    def column_names(self, source: Source) -> list[str]:
+        """Return the names of the columns of a source, without reading what is in them."""
+
+    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[Any, str | None]:
+        """Return a table of the engine's own kind without the columns in `drop`, and the SHA-256 of what was read.
+
+        None: the source has no bytes of its own that could be digested.
+        """
 
     def persons(self, table: Any, schema: Schema) -> Persons | None:
         """Return the people of a table with several rows a person, where one of its columns numbers them."""

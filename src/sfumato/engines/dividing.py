@@ -30,7 +30,7 @@ from sfumato.anonymizers.choosing import Step
 from sfumato.data.codebook import Codebook
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_codes
 from sfumato.data.encoding import Codebooks, add_tallies
-from sfumato.data.files import Source, digest
+from sfumato.data.files import Source, digest, read_columns
 from sfumato.data.files.release import PARTS, ReleaseFormat, write_description
 from sfumato.data.files.source import format_of, state_of
 from sfumato.data.files.typed import row_groups
@@ -44,7 +44,7 @@ from sfumato.engines.cutting import SAMPLED
 from sfumato.engines.local import LocalEngine
 from sfumato.engines.region_tasks import carry_out_on_cells, of_cells
 from sfumato.engines.regions import Cluster, RegionalWork, sampled
-from sfumato.engines.seeing import release_seen
+from sfumato.engines.seeing import columns_seen, release_seen
 from sfumato.engines.tasks import WEIGHT, Decision, ItemParts, Part, Publishing, Splits
 from sfumato.engines.workroom import got, keep, kept, plain, put
 from sfumato.errors import DataError
@@ -104,7 +104,11 @@ class DividedEngine:
 
     # From the source to codes.
 
-    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[Any, str]:
+    def column_names(self, source: Source) -> list[str]:
+        """Return the names of the columns of a source."""
+        return read_columns(source)
+
+    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[Any, str | None]:
         """Return where the rows of a source are, and its digest; nothing is read yet."""
         if source.database is not None:
             raise DataError(
@@ -411,6 +415,15 @@ class DividedEngine:
     def read_back(self, folder: Path, schema: Schema, policy: Policy) -> Release:
         """Return what was written as distinct rows with weights; in parts by class, where these are too many."""
         return release_seen(self.cluster, self.room, folder, schema, policy, self.cells_here)
+
+    def read_some(self, folder: Path, columns: Sequence[str]) -> Release:
+        """Return some columns of a release in parts as distinct rows with weights."""
+        return columns_seen(self.cluster, self.room, folder, columns, self.cells_here)
+
+    def every_row(self, table: Any) -> pa.Table:
+        """Return all rows of a table here, for whoever needs every one of them."""
+        splits = cast("Splits", table)
+        return pa.concat_tables([splits.read(number) for number in splits.numbers])
 
 
 Labels = TypeVar("Labels", Dataset, Recoding)

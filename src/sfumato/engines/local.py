@@ -19,7 +19,7 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
-from sfumato.data.files import Source, read_digested
+from sfumato.data.files import Source, read_columns, read_digested
 from sfumato.data.files.release import ReleaseFormat, read_release, write_release
 from sfumato.data.persons import Persons, number_columns, repeated_persons
 from sfumato.data.recoding import Recoding
@@ -97,6 +97,10 @@ class LocalEngine:
     def form(self, wanted: ReleaseFormat | None) -> ReleaseFormat | None:
         """Return what is wanted."""
         return wanted
+
+    def column_names(self, source: Source) -> list[str]:
+        """Return the names of the columns of a source."""
+        return read_columns(source)
 
     def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[pa.Table, str]:
         """Return a table without the columns in `drop`, and its digest."""

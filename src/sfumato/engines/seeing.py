@@ -19,34 +19,70 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import as_arrow, as_numpy
 from sfumato.data.equal_rows import number_equal_rows
-from sfumato.data.files import Source, digest, read_table
-from sfumato.data.files.release import PARTS, read_description, schema_for, strays_in
+from sfumato.data.files import Source, digest, read_columns, read_table
+from sfumato.data.files.release import DESCRIPTION, PARTS, read_description, schema_for, strays_in
+from sfumato.data.files.source import parts_of
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role, Schema
+from sfumato.data.strays import StrayKind, stray_columns
 from sfumato.engines.regions import Cluster
 from sfumato.engines.tasks import WEIGHT
 from sfumato.engines.workroom import arrived, got, plain, put, sent
-from sfumato.errors import DataError
+from sfumato.errors import DataError, did_you_mean
 from sfumato.models.base import Policy
 
 SPARE = 4  # times as many distinct rows in files of a release, where they must be judged at once
 
 
-def see_file(room: Path, schema: Schema, missing: tuple[str, ...], path: Path) -> tuple[str, int, int]:
-    """Keep the distinct rows of a written file, with how many there are of each; return its digest, rows, and those.
+@dataclass(frozen=True)
+class Look:
+    """What of each file is looked at."""
 
-    Columns that are only carried along are left out: no requirement is about them.
-    """
-    table = read_table(Source(path, missing=missing).as_spelled)
-    judged = [name for name in table.column_names if (spec := schema.spec(name)) is None or spec.role is not Role.OTHER]
-    table = table.select(judged)
-    release = Release.from_table(table, schema)
-    number_of = number_equal_rows(release.columns, None, release.n_rows)
-    _, first, count = np.unique(number_of, return_index=True, return_counts=True)
-    distinct = table.take(as_arrow(first))
-    arrays = {name: plain(distinct.column(name)) for name in distinct.column_names}
-    put(room / "seen" / path.name, [pa.table({**arrays, WEIGHT: as_arrow(count.astype(np.int64))})])
-    return digest(path), release.n_rows, first.size
+    room: Path
+    schema: Schema
+    columns: tuple[str, ...] | None = None  # None: all that a requirement may be about
+    carried: bool = False  # whether columns that are only carried along are among these
+
+    def chosen(self, found: Sequence[str]) -> list[str]:
+        """Return which of the columns of a file are looked at; people's names never are."""
+        if self.columns is not None:
+            return list(self.columns)
+        hidden = (Role.IDENTIFIER,) if self.carried else (Role.OTHER, Role.IDENTIFIER)
+        return [name for name in found if (spec := self.schema.spec(name)) is None or spec.role not in hidden]
+
+    def at(self, path: Path) -> Saw:
+        """Keep the distinct rows of a file, with how many there are of each."""
+        source = Source(path, missing=self.schema.missing).as_spelled
+        names = read_columns(source)
+        chosen = self.chosen(names)
+        table = read_table(source, drop=[name for name in names if name not in chosen]).select(chosen)
+        schema = self.schema
+        if self.columns is not None:
+            wanted = {name: spec for name in chosen if (spec := schema.spec(name)) is not None}
+            schema = Schema(columns=wanted, rest=schema.rest, missing=schema.missing)
+        release = Release.from_table(table, schema)
+        number_of = number_equal_rows(release.columns, release.carried, release.n_rows)
+        _, first, count = np.unique(number_of, return_index=True, return_counts=True)
+        distinct = table.take(as_arrow(first))
+        arrays = {name: plain(distinct.column(name)) for name in distinct.column_names}
+        put(self.room / "seen" / path.name, [pa.table({**arrays, WEIGHT: as_arrow(count.astype(np.int64))})])
+        return Saw(path.name, digest(path), release.n_rows, first.size, frozenset(names))
+
+
+@dataclass(frozen=True)
+class Saw:
+    """What there is to say of a file that was looked at."""
+
+    name: str
+    sha256: str
+    rows: int
+    distinct: int
+    columns: frozenset[str]
+
+
+def see_file(look: Look, path: Path) -> Saw:
+    """Look at a file."""
+    return look.at(path)
 
 
 def tables_seen(room: Path, names: Iterable[str]) -> Iterator[pa.Table]:
@@ -118,14 +154,25 @@ class PartsByClass:
 
 
 def release_seen(cluster: Cluster, room: Path, folder: Path, schema: Schema, policy: Policy, most: int) -> Release:
-    """Return a release in parts as distinct rows with weights; in parts by class, where there are more than `most`."""
-    description = read_description(folder)
-    schema = schema_for(description, schema)
-    paths = sorted((folder / PARTS).resolve().glob("*.parquet"))
-    found = cluster.each(partial(see_file, room, schema, schema.missing), paths, "read back")
-    names, distinct = tuple(path.name for path in paths), sum(each[2] for each in found)
-    digests = {name: each[0] for name, each in zip(names, found, strict=True)}
-    strays = strays_in(folder, description, digests, sum(each[1] for each in found))
+    """Return a release in parts, or Parquet files of any tool, as distinct rows with weights.
+
+    Where there are more than `most`, they are in parts by class.
+    """
+    is_ours = (folder / DESCRIPTION).is_file()
+    description = read_description(folder) if is_ours else {}
+    schema = schema_for(description, schema) if is_ours else schema
+    paths = parts_of((folder / PARTS if is_ours else folder).resolve())
+    # Who draws sets looks at all that tells people apart; nobody else at columns that are only carried along.
+    carried = any(model.judged_role is Role.SENSITIVE_QUASI_IDENTIFIER for model in policy)
+    saw = cluster.each(partial(see_file, Look(room, schema, carried=carried)), paths, "read back")
+    names, rows, distinct = (
+        tuple(each.name for each in saw),
+        *(sum(getattr(each, name) for each in saw) for name in ("rows", "distinct")),
+    )
+    people = sorted({name for each in saw for name in each.columns if name in schema.named(Role.IDENTIFIER)})
+    strays = stray_columns(StrayKind.IDENTIFIER, people, rows)
+    if is_ours:
+        strays += strays_in(folder, description, {each.name: each.sha256 for each in saw}, rows)
     whole_only = sorted({model.name for model in policy if not model.judges_apart})
     # Files have rows in common, so that there are mostly fewer distinct ones.
     if distinct <= (SPARE * most if whole_only else most):
@@ -139,6 +186,27 @@ def release_seen(cluster: Cluster, room: Path, folder: Path, schema: Schema, pol
     else:
         release = _in_parts(cluster, room, names, schema, description, -(-distinct // most))
     return replace(release, strays=(*release.strays, *strays))
+
+
+def columns_seen(cluster: Cluster, room: Path, folder: Path, columns: Sequence[str], most: int) -> Release:
+    """Return some columns of a release in parts as distinct rows with weights: what tables are computed back from."""
+    description = read_description(folder)
+    schema = schema_for(description, None)
+    absent = [name for name in columns if name not in description["columns"]]
+    look = Look(room, schema, tuple(dict.fromkeys(columns)))
+    paths = parts_of((folder / PARTS).resolve())
+    if absent:
+        told = f"Column {absent[0]!r} was asked for, but the release does not have it."
+        raise DataError(f"{told}{did_you_mean(absent[0], list(description['columns']))}")
+    saw = cluster.each(partial(see_file, look), paths, "read columns")
+    if (distinct := sum(each.distinct for each in saw)) > most:
+        raise DataError(
+            f"A table of {', '.join(columns)} was asked for, which have {distinct:,} different combinations in the "
+            f"files of the release; the driver takes {most:,}.\nAsk for fewer columns, or raise --cells-on-driver."
+        )
+    wanted = {name: spec for name in look.columns or () if (spec := schema.spec(name)) is not None}
+    chosen = Schema(columns=wanted, rest=schema.rest, missing=schema.missing)
+    return weighted_release(pa.concat_tables(tables_seen(room, [each.name for each in saw])), chosen, description)
 
 
 def _in_parts(

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -219,14 +219,38 @@ class SparkEngine(DividedEngine):
         finally:
             self.cluster.end()
 
+    def column_names(self, source: Source) -> list[str]:
+        """Return the names of the columns of a source: a file, or a table of the catalog."""
+        return list(self._table(source).columns) if source.in_catalog else super().column_names(source)
+
+    def read(self, source: Source, drop: Collection[str], progress: Progress) -> tuple[Any, str | None]:
+        """Return where the rows of a source are; those of a table of the catalog are written once to the room."""
+        if not source.in_catalog:
+            return super().read(source, drop, progress)
+        return self._kept(self._table(source), drop, source.missing), None
+
+    def _table(self, source: Source) -> Any:
+        assert isinstance(self.cluster, SparkCluster)
+        try:
+            return self.cluster.session.table(source.table)
+        except Exception as error:
+            raise InputError(
+                f"The source is {source.shown}, but the session of Spark has no such table that it can read "
+                f"({type(error).__name__}).\nCorrect [source] table, or give Spark the catalog (spark.sql.catalog..., "
+                "enableHiveSupport); in Python, start the session first."
+            ) from None
+
     def encode(self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
         """Write the table in codes; a frame of Spark is written once before, for its rows have no other order."""
         splits = table if isinstance(table, Splits) else self._written(table, schema)
         return super().encode(splits, schema, steps, progress)
 
     def _written(self, frame: Any, schema: Schema) -> Splits:
-        raw = self.room / "raw"
         dropped = [name for name in frame.columns if name in schema.named(Role.IDENTIFIER)]
+        return self._kept(frame, dropped, schema.missing)
+
+    def _kept(self, frame: Any, dropped: Collection[str], missing: tuple[str, ...]) -> Splits:
+        raw = self.room / "raw"
         try:
             frame.drop(*dropped).write.parquet(raw.as_uri())
         except Exception as error:
@@ -234,4 +258,4 @@ class SparkEngine(DividedEngine):
                 f"The frame was to be written to the work folder, but Spark could not ({type(error).__name__}).\n"
                 "Name a folder that the driver and all executors reach, and columns of types that Parquet knows."
             ) from None
-        return self._splits(Source(raw, missing=schema.missing), ())
+        return self._splits(Source(raw, missing=missing), ())

@@ -112,10 +112,10 @@ def query(release: Release, columns: Sequence[str], where: Mapping[str, str] | N
     """
     where = dict(where or {})
     names = list(columns)
-    stated = release.description.get("rows", release.n_rows)
-    if stated != release.n_rows:
+    stated = release.description.get("rows", release.total)
+    if stated != release.total:
         raise DataError(
-            f"The release has {release.n_rows:,} rows, but its release.json speaks of {stated!r}.\n"
+            f"The release has {release.total:,} rows, but its release.json speaks of {stated!r}.\n"
             "It is damaged or incomplete: get it again."
         )
     if not names:
@@ -145,8 +145,9 @@ def query(release: Release, columns: Sequence[str], where: Mapping[str, str] | N
         for position, (_, value) in enumerate(slices)
     }
     cells = tuple(column.cells(rows) for column in taken)
+    weights = release.weights if release.weights is None or rows is None else release.weights[rows]
     n_rows = release.n_rows if rows is None else rows.size
-    return Query(Records(cells, n_rows), kept, tuple(names))
+    return Query(Records(cells, n_rows if weights is None else int(weights.sum()), weights), kept, tuple(names))
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,6 +82,8 @@ class Records:
 
     cells: tuple[Cells, ...]
     n_rows: int
+    # How many records each one stands for, where equal ones are held once; None: one each.
+    weights: NDArray[np.int64] | None = None
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -101,7 +103,7 @@ class Records:
     def seen(self) -> Table:
         """How many records show each combination of values."""
         size = math.prod(self.shape)
-        by_planes = WORD * size * self.n_rows / 64
+        by_planes = WORD * size * self.n_rows / 64 if self.weights is None else math.inf
         by_records = COMBINATION * self.n_rows * combinations_shown(self.axes)
         counts = self.seen_by_planes() if by_planes < by_records else self.seen_by_records()
         return counts.astype(np.float64).reshape(self.shape)
@@ -121,7 +123,8 @@ class Records:
         first, start, members = self.members(self.shape, [column.members for column in self.cells])
         sets = np.stack([column.set_of for column in self.cells], axis=1)
         places = np.empty(max(combinations_shown(self.axes), 1), dtype=np.int64)
-        count_records(sets, first, start, members, np.ones(len(sets), dtype=np.int64), places, counts)
+        weights = np.ones(len(sets), dtype=np.int64) if self.weights is None else self.weights
+        count_records(sets, first, start, members, weights, places, counts)
         return counts
 
     def members(
@@ -144,15 +147,15 @@ class Records:
         """The distinct combinations of sets."""
         sizes = [column.start.size - 1 for column in self.cells]
         if math.prod(sizes) <= max(4 * self.n_rows, 1 << 16):  # counting all that could be is the quickest
-            key = np.zeros(self.n_rows, dtype=np.int64)
+            key = np.zeros(self.cells[0].set_of.size, dtype=np.int64)
             for column, n_sets in zip(self.cells, sizes, strict=True):
                 key = key * n_sets + column.set_of
-            count = np.bincount(key, minlength=math.prod(sizes))
+            count = self.counted(key, math.prod(sizes))
             found = np.flatnonzero(count)
             return Patterns(
                 np.stack(np.unravel_index(found, sizes), axis=1).astype(np.int32), count[found].astype(np.float64)
             )
-        key = np.zeros(self.n_rows, dtype=np.int64)
+        key = np.zeros(self.cells[0].set_of.size, dtype=np.int64)
         n_keys = 1
         for column, n_sets in zip(self.cells, sizes, strict=True):
             if n_keys * n_sets >= STRIDES:
@@ -161,9 +164,13 @@ class Records:
             n_keys *= n_sets
         numbers, n_patterns = _renumbered(key)
         some_row = np.empty(n_patterns, dtype=np.int64)
-        some_row[numbers] = np.arange(self.n_rows)
+        some_row[numbers] = np.arange(numbers.size)
         sets = np.stack([column.set_of[some_row] for column in self.cells], axis=1)
-        return Patterns(sets, np.bincount(numbers, minlength=n_patterns).astype(np.float64))
+        return Patterns(sets, self.counted(numbers, n_patterns))
+
+    def counted(self, numbers: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+        """Return how many records have each of the numbers 0 to size - 1, (size,), given that of each record here."""
+        return np.bincount(numbers, weights=self.weights, minlength=size).astype(np.float64)
 
 
 def _renumbered(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:

@@ -43,10 +43,10 @@ def in_equal_parts(records: Records) -> tuple[Table, Table]:
     Columns are grouped or show single values, so all records that show a combination show the same ones.
     """
     n_sets = [column.start.size - 1 for column in records.cells]
-    key = np.zeros(records.n_rows, dtype=np.int64)
+    key = np.zeros(records.cells[0].set_of.size, dtype=np.int64)
     for column, sets in zip(records.cells, n_sets, strict=True):
         key = key * sets + column.set_of
-    counts = np.bincount(key, minlength=math.prod(n_sets)).reshape(n_sets).astype(np.float64)
+    counts = records.counted(key, math.prod(n_sets)).reshape(n_sets)
     parts = np.ones((1,) * len(n_sets))
     for position, column in enumerate(records.cells):
         set_of_value = np.full(column.axis.d, -1)

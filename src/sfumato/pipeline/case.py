@@ -19,7 +19,7 @@ import pyarrow as pa
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
-from sfumato.data.files import fitted, how_read
+from sfumato.data.files import fitted, how_read, is_there
 from sfumato.data.files.csv_release import Dialect
 from sfumato.data.files.databases.publishing import Publication, publishing, refuse_early
 from sfumato.data.files.release import DESCRIPTION, as_release, read_release, schema_for, write_release
@@ -184,7 +184,8 @@ class Case:
 
     def _looked_at_here(self, outcome: Outcome, out: Path, page: Page, parts: frozenset[str]) -> Outcome:
         """Measure and attack a release of many parts on this machine, if it has the room; else leave it for later."""
-        if outcome.facts["release"]["rows"] > ROWS_HERE or not self.original.at_hand:
+        here = self.plan.source is not None and is_there(self.plan.source)
+        if outcome.facts["release"]["rows"] > ROWS_HERE or not here:
             return outcome
         done = Case(self.plan, progress=self.progress)._whole(out, page, parts)
         return replace(outcome, facts=done.facts, measurements=done.measurements, exposures=done.exposures)
@@ -357,12 +358,10 @@ class Case:
     # Asking about a table: a run, a release, a file of any tool, a frame.
 
     def audit(self, seen: Seen, *, name_items: bool = False) -> tuple[Verdict, ...]:
-        """Judge a table by the plan's requirements.
-
-        The original is read only if nothing else says what is public, or if cells claim to be drawn by chance.
-        """
+        """Judge a table; the original is read only where it alone tells what is public, or whether cells were drawn."""
         known = self._known(seen, judging=True)
-        release = replace(seen.release, truth=self._truth(seen))
+        truth = self._truth(seen)
+        release = seen.release if truth is None else replace(seen.release.single_rows(), truth=truth)
         return judge(release, self.plan.policy, known, self.progress, name_items=name_items)
 
     def _truth(self, seen: Seen) -> Dataset | None:
@@ -371,7 +370,12 @@ class Case:
         if not randomized or not self.original.at_hand:
             return None
         was = seen.record.inputs.get("source.path") if seen.record is not None else None
-        return self.original.dataset if was is None or self.original.sha256 in (None, was) else None
+        if was is not None and self.original.sha256 not in (None, was):
+            return None
+        if self.engine.holds_rows:
+            return self.original.dataset
+        here = self.plan.source is not None and is_there(self.plan.source) and seen.release.total <= ROWS_HERE
+        return Original(self.plan, LocalEngine(), progress=self.progress).dataset if here else None
 
     def measure(self, seen: Seen, *, target: str | None = None) -> tuple[Measurement, ...]:
         """Measure a table against the original."""

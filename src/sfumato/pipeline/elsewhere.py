@@ -6,12 +6,25 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfumato.engines import Engine, engine_named
-from sfumato.pipeline.case import Case, Outcome
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from sfumato.data.files.release import PARTS, read_release, release_folder
+from sfumato.data.files.source import parts_of
+from sfumato.data.release import Release
+from sfumato.data.schema import Role
+from sfumato.disk import scratch_folder
+from sfumato.engines import Engine, LocalEngine, engine_named
+from sfumato.engines.dividing import DividedEngine
+from sfumato.errors import DataError
+from sfumato.pipeline.case import ROWS_HERE, Case, Outcome
+from sfumato.pipeline.judging import Seen
 from sfumato.plan import Plan
 from sfumato.progress import Progress
 
@@ -26,6 +39,79 @@ def engine_of(plan: Plan, name: str | Engine | None, **given: Any) -> Engine:
     if name is None or name == told.name:
         options = {key: value if value is not None else getattr(told, key) for key, value in given.items()}
     return engine_named(name or told.name, options)
+
+
+@contextmanager
+def asking(
+    plan: Plan,
+    path: Path | None,
+    original: pa.Table | None,
+    seen: Callable[[], Seen],
+    progress: Progress,
+    *,
+    every_row: bool,
+    engine: str | Engine | None = None,
+    **given: Any,
+) -> Iterator[tuple[Case, Seen]]:
+    """Give a case and a table as an outsider sees it, both looked at by an engine: as distinct rows with weights.
+
+    Who needs every row of both gets them here, as far as one machine has the room.
+    """
+    chosen = engine_of(plan, engine or LocalEngine.name, **given)
+    if chosen.holds_rows:
+        yield Case(plan, original, progress=progress), seen()
+        return
+    assert isinstance(chosen, DividedEngine)
+    if path is None or original is not None:
+        raise DataError(
+            f"--engine {chosen.name} was asked to look at a table in memory.\n"
+            "Give the folder of a run or a release, and the original as the plan's source; or leave the engine out."
+        )
+    folder = _in_parts(path)
+    if every_row and folder is not None:
+        _refuse_too_many(folder, chosen.name)
+    with scratch_folder(path) as work, chosen.workroom(work):
+        if every_row:
+            table = None
+            if plan.source is not None and plan.source.in_catalog:
+                table = chosen.every_row(chosen.read(plan.source, plan.schema.named(Role.IDENTIFIER), progress)[0])
+            yield Case(plan, table, progress=progress), seen()
+            return
+        look = None if folder is None else partial(chosen.read_back, folder, plan.schema, plan.policy)
+        yield Case(plan, engine=chosen, progress=progress), Seen.at(path, plan, progress, look=look)
+
+
+def columns_at(path: Path, columns: Sequence[str], *, engine: str | Engine | None = None, **given: Any) -> Release:
+    """Return some columns of a release in a folder, looked at by an engine: as distinct rows with weights."""
+    chosen = engine if engine is not None and not isinstance(engine, str) else engine_named(engine or "local", given)
+    folder = _in_parts(path)
+    if folder is None or not isinstance(chosen, DividedEngine):
+        return read_release(path)
+    with scratch_folder(path) as work, chosen.workroom(work):
+        return chosen.read_some(folder, columns)
+
+
+def _in_parts(path: Path) -> Path | None:
+    """Return the folder of a table in parts: of a release, or of Parquet files of any tool; None: it is one file."""
+    folder = release_folder(path)
+    if folder is not None:
+        return folder if (folder / PARTS).is_dir() else None
+    return path if path.is_dir() else None
+
+
+def _refuse_too_many(folder: Path, engine: str) -> None:
+    """Raise where a release has more rows than can be looked at one by one on this machine."""
+    rows = sum(pa_parquet.read_metadata(part).num_rows for part in parts_of(_data_in(folder)))
+    if rows > ROWS_HERE:
+        raise DataError(
+            f"What was lost and what an intruder gets is worked out from single rows, on the driver, which takes "
+            f"{ROWS_HERE:,}; with --engine {engine} the release has {rows:,}.\n"
+            "Measure a sample of the source and of the release, or audit it: that takes any size."
+        )
+
+
+def _data_in(folder: Path) -> Path:
+    return folder / PARTS if (folder / PARTS).is_dir() else folder
 
 
 def make_elsewhere(frame: Any, plan: Plan, *, progress: Progress, **given: Any) -> tuple[Outcome, Callable[[], Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,18 @@ class Seen:
     notes: tuple[str, ...] = field(default=())
 
     @classmethod
-    def at(cls, path: Path | Source, plan: Plan, progress: Progress = SILENT) -> Seen:
-        """Look at a run's folder, at the release folder in it, or at a file or a table of any tool."""
-        like = plan.source if plan.source is not None and plan.source.database is None else None
-        release = read_release(path, plan.schema, like=like, stored=plan.target, progress=progress)
+    def at(
+        cls, path: Path | Source, plan: Plan, progress: Progress = SILENT, *, look: Callable[[], Release] | None = None
+    ) -> Seen:
+        """Look at a run's folder, at the release folder in it, or at a file or a table of any tool.
+
+        `look` is another way to see the release, where somebody else has one.
+        """
+        like = plan.source if plan.source is not None and plan.source.file is not None else None
+        if look is not None:
+            release = look()
+        else:
+            release = read_release(path, plan.schema, like=like, stored=plan.target, progress=progress)
         for folder in () if isinstance(path, Source) else (path, path.parent, path.parent.parent):
             if release.description and (folder / RUN_FILE).is_file():
                 facts = read_facts(folder)

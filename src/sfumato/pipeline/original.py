@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import check_columns
-from sfumato.data.files import Source, digest, fitted, is_there, read_columns
+from sfumato.data.files import Source, digest, fitted, is_there
 from sfumato.data.gathering import Gather, Gathering, gather
 from sfumato.data.people import people_of
 from sfumato.data.persons import Alike, Persons, number_columns, persons_by
@@ -55,7 +55,10 @@ class Original:
     @property
     def at_hand(self) -> bool:
         """Whether there is a table to look at: one was given, or the plan names a source that is there."""
-        return self.in_memory or (self.plan.source is not None and is_there(self.plan.source))
+        source = self.plan.source
+        if source is not None and source.in_catalog and not self.engine.holds_rows:
+            return True
+        return self.in_memory or (source is not None and is_there(source))
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -82,7 +85,7 @@ class Original:
     @cached_property
     def sha256(self) -> str | None:
         """The digest of the source; None for a table in memory."""
-        if self.in_memory or self.plan.source is None:
+        if self.in_memory or self.plan.source is None or self.plan.source.in_catalog:
             return None
         if self._sha256 is None and self.plan.source.database is not None:
             _ = self.dataset  # what a database holds is digested as it is read
@@ -93,6 +96,8 @@ class Original:
         rows: dict[str, Any] = {"rows": self.dataset.total}
         if self.gathering is not None:
             rows["gathered"] = self.gathering.rows
+        if self.plan.source is not None and self.plan.source.in_catalog and not self.in_memory:
+            return {"path": self.plan.source.shown, "table": self.plan.source.table, **rows}
         if self._sha256 is None or self.plan.source is None:
             return rows
         return {**self._place(self.plan.source), "sha256": self._sha256, **rows}
@@ -113,7 +118,9 @@ class Original:
         places = {_same(each.source): f"gather.events[{n}].path" for n, each in enumerate(asked.events, start=1)}
 
         def read(source: Source, drop: Collection[str]) -> pa.Table:
-            events, self.digests[places[_same(source)]] = self.engine.read(source, drop, self.progress)
+            events, sha256 = self.engine.read(source, drop, self.progress)
+            assert sha256 is not None, "people are gathered from files"
+            self.digests[places[_same(source)]] = sha256
             return events
 
         with self.clock.time("gather"):
@@ -125,13 +132,14 @@ class Original:
         if source is None:
             raise PlanError([Problem("source.path", 'it names no data: [source] path = "...".')])
         with self.clock.time("read"):
-            names, schema = read_columns(source), self.plan.schema
+            names, schema = self.engine.column_names(source), self.plan.schema
             check_columns(self.plan.names_over(names), schema)  # before reading everything
             asked = self.plan.gather
             numbers = number_columns(names, schema) if self.engine.holds_rows and schema.person is None else ()
             used = asked.used if asked is not None else frozenset(numbers)
             dropped = frozenset(schema.named(Role.IDENTIFIER)) - used
-            source = asked.fitted(source, schema) if asked is not None else fitted(source, schema)
+            if not source.in_catalog:
+                source = asked.fitted(source, schema) if asked is not None else fitted(source, schema)
             self._seen = {"snapshot": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
             table, self._sha256 = self.engine.read(source, dropped, self.progress)
         return table

@@ -103,7 +103,12 @@ SOURCE = Table(
             "In place of a file: the name of a connection (`sfumato connections`), or a SQLite file (.sqlite .db). "
             "Never an address or a password.",
         ),
-        _key("table", Takes.TEXT, "Table", "Of the database, with its schema: clinic.stays."),
+        _key(
+            "table",
+            Takes.TEXT,
+            "Table",
+            "Of the database, with its schema: clinic.stays. Without a database: of Spark's catalog (--engine spark).",
+        ),
         _key("query", Takes.TEXT, "Query", "In place of a table: a select, or a file that ends in .sql."),
         _key(
             "separator",

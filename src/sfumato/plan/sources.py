@@ -37,9 +37,14 @@ def source_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -
     written = {key: value for key, value in values.items() if key not in _NOT_HOW}
     database, table, query = values["database"], values["table"], values["query"]
     if database is None:
-        for key in ("table", "query"):
-            if values[key] is not None:
-                notes.add(f"{place}.{key}", f'[{place}] has {key!r}, but no database that it is of: database = "...".')
+        if query is not None:
+            notes.add(f"{place}.query", f"[{place}] has 'query', but no database that it is of: database = \"...\".")
+        if table is not None and values["path"]:
+            notes.add(f"{place}.table", f"[{place}] has both 'path' and 'table'. Keep one: a table is in one place.")
+        elif table is not None and place == "source":
+            return Source(Path(f"catalog:{table}"), **written, table=table)
+        elif table is not None:
+            notes.add(f"{place}.table", f"[{place}] has 'table', but no database that it is of: database = \"...\".")
         return Source(base / values["path"], **written) if values["path"] else None
     if values["path"]:
         notes.add(f"{place}.path", f"[{place}] has both 'path' and 'database'. Keep one: a table is in one place.")

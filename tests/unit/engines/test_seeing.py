@@ -9,6 +9,7 @@ import pytest
 import sfumato as sf
 from in_parts import ROWS, Here, K, T, in_parts, plan_of, written_in_files
 from sfumato.data.files.release import read_release
+from sfumato.data.schema import Role
 from sfumato.engines.seeing import release_seen
 from sfumato.errors import DataError
 from sfumato.models.base import Policy
@@ -72,6 +73,6 @@ def test_a_class_that_breaks_a_promise_is_found_in_its_part_and_the_changed_file
 def test_what_must_be_judged_at_once_is_refused_where_it_is_too_much(run, tmp_path):
     plan, folder = run
     (tmp_path / "room").mkdir()
-    population = type("Model", (), {"name": "k-map", "judges_apart": False})()
+    population = type("Model", (), {"name": "k-map", "judges_apart": False, "judged_role": Role.SENSITIVE})()
     with pytest.raises(DataError, match=r"k-map looks at all of them(.|\n)*--cells-on-driver"):
         release_seen(Here(), tmp_path / "room", folder, plan.schema, Policy((population,)), 5)

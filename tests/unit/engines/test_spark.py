@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import re
 import socket
+import sqlite3
 
 import pytest
 
+import sfumato as sf
 from house import FILES
+from in_parts import in_parts
 from sfumato.engines import engine_named, spark
 from sfumato.engines.spark import SparkEngine, done
-from sfumato.errors import DataError, InputError, PolicyError, SfumatoError
+from sfumato.errors import DataError, InputError, OutputError, PlanError, PolicyError, SfumatoError
 
 
 def test_no_other_file_imports_pyspark():
@@ -85,3 +89,70 @@ def test_settings_of_spark_are_refused_for_this_machine():
     with pytest.raises(PolicyError, match="--master"):
         engine_named("local", {"master": "spark://there:7077"})
     assert engine_named("spark", {"master": None, "cells_on_driver": 5}).cells_here == 5
+
+
+TABLE = {
+    "source": {"table": "clinic.stays"},
+    "columns": {"age": {"role": "quasi-identifier"}},
+    "require": [{"model": "k-anonymity", "k": 2}],
+}
+
+
+def test_a_table_of_the_catalog_is_refused_on_this_machine_with_words(tmp_path):
+    plan = sf.Plan.from_dict(TABLE)
+    assert plan.source.shown == "table clinic.stays of the catalog"
+    with pytest.raises(DataError, match="--engine spark"):
+        sf.run(plan, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("also", [{"path": "people.csv"}, {"query": "select 1"}])
+def test_a_table_is_in_one_place(also):
+    with pytest.raises(PlanError, match=r"Keep one|no database"):
+        sf.Plan.from_dict({**TABLE, "source": {**TABLE["source"], **also}})
+
+
+class Session:
+    """Stands for a session of Spark without the table."""
+
+    def table(self, name):
+        raise RuntimeError("AnalysisException: /warehouse/secret")
+
+
+def test_a_table_that_the_catalog_lacks_is_named_without_the_words_of_spark(tmp_path):
+    engine = SparkEngine(session=Session())
+    with pytest.raises(InputError, match=r"clinic\.stays") as raised:
+        sf.run(sf.Plan.from_dict(TABLE), tmp_path / "run", engine=engine)
+    assert "secret" not in str(raised.value)
+    assert not list(tmp_path.iterdir())
+
+
+def database_plan(path, **more):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("create table people (age integer)")
+        database.executemany("insert into people values (?)", [(age,) for age in (30, 30, 40, 40)])
+        database.commit()
+    return {**TABLE, "source": {"database": str(path), "table": "people"}, **more}
+
+
+def test_a_database_as_source_is_refused_before_work_with_what_to_do(tmp_path):
+    plan = sf.Plan.from_dict(database_plan(tmp_path / "people.db"))
+    with pytest.raises(DataError, match=r"reads files(.|\n)*--engine local"):
+        sf.run(plan, tmp_path / "run", engine=in_parts(4))
+    assert [path.name for path in tmp_path.iterdir()] == ["people.db"]
+
+
+def test_a_database_as_target_is_refused_before_work_with_what_to_do(tmp_path):
+    given = database_plan(tmp_path / "people.db", release={"database": str(tmp_path / "people.db"), "table": "shown"})
+    plan = sf.Plan.from_dict(given)
+    with pytest.raises(OutputError, match=r"writes files(.|\n)*--engine local"):
+        sf.run(plan, tmp_path / "run", engine=in_parts(4))
+    assert [path.name for path in tmp_path.iterdir()] == ["people.db"]
+
+
+def test_an_existing_output_stays_as_it_is(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine.txt").write_text("mine")
+    with pytest.raises(OutputError, match="run"):
+        sf.run(sf.Plan.from_dict(TABLE), tmp_path / "run", engine=SparkEngine(session=Session()))
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine.txt"]

@@ -131,6 +131,8 @@ def _read_and_digest(asked: Reading) -> tuple[pa.Table, str]:
 
 def is_there(source: Source) -> bool:
     """Whether there is something to read, as far as that can be told without a server."""
+    if source.in_catalog:
+        return False
     return source.file.exists() if source.file is not None else is_known(source)
 
 

@@ -171,7 +171,7 @@ def read_release(
     if isinstance(path, Source):
         assert schema is not None, "tables of databases have no description"
         return _read_as_release(replace(path, missing=schema.missing), schema, {}, progress)
-    folder = _release_folder(path)
+    folder = release_folder(path)
     if folder is None:
         if schema is None:
             raise DataError(
@@ -260,7 +260,7 @@ def _readable_by(schema: Schema, source: Source) -> Source:
     return source
 
 
-def _release_folder(path: Path) -> Path | None:
+def release_folder(path: Path) -> Path | None:
     """Return the folder of a release that sfumato wrote, given by one of its names, or None."""
     for folder in (path, path / RELEASE, path.parent if path.name in _DATA else path):
         if (folder / DESCRIPTION).is_file():

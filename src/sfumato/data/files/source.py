@@ -74,13 +74,20 @@ class Source:
         object.__setattr__(self, "path", Path(self.path))
 
     @property
+    def in_catalog(self) -> bool:
+        """Whether it is a table of the catalog of a cluster, which only an engine there can read."""
+        return self.database is None and self.table is not None
+
+    @property
     def file(self) -> Path | None:
         """The file or folder that holds the table; None where a server does."""
-        return None if str(self.path) == f"{DATABASE}{self.database}" else self.path
+        return None if self.in_catalog or str(self.path) == f"{DATABASE}{self.database}" else self.path
 
     @property
     def shown(self) -> str:
         """What a reader calls it."""
+        if self.in_catalog:
+            return f"table {self.table} of the catalog"
         if self.database is None:
             return self.path.name
         return f"{self.path.name}, {f'table {self.table}' if self.table else 'a query'}"
@@ -129,6 +136,11 @@ def format_of(source: Source) -> Format:
     """Return how a file is written, by its name, once it is sure that there is something to read."""
     if source.database is not None:
         return "database"
+    if source.in_catalog:
+        raise DataError(
+            f"The source is {source.shown}, which is not of this machine.\n"
+            "Use --engine spark, whose session has the catalog, or name a file (path) or a database."
+        )
     path = source.path
     _check_exists(path)
     if path.is_dir():
