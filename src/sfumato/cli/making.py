@@ -185,8 +185,9 @@ def _show_preview(facts: Mapping[str, Any]) -> None:
             console.print(
                 Padding(Text(f"{name} = {json.dumps(value, default=str)}: {step['about'][name]}"), (0, 0, 0, 4))
             )
-    if facts["knowledge"] is not None:
-        console.print(f"\n{facts['knowledge']}", highlight=False, markup=False)
+    for said in (facts["knowledge"], facts["sample"]):
+        if said is not None:
+            console.print(f"\n{said}", highlight=False, markup=False)
     console.print("\nThen an independent audit of the written release, requirement by requirement:", highlight=False)
     for requirement in facts["requirements"]:
         parameters = {key: value for key, value in requirement.items() if key not in ("model", "promise", "limit")}

@@ -87,6 +87,7 @@ class Preview:
                 for step in self.plan.steps()
             ],
             "knowledge": _looked_up(self.plan),
+            "sample": _sampled(self.plan),
             "release": {
                 "format": self.plan.release.format,
                 "table": self.plan.target.shown if self.plan.target else None,
@@ -137,6 +138,20 @@ def _looked_up(plan: Plan) -> str | None:
         likely += "" if given.weights is None else " (the overlooked term counts for none of them)"
     prior = "estimated from the data" if given.prior == FROM_DATA else f"its column {given.prior!r}"
     return f"Terms are looked up in {given.path.name}: {likely}; the prior is {prior}."
+
+
+def _sampled(plan: Plan) -> str | None:
+    """Return whom the table is taken for a sample of, as a sentence; None where the plan does not say it."""
+    given = plan.population
+    parts = [
+        f"a sample of {given.size:,} people" if given.size is not None else "",
+        f"a sample, {given.fraction:.4g} of all people" if given.fraction is not None else "",
+        f"a sample, its rows standing for as many people as {plan.weight!r} says" if plan.weight is not None else "",
+        f"a part of {given.table}, which a journalist would search" if given.table is not None else "",
+        f"about households, as {plan.household!r} says" if plan.household is not None else "",
+    ]
+    said = "; ".join(part for part in parts if part)
+    return f"Risks are measured for people outside the table, too. It is {said}." if said else None
 
 
 def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT) -> Preview:

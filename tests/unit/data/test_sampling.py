@@ -65,6 +65,15 @@ def test_a_plan_says_whom_its_table_is_a_sample_of():
     assert plan().sampling == UNKNOWN
 
 
+def test_explain_says_whom_the_table_is_a_sample_of():
+    given = plan(source={"weight": "w", "household": "home"}, population={"size": 8_500_000, "table": "register.csv"})
+
+    said = given.explain().as_dict()["sample"]
+
+    assert [word for word in ("8,500,000 people", "'w'", "'home'", "register.csv") if word not in said] == []
+    assert plan().explain().as_dict()["sample"] is None
+
+
 def test_what_does_not_go_together_is_told_with_its_place():
     assert {place for place, _ in problems(population={"size": 10, "fraction": 0.5})} == {"population.fraction"}
     assert {place for place, _ in problems(population={"size": 0})} == {"population.size"}
