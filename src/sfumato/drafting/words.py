@@ -14,15 +14,17 @@ WORDS = {
     Role.IDENTIFIER: (
         "name names surname lastname firstname forename fullname username maiden email mail phone telephone mobile fax "
         "ssn passport licence license iban bic account address street uuid guid url ip id recid caseid identifier "
-        "initials signature "
+        "initials signature remark remarks comment comments notes freetext narrative memo "
         "nachname vorname familienname geburtsname rufname strasse hausnummer anschrift adresse telefon handy "
         "ausweis versichertennummer versicherungsnummer fallnummer fallnr patientennummer patnr kontonummer "
         "steuernummer personalnummer "
-        "nom prenom noms prenoms adresse rue courriel portable securite nir matricule dossier "
+        "bemerkung kommentar notiz notizen freitext anmerkung vermerk "
+        "nom prenom noms prenoms adresse rue courriel portable securite nir matricule dossier remarque "
         "nombre nombres apellido apellidos direccion calle telefono correo dni nif nie pasaporte expediente "
-        "nome cognome indirizzo telefono cellulare codicefiscale cartella "
-        "naam voornaam achternaam adres straat telefoon bsn burgerservicenummer dossiernummer "
-        "sobrenome apelido morada rua endereco telefone telemovel cpf rg processo prontuario"
+        "observaciones comentario "
+        "nome cognome indirizzo telefono cellulare codicefiscale cartella osservazioni "
+        "naam voornaam achternaam adres straat telefoon bsn burgerservicenummer dossiernummer opmerking toelichting "
+        "sobrenome apelido morada rua endereco telefone telemovel cpf rg processo prontuario observacoes"
     ),
     Role.SENSITIVE: (
         "disease diagnosis diagnoses diag condition illness symptom icd icd10 icd9 salary income wage wages earnings "

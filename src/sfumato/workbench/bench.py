@@ -15,6 +15,8 @@ from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode_column
 from sfumato.data.files import Source, fitted, read_table
 from sfumato.data.gathering import gather
+from sfumato.data.people import people_of
+from sfumato.data.persons import persons_by
 from sfumato.data.schema import ColumnSpec, Role
 from sfumato.drafting import draft_table
 from sfumato.drafting.roles import Guess
@@ -213,13 +215,15 @@ class Workbench:
                 known = (made_for, encode_column(held.table.column(name), spec, plan.schema.missing))
                 held.encoded[name] = known
             columns[name] = known[1]
-        return Dataset(
+        dataset = Dataset(
             schema=plan.schema,
             columns=columns,
             carried=None,
             n_rows=held.table.num_rows,
             order=tuple(columns),
         )
+        person = plan.schema.person
+        return dataset if person is None else people_of(dataset, persons_by(held.table, person, plan.schema))
 
 
 def _spec(name: str, keys: Mapping[str, Any], base: Path) -> ColumnSpec:

@@ -119,6 +119,7 @@ def _released(column: CodedColumn, dataset: Dataset, codes: Any, labels: tuple[s
         missing=column.missing if as_found else -1,
         type=column.type,
         spec=dataset.schema.spec(column.name),
+        several=column.several if as_found else {},
     )
 
 
@@ -140,7 +141,9 @@ def _reach(dataset: Dataset, model: PrivacyModel, public: PublicInputs, position
         return Reach(position, model.name, State.UNKNOWN, None, None, "", None, str(error).split("\n")[0])
     state = State.POSSIBLE
     if not verdict.satisfied:
-        state = State.IMPOSSIBLE if model.least_decides else State.UNKNOWN
+        # Of people with several values, the audit has a bound for what it takes, which need not grow with a class.
+        bounded = any(getattr(release.columns.get(name), "several", ()) for name in model.judged_columns)
+        state = State.IMPOSSIBLE if model.least_decides and not bounded else State.UNKNOWN
     elif most <= 1 < dataset.total and any(len(column.labels) > 1 for column in _hidden(dataset, model)):
         state = State.EMPTY
     classes = int(most) if math.isfinite(most) else None

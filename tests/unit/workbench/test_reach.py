@@ -34,6 +34,7 @@ from sfumato.models import (
 )
 from sfumato.pipeline.known import Gathering
 from sfumato.plan import Plan
+from sfumato.workbench.bench import Bench
 from sfumato.workbench.reach import State, reach
 
 AGES = ("20-29", "30-39")
@@ -233,3 +234,17 @@ def test_every_model_answers_about_made_up_patients(name, tmp_path):
 
     assert found.state is State.POSSIBLE, found.words
     assert found.as_dict()["model"] == name
+
+
+def test_people_are_counted_where_all_their_rows_stay(tmp_path):
+    lines = [f"{person},{20 + person},{illness}" for person in range(12) for illness in ("flu", "gout", "hiv")]
+    (tmp_path / "stays.csv").write_text("\n".join(["pid,age,illness", *lines]) + "\n")
+    (tmp_path / "plan.toml").write_text(
+        '[source]\npath = "stays.csv"\nperson = "pid"\n[release]\npersons = "numbered"\n'
+        '[columns.age]\nrole = "quasi-identifier"\n[columns.illness]\nrole = "sensitive"\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 4\n'
+        '[[require]]\nmodel = "l-diversity"\nsensitive = "illness"\nl = 2\nkind = "frequency"\n'
+    )
+    told_of = Bench(tmp_path / "plan.toml").reach()
+    assert told_of[0].classes == 3
+    assert told_of[1].state is not State.POSSIBLE  # everybody has every value

@@ -19,7 +19,7 @@ from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError
 from sfumato.models.judging.classes import Classes, Counts, checked_codes, read_label
-from sfumato.models.judging.weights import Integers
+from sfumato.models.judging.weights import Integers, tally_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +71,11 @@ def held_by(classes: Classes, column: ReleasedColumn) -> Held:
     person = np.repeat(np.arange(codes.size), size[codes])
     within = np.arange(person.size) - np.repeat(np.cumsum(size[codes]) - size[codes], size[codes])
     value = flat[start[codes][person] + within]
-    pairs, count = np.unique(classes.class_of[person].astype(np.int64) * len(number_of) + value, return_counts=True)
+    keys = classes.class_of[person].astype(np.int64) * len(number_of) + value
+    pairs, count = tally_keys(keys, None if classes.weights is None else classes.weights[person])
     in_class, values = np.divmod(pairs, max(len(number_of), 1))
     first = np.searchsorted(in_class, np.arange(classes.size.size + 1)).astype(np.int64)
-    counts = Counts(first, values, count.astype(np.int64), classes.size)
+    counts = Counts(first, values, count, classes.size)
     return Held(counts, len(number_of), person, value, classes.class_of)
 
 

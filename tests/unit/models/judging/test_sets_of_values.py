@@ -101,3 +101,16 @@ def test_what_is_not_defined_for_several_values_is_refused(model: LDiversity | T
 def test_withheld_values_among_several_are_refused() -> None:
     with pytest.raises(DataError, match="withheld"):
         LDiversity(sensitive="illness", l=2).audit(people([{"*", "flu"}, {"gout"}]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_people_who_are_alike_may_be_held_once(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    values: list[set[str | None]] = [
+        set(chance.choice(["a", "b", "c"], size=int(chance.integers(1, 3)), replace=False)) for _ in range(14)
+    ]
+    release = people(values, ["x", "y"] * 7)
+    assert release.weighted().n_rows < release.n_rows
+    for kind in ("distinct", "frequency"):
+        model = LDiversity(sensitive="illness", l=2, kind=kind)
+        assert model.audit(release.weighted()).as_dict() == model.audit(release).as_dict()
