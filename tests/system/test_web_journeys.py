@@ -48,7 +48,9 @@ SMALL_AND_DARK = {"color_scheme": "dark", "viewport": {"width": 390, "height": 8
 
 
 def test_the_example_becomes_a_release_that_the_command_line_makes_too(chromium, tmp_path):
-    with served(tmp_path) as (address, session):
+    folder = tmp_path / "clinic"  # the name on the pictures
+    folder.mkdir()
+    with served(folder) as (address, session):
         visit = Visit(chromium, address, session, viewport={"width": 1280, "height": 860})
         page = visit.page
         visit.press(re.compile("Look at an example"))
@@ -73,8 +75,8 @@ def test_the_example_becomes_a_release_that_the_command_line_makes_too(chromium,
         packed = zipfile.ZipFile(io.BytesIO(Path(saved.value.path()).read_bytes()))
         visit.done()
 
-    sf.run(sf.Plan.load(tmp_path / "example.toml"), tmp_path / "typed", seed=7, measure=False, attack=False)
-    typed = (tmp_path / "typed" / "release" / "data.csv").read_bytes()
+    sf.run(sf.Plan.load(folder / "example.toml"), folder / "typed", seed=7, measure=False, attack=False)
+    typed = (folder / "typed" / "release" / "data.csv").read_bytes()
     assert hashlib.sha256(packed.read("release/data.csv")).digest() == hashlib.sha256(typed).digest()
 
 
