@@ -12,7 +12,7 @@ import sfumato
 @cache
 def concepts() -> dict[str, str]:
     """Return the text of every page by its name: those of the wheel, else those that lie beside the source."""
-    packed = files("sfumato.webapp") / "concepts"
+    packed = files("sfumato.webapp") / "documentation"
     folder = packed if packed.is_dir() else Path(sfumato.__file__).parents[2] / "docs" / "concepts"
     found = folder.iterdir() if folder.is_dir() else ()
     pages = {each.name.removesuffix(".md"): each for each in found if each.name.endswith(".md")}

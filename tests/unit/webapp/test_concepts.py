@@ -41,7 +41,7 @@ def test_the_wheel_has_every_page_of_the_documentation():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
     included = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    assert included == {"docs/concepts": "sfumato/webapp/concepts"}
+    assert included == {"docs/concepts": "sfumato/webapp/documentation"}
     assert list(concepts()) == PAGES
 
 
