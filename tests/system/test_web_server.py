@@ -88,6 +88,15 @@ def test_it_starts_says_where_it_is_and_ends_without_a_trace(folder):
     assert "GET / 200" in (folder / ".sfumato" / "log.txt").read_text()
 
 
+def test_the_first_page_waits_for_nothing_that_only_a_run_needs():
+    words = (
+        "import sys, sfumato.webapp.server; print(sorted({'sfumato.attacks', 'sfumato.pipeline'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_server_that_is_killed_hurts_no_run_and_the_next_one_finds_it(folder):
     first = Server(folder)
     job = first.ask("POST", "/plans/plan.toml/run", "")[1]["location"]

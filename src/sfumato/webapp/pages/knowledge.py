@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from sfumato.disk import atomic_file
 from sfumato.errors import InputError
-from sfumato.knowledge.aliases import Aliases, aliases_text
 from sfumato.plan.keys import KNOWLEDGE
 from sfumato.webapp.plans import fields_at, filled_in, found_plan
 from sfumato.webapp.routes import get, post
@@ -52,6 +51,8 @@ def _found_in(request: Request, name: str) -> Path:
 
 
 def _merges(request: Request, name: str) -> dict[str, str]:
+    from sfumato.knowledge.aliases import Aliases  # with all that knowledge needs, which no first page waits for
+
     with suppress(InputError, OSError):
         return dict(Aliases.read(_found_in(request, name)).term_of)
     return {}
@@ -59,6 +60,8 @@ def _merges(request: Request, name: str) -> dict[str, str]:
 
 async def merge(request: Request, form: FormData) -> Response:
     """Keep the spellings that somebody says stand for a term."""
+    from sfumato.knowledge.aliases import Aliases, aliases_text
+
     plan = found_plan(request)
     chosen = {str(each) for each in form.getlist("spelling")}
     found = {spelling: term for spelling, term in _merges(request, plan.name).items() if spelling in chosen}
@@ -98,8 +101,7 @@ async def build(request: Request, form: FormData) -> Response:
             raise HTTPException(422, "The list of spellings, or the ontology, is not there or may not be opened.")
         words += [f"--{option}", project.shown(path)] if path is not None else []
     (project.folder / FOLDER).mkdir(exist_ok=True)
-    target = f"{FOLDER}/{name}.csv"
-    words += ["--out", target]
+    words += ["--out", target := f"{FOLDER}/{name}.csv"]
     then = f"/plans/{plan.name}/knowledge"
     job = jobs.ask("knowledge", words, plan=plan.name, target=target, then=then, watched=False)
     return after(f"/jobs/{job.id}")
@@ -113,8 +115,8 @@ async def check(request: Request, form: FormData) -> Response:
         raise HTTPException(422, "The plan names no knowledge table yet: choose one first.")
     found = request.app.state.project.shown(_found_in(request, plan.name))
     words = ["knowledge", "check", path, "--plan", plan.name, "--merge", found, "--overwrite"]
-    then = f"/plans/{plan.name}/knowledge"
-    job = request.app.state.jobs.ask("check", words, plan=plan.name, then=then, watched=False)
+    about = {"plan": plan.name, "then": f"/plans/{plan.name}/knowledge", "watched": False}
+    job = request.app.state.jobs.ask("check", words, **about)
     return after(f"/jobs/{job.id}")
 
 
