@@ -180,6 +180,7 @@ class Anonymizer(Protocol):
     shows_figures: ClassVar[bool] = False  # whether classes may show the mean or median of numbers for their range
     shows_cells: ClassVar[str | None] = None  # what it publishes of single values that are hidden in sets, in words
     leaves_tree: ClassVar[bool] = False  # whether its cuts are kept, so that a later step can undo them
+    splits_by_secrets: ClassVar[bool] = False  # whether it meets what is asked for who knows other secrets, too
     divides: ClassVar[Divides]
     covers_rows: ClassVar[bool] = False  # whether its labels can cover all rows of a person, where these stay
 
@@ -190,6 +191,20 @@ class Anonymizer(Protocol):
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it is taken when a plan with work in these phases names none; None: only who names it gets it."""
         return None
+
+    @classmethod
+    def meets(cls, model: PrivacyModel) -> bool:
+        """Whether it can meet a requirement, be it one of an earlier phase."""
+        return isinstance(model, (*cls.aims_at, *cls.also_meets)) and cls._knows(model)
+
+    @classmethod
+    def aims(cls, model: PrivacyModel) -> bool:
+        """Whether a requirement is its own business."""
+        return isinstance(model, cls.aims_at) and cls._knows(model)
+
+    @classmethod
+    def _knows(cls, model: PrivacyModel) -> bool:
+        return cls.splits_by_secrets or not getattr(model, "known", None)
 
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield what is wrong with it in a plan in which these come before it."""

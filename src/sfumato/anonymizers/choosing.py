@@ -41,7 +41,7 @@ class Step:
 
 def aiming_at(model: PrivacyModel) -> tuple[str, ...]:
     """Return the anonymizers that can meet a requirement, the default first."""
-    return tuple(name for name, anonymizer in ANONYMIZERS.items() if isinstance(model, anonymizer.aims_at))
+    return tuple(name for name, anonymizer in ANONYMIZERS.items() if anonymizer.aims(model))
 
 
 def steps(
@@ -86,8 +86,8 @@ def _take_over_classes(members: dict[Phase, list[PrivacyModel]], named: Mapping[
     if not classes or Phase.CLASSES in named:
         return
     for phase in sorted(members)[1:]:
-        able = ANONYMIZERS[named.get(phase) or aiming_at(members[phase][0])[0]].also_meets
-        if all(isinstance(model, able) for model in classes):
+        taker = ANONYMIZERS[named.get(phase) or aiming_at(members[phase][0])[0]]
+        if all(isinstance(model, taker.also_meets) and taker.meets(model) for model in classes):
             members[phase] = [*members.pop(Phase.CLASSES), *members[phase]]
             return
 
@@ -95,8 +95,7 @@ def _take_over_classes(members: dict[Phase, list[PrivacyModel]], named: Mapping[
 def _default(phase: Phase, members: Mapping[Phase, list[PrivacyModel]], schema: Schema) -> tuple[str, str]:
     """Return the first listed anonymizer that has a reason to do the work of a phase, and the reason."""
     for name, anonymizer in ANONYMIZERS.items():
-        able = (*anonymizer.aims_at, *anonymizer.also_meets)
-        if anonymizer.phase is phase and all(isinstance(model, able) for model in members[phase]):
+        if anonymizer.phase is phase and all(anonymizer.meets(model) for model in members[phase]):
             why = anonymizer.why(schema, members)
             if why is not None:
                 return name, why
@@ -115,8 +114,7 @@ def problems(steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Probl
                 "but one must meet all of them. Name one.",
             )
     for step in steps:
-        able = (*step.anonymizer.aims_at, *step.anonymizer.also_meets)
-        unmet = [model.name for model in step.policy if not isinstance(model, able)]
+        unmet = [model.name for model in step.policy if not step.anonymizer.meets(model)]
         named = [position for position, name in chosen.items() if name == step.anonymizer.name]
         if unmet and named:
             yield Problem(

@@ -40,6 +40,11 @@ SensitiveModel: TypeAlias = LDiversity | TCloseness | BetaLikeness | DeltaDisclo
 CLASS_MODELS: tuple[type[Any], ...] = (KAnonymity, LDiversity, TCloseness, BetaLikeness, DeltaDisclosure)
 
 
+def knows_secrets(model: PrivacyModel) -> bool:
+    """Whether something is asked for who knows other sensitive columns of a person."""
+    return isinstance(model, LDiversity | TCloseness) and bool(model.known)
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """What a policy asks of every class, in the arrays of kernels/conditions.py."""
@@ -55,7 +60,7 @@ class Asked:
 
 def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | None = None) -> Asked:
     """Return what a policy asks of every class of the dataset, or of some of its rows; raise what is wrong with it."""
-    strange = sorted({model.name for model in policy if not isinstance(model, CLASS_MODELS)})
+    strange = sorted({model.name for model in policy if not isinstance(model, CLASS_MODELS) or knows_secrets(model)})
     if strange:
         raise PolicyError(
             f"Classes of rows cannot be tested for {', '.join(strange)}.\n"
@@ -136,8 +141,8 @@ def hold_together(dataset: Dataset, policy: Policy) -> Callable[[NDArray[np.int6
     A histogram holds the counts of each column of `judged_in_classes`, one after the other. What no class of rows can
     be tested for is left out.
     """
-    known = Policy(tuple(model for model in policy if isinstance(model, CLASS_MODELS)))
-    conditions = conditions_for(dataset, known).conditions
+    alone = (model for model in policy if isinstance(model, CLASS_MODELS) and not knows_secrets(model))
+    conditions = conditions_for(dataset, Policy(tuple(alone))).conditions
 
     def hold(histogram: NDArray[np.int64], rows: int) -> bool:
         return rows >= conditions.k and first_failing(conditions, 0, conditions.table.shape[0], histogram, rows) < 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
-from sfumato.errors import Problem
-from sfumato.parameters import Takes, check_parameters, parameters_of
+from sfumato.errors import PolicyError, Problem
+from sfumato.parameters import Takes, about, check_parameters, parameters_of
 
 CLAIMED = "claimed by the release itself"  # where a public input comes from that nobody else vouches for
 
@@ -269,12 +269,32 @@ def place_of(model: PrivacyModel, column: str) -> str:
         value = getattr(model, parameter.name)
         if parameter.per_column and column in value:
             return f".{parameter.name}.{column}"
-        if parameter.takes in (Takes.COLUMN, Takes.COLUMNS) and (value == column or column in tuple(value)):
+        if parameter.takes in (Takes.COLUMN, Takes.COLUMNS) and (value == column or column in tuple(value or ())):
             return f".{parameter.name}"
     return "."
 
 
 ModelType = TypeVar("ModelType", bound=PrivacyModel)
+
+
+KNOWN = about(
+    Takes.COLUMNS,
+    "Known secrets",
+    "Other sensitive columns that somebody may know of a person: within a class, rows with equal values of them are "
+    "judged by themselves.",
+)
+
+
+def known_columns(given: str | Sequence[str] | None, sensitive: str, model: str) -> tuple[str, ...]:
+    """Return the sensitive columns that are taken as known, or raise when they are those that shall stay secret."""
+    known = (given,) if isinstance(given, str) else tuple(given or ())
+    if sensitive in known:
+        raise PolicyError(
+            f"{model} is asked of column {sensitive!r} for who knows this very column.\n"
+            "Name other sensitive columns under known, or leave it out.",
+            at="known",
+        )
+    return known
 
 
 def describe(model: PrivacyModel) -> dict[str, Any]:

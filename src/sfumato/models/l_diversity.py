@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -16,7 +16,7 @@ from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, PolicyError
-from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
+from sfumato.models.base import KNOWN, PrivacyModel, Verdict, as_number, known_columns, plain_number, quoted
 from sfumato.models.judging.classes import (
     NEAR,
     Classes,
@@ -24,6 +24,7 @@ from sfumato.models.judging.classes import (
     at_most,
     class_verdict,
     classes_of,
+    known_with,
     sensitive_column,
     values_in,
     values_of,
@@ -47,6 +48,9 @@ class LDiversity(PrivacyModel):
     | `entropy` | the entropy of r1/N, ..., rm/N is at least ln l |
     | `recursive` | r1 < c * (rl + ... + rm), strictly |
     | `frequency` | r1/N <= 1/l |
+
+    Of several sensitive columns each is asked for on its own. Whoever knows the other ones of a person (`known`) looks
+    at those rows of a class that agree in them: then these count as quasi-identifiers.
 
     A missing value is a value of its own. A withheld value (`*`) may be any value, so it is taken for the one that is
     most frequent in its class: the worst case for every kind. Decisions are exact, on ties too.
@@ -106,10 +110,13 @@ class LDiversity(PrivacyModel):
         ),
     )
 
+    known: str | Sequence[str] | None = field(default=None, metadata=KNOWN)  # becomes a tuple of names
+
     def __post_init__(self) -> None:
         if self.kind in ("distinct", "recursive"):
             whole_number(self.l, f"l of {self.kind} l-diversity", least=2, example=3, at="l")
         super().__post_init__()
+        object.__setattr__(self, "known", known_columns(self.known, self.sensitive, self.name) or None)
         object.__setattr__(self, "l", self.exact_l.numerator if self.exact_l.denominator == 1 else self.l)
         if self.kind != "recursive" and self.c is not None:
             raise PolicyError(
@@ -140,6 +147,8 @@ class LDiversity(PrivacyModel):
     def promise(self) -> str:
         """What holds when the audit passes."""
         l, column = plain_number(self.exact_l), repr(self.sensitive)
+        if self.known:
+            return f"{replace(self, known=None).promise[:-1]}, also among its rows with equal {quoted(self.known)}."
         if self.kind == "distinct":
             return f"Every class shows at least {l} different values of {column}."
         if self.kind == "entropy":
@@ -174,8 +183,8 @@ class LDiversity(PrivacyModel):
 
     @property
     def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive column."""
-        return (self.sensitive,)
+        """The sensitive column, and those that are known."""
+        return (self.sensitive, *(self.known or ()))
 
     def most_classes(self, release: Release) -> float:
         """Return how many classes can have l different values each, as every kind asks for at least."""
@@ -201,7 +210,7 @@ class LDiversity(PrivacyModel):
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sensitive values in each class."""
         column = sensitive_column(release, self.sensitive, self)
-        classes = classes_of(release)
+        classes = known_with(release, self, self.known or ())
         if column.several:
             return self._audit_sets(classes, column)
         values = values_in(release, column)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -16,7 +16,16 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import DataError, Problem
-from sfumato.models.base import Policy, PrivacyModel, Verdict, as_number, plain_number
+from sfumato.models.base import (
+    KNOWN,
+    Policy,
+    PrivacyModel,
+    Verdict,
+    as_number,
+    known_columns,
+    plain_number,
+    quoted,
+)
 from sfumato.models.judging.classes import (
     LARGEST,
     Counts,
@@ -24,6 +33,7 @@ from sfumato.models.judging.classes import (
     at_most,
     class_verdict,
     classes_of,
+    known_with,
     read_label,
     sensitive_column,
     total_in,
@@ -41,7 +51,8 @@ DISTANCES = ("equal", "ordered", "hierarchical")
 
 def hierarchies_missing(model: TCloseness | SensitiveQidCloseness, schema: Schema) -> Iterator[Problem]:
     """Yield columns whose distance follows a hierarchy that they do not have."""
-    for name in model.judged_columns if model.distance == "hierarchical" else ():
+    known = getattr(model, "known", None) or ()
+    for name in (each for each in model.judged_columns if model.distance == "hierarchical" and each not in known):
         spec = schema.spec(name)
         if spec is not None and spec.role is model.judged_role and spec.hierarchy is None:
             yield Problem(
@@ -67,6 +78,9 @@ class TCloseness(PrivacyModel):
     domain counts in full when it is declared, otherwise the values that occur do. A missing value is a value of its
     own: after all others in the order, directly below the root in a hierarchy. Distances are whole numbers over whole
     numbers here, so decisions are exact, on ties too.
+
+    Of several sensitive columns each is asked for on its own. Whoever knows the other ones of a person (`known`) looks
+    at those rows of a class that agree in them: then these count as quasi-identifiers.
 
     Source: Li, Li and Venkatasubramanian (2007).
     Limit: what the whole release gives away about everybody counts as known.
@@ -105,6 +119,11 @@ class TCloseness(PrivacyModel):
     distance: str = field(
         default="equal", metadata=about(Takes.CHOICE, "Distance", "How far two values are apart.", choices=DISTANCES)
     )
+    known: str | Sequence[str] | None = field(default=None, metadata=KNOWN)  # becomes a tuple of names
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "known", known_columns(self.known, self.sensitive, self.name) or None)
 
     @property
     def exact_t(self) -> Fraction:
@@ -114,8 +133,9 @@ class TCloseness(PrivacyModel):
     @property
     def promise(self) -> str:
         """What holds when the audit passes."""
+        among = f" and among its rows with equal {quoted(self.known)}" if self.known else ""
         return (
-            f"In every class, {self.sensitive!r} is distributed as in the whole release, "
+            f"In every class{among}, {self.sensitive!r} is distributed as in the whole release, "
             f"up to a distance of {plain_number(self.exact_t)}."
         )
 
@@ -138,8 +158,8 @@ class TCloseness(PrivacyModel):
 
     @property
     def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive column."""
-        return (self.sensitive,)
+        """The sensitive column, and those that are known."""
+        return (self.sensitive, *(self.known or ()))
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield a missing hierarchy."""
@@ -175,7 +195,7 @@ class TCloseness(PrivacyModel):
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the distribution of sensitive values in each class."""
         column = sensitive_column(release, self.sensitive, self)
-        classes = classes_of(release)
+        classes = known_with(release, self, self.known or ())
         values = values_in(release, column)
         if column.several and self.distance != "equal":
             raise DataError(

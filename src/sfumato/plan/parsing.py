@@ -159,8 +159,7 @@ def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[in
 
 
 def _aims(anonymizer: str, model: PrivacyModel, place: str, where: str, notes: Notes) -> bool:
-    make = ANONYMIZERS[anonymizer]
-    if isinstance(model, (*make.aims_at, *make.also_meets)):
+    if ANONYMIZERS[anonymizer].meets(model):
         return True
     able = names(aiming_at(model))
     notes.add(f"{place}.anonymizer", f"{where} asks for {anonymizer}, which cannot meet it. Use {able}.")

@@ -19,7 +19,7 @@ import numpy as np
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
-from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
+from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, knows_secrets, refuse_hopeless
 from sfumato.anonymizers.dropping import (
     DROP_ROWS,
     Formed,
@@ -30,6 +30,7 @@ from sfumato.anonymizers.dropping import (
     yardsticks_of,
 )
 from sfumato.anonymizers.mondrian.growth import Check, Growth, Say, items_of, table_of
+from sfumato.anonymizers.mondrian.secrets import secrets_conditions
 from sfumato.anonymizers.term_suppression.conditions import TERM_MODELS, terms_condition
 from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.grid import Grid
@@ -59,6 +60,7 @@ class Mondrian(Anonymizer):
     covers_rows: ClassVar[bool] = True
     leaves_tree: ClassVar[bool] = True
     shows_figures: ClassVar[bool] = True
+    splits_by_secrets: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed
 
     strict: bool = field(
@@ -126,7 +128,8 @@ class Mondrian(Anonymizer):
 
     def counts_with(self, policy: Policy) -> bool:
         """Whether equal rows may be held once: unless single rows are cut or dropped, or their terms looked at."""
-        return self.strict and not self.drop_rows and not policy.of(*TERM_MODELS)
+        singly = policy.of(*TERM_MODELS) or any(map(knows_secrets, policy))
+        return self.strict and not self.drop_rows and not singly
 
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
@@ -144,12 +147,13 @@ class Mondrian(Anonymizer):
         """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""
         rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
         of_terms = policy.of(*TERM_MODELS)
-        of_classes = Policy(tuple(model for model in policy if model not in of_terms))
+        of_classes = Policy(tuple(model for model in policy if model not in of_terms and not knows_secrets(model)))
         asked = conditions_for(dataset, of_classes, rows)
         refuse_hopeless(asked)
         terms = terms_condition(dataset, policy, workplace, rows, self.name)
+        checks = [*([terms.hold] if terms else []), *(each.hold for each in secrets_conditions(dataset, policy, rows))]
         dropped: dict[str, int] = {}
-        most = 0 if terms else rows_to_drop(self.drop_rows, asked.conditions.rows)  # the prior is that of all rows
+        most = 0 if checks else rows_to_drop(self.drop_rows, asked.conditions.rows)  # they are about all rows
         if most:
             everybody = np.arange(dataset.n_rows) if rows is None else rows
 
@@ -163,7 +167,7 @@ class Mondrian(Anonymizer):
             if dropped["rows_dropped"]:
                 before = before.with_columns({}, keep_row=kept.keep_row(dataset.n_rows))
         else:
-            tree = split(dataset, asked, self, workplace, rows, terms.hold if terms else None)
+            tree = split(dataset, asked, self, workplace, rows, _all_of(checks) if checks else None)
         columns, class_of = publish(dataset, tree)
         facts = {
             "classes": int(class_of.max(initial=-1)) + 1,
@@ -179,6 +183,11 @@ class Mondrian(Anonymizer):
         columns = quasi_identifiers(dataset)
         yardsticks = yardsticks_of(columns, value_sets=tree.value_sets, exact=tree.exact, grids=tree.grids)
         return lost_in_groups(rows, tree.group_of[rows], yardsticks)
+
+
+def _all_of(checks: Sequence[Check]) -> Check:
+    """Return a check that passes what all of them pass."""
+    return lambda rows, start: np.logical_and.reduce([check(rows, start) for check in checks])
 
 
 def split(

@@ -7,6 +7,7 @@ Sizes: n rows, c classes, v values of a sensitive column, p pairs of a class and
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -102,6 +103,19 @@ def classes_of(release: Release) -> Classes:
     if classes is None:
         classes = _CLASSES[release] = _find_classes(release)
     return classes
+
+
+def known_with(release: Release, model: PrivacyModel, known: Sequence[str]) -> Classes:
+    """Return the classes of a release for who knows some sensitive columns, too: these tell rows apart as well."""
+    classes = classes_of(release)
+    if not known:
+        return classes
+    class_of, n_classes = classes.class_of.astype(np.int64), classes.size.size
+    for name in known:
+        codes, n_codes = codes_of_labels(sensitive_column(release, name, model), release.n_rows)
+        numbers, n_classes = _renumbered(class_of * n_codes + codes)
+        class_of = numbers.astype(np.int64)
+    return Classes(class_of.astype(np.int32), tally(class_of, n_classes, classes.weights), classes.weights)
 
 
 def _find_classes(release: Release) -> Classes:
