@@ -34,7 +34,7 @@ from sfumato.models import (
 )
 from sfumato.pipeline.known import Gathering
 from sfumato.plan import Plan
-from sfumato.workbench.bench import Bench
+from sfumato.workbench.bench import Workbench
 from sfumato.workbench.reach import State, reach
 
 AGES = ("20-29", "30-39")
@@ -245,6 +245,6 @@ def test_people_are_counted_where_all_their_rows_stay(tmp_path):
         '[[require]]\nmodel = "k-anonymity"\nk = 4\n'
         '[[require]]\nmodel = "l-diversity"\nsensitive = "illness"\nl = 2\nkind = "frequency"\n'
     )
-    told_of = Bench(tmp_path / "plan.toml").reach()
+    told_of = Workbench(tmp_path / "plan.toml").reach()
     assert told_of[0].classes == 3
     assert told_of[1].state is not State.POSSIBLE  # everybody has every value
