@@ -133,14 +133,20 @@ class PopulationRisk(Metric):
         }
 
 
+def _unique(side: dict[str, Any], total: int) -> str:
+    """Return the share of unique people; nobody where it is less than half a person."""
+    share = side["population_unique"]
+    return amount(share if share * total >= 0.5 else 0.0, "share")
+
+
 def _sentences(before: dict[str, Any], after: dict[str, Any], total: int) -> str:
     """Return what was found, for people."""
     said = (
         f"Who does not know who is in the sample finds a record of the release with a chance of "
         f"{amount(after['mean'], 'share')} on average, {amount(after['max'], 'share')} at most; of the original, "
         f"{amount(before['mean'], 'share')} and {amount(before['max'], 'share')}. Of {amount(total)} people, "
-        f"{amount(before['population_unique'], 'share')} are thought to be unique by the original "
-        f"({WORDS[before['model']]}), {amount(after['population_unique'], 'share')} by the release."
+        f"{_unique(before, total)} are thought to be unique by the original ({WORDS[before['model']]}), "
+        f"{_unique(after, total)} by the release."
     )
     homes = after["households"]
     if homes is not None:

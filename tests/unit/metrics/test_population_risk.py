@@ -113,3 +113,13 @@ def test_an_empty_release_has_no_risk(people):
     found = measured(people, people.slice(0, 0), Sampling(fraction=0.1))
 
     assert (found.value, found.facts["after"]["max"]) == (0.0, 0.0)
+
+
+def test_less_than_half_a_person_is_nobody():
+    ages = np.random.default_rng(1).integers(0, 1_000, 500)  # spread evenly: nobody stays alone among so many
+    people = pa.table({"age": ages, "town": ["a"] * 500, "w": [1] * 500, "home": ["1"] * 500})
+
+    found = measured(people, people, Sampling(size=60_000))
+
+    assert 0 < found.facts["before"]["population_unique"] * 60_000 < 0.5
+    assert ", 0 % are thought to be unique" in found.explanation
