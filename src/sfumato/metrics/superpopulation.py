@@ -134,7 +134,8 @@ def pitman_uniques(sizes: Sizes, population: int) -> float | None:
 def pitman_parameters(sizes: Sizes) -> tuple[float, float] | None:
     """Return theta and alpha of the greatest likelihood, None where they run out of bounds.
 
-    For each alpha there is one theta that is best; what is left is a search along alpha.
+    For each alpha there is one theta that is best; what is left is a search along alpha, down to where it makes no
+    difference any more.
     """
     from scipy.special import digamma
 
@@ -160,9 +161,9 @@ def pitman_parameters(sizes: Sizes) -> tuple[float, float] | None:
         return between - float((sizes.count * (digamma(sizes.size - alpha) - digamma(1 - alpha))).sum())
 
     low, high = -_LOWEST, 1 - 1e-9
-    if not by_alpha(low) > 0 > by_alpha(high):
+    if not by_alpha(high) < 0:
         return None
-    alpha = _bisected(by_alpha, low, high)
+    alpha = _bisected(by_alpha, low, high) if by_alpha(low) > 0 else low
     theta = theta_at(alpha)
     return (theta, alpha) if theta is not None else None
 
