@@ -52,7 +52,7 @@ def test_losses_stand_side_by_side_and_the_first_is_the_one_taken(found):
     assert found["loss"] == found["losses"][0]
     assert not found["loss"]["falls"]
     assert found["frontier"] == found["loss"]["frontier"]
-    swept = sf.api.Sweep(found)
+    swept = sf.Sweep(found)
     assert swept.frontier_of(found["loss"]["name"]) == swept.frontier
     with pytest.raises(PolicyError, match="Choose one of"):
         swept.frontier_of("nothing")
