@@ -63,7 +63,7 @@ def people(rows: int, chance: np.random.Generator) -> pa.Table:
     kind = chance.integers(0, KINDS, rows)
     columns = {}
     for number, size in enumerate(VALUES):
-        near = (kind * (number + 3)) % size + chance.geometric(0.5, rows) - 1
+        near = (kind * (number + 3)) % size + chance.geometric(0.75, rows) - 1
         columns[f"q{number}"] = pa.array(np.minimum(near, size - 1).astype(np.int32))
     disease = ((kind + chance.integers(0, len(DISEASES), rows)) % len(DISEASES)).astype(np.int32)
     columns["disease"] = pa.DictionaryArray.from_arrays(pa.array(disease), DISEASES).cast(pa.string())

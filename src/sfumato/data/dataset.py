@@ -127,6 +127,11 @@ class CodedSets:
         return tuple(self.labels[item] for item in self.items[self.start[row] : self.start[row + 1]])
 
 
+def narrowed(codes: Codes, n_labels: int) -> NDArray[Any]:
+    """Return codes as narrow as they can be, of one, two or four bytes: for keeping, not for work."""
+    return codes.astype(np.int8 if n_labels <= 2**7 else np.int16 if n_labels <= 2**15 else np.int32, copy=False)
+
+
 def weights_of(columns: Sequence[CodedColumn]) -> NDArray[np.float64]:
     """Return what the loss of each column counts, 1 on average, or raise when no column's does; shape (columns,)."""
     weights = np.array([column.weight for column in columns], dtype=np.float64)

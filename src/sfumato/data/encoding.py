@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from sfumato.data.codebook import Codebook
-from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, narrowed
 from sfumato.data.distinct import Placed, Tally, carry
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list
@@ -22,9 +22,10 @@ from sfumato.progress import SILENT, Progress
 _Encoder: TypeAlias = Callable[[pa.ChunkedArray, ColumnSpec], CodedColumn | CodedSets]
 
 
-def encode(table: pa.Table, schema: Schema, progress: Progress = SILENT) -> Dataset:
+def encode(table: pa.Table, schema: Schema, progress: Progress = SILENT, *, narrow: bool = False) -> Dataset:
     """Return the table in codes, or raise with everything in the schema that does not fit the table.
 
+    With `narrow`, codes of single values are as narrow as they can be: for whoever holds equal rows once afterwards.
     Identifiers need not be in the table any more. The columns are let go one after the other: who hands over the last
     reference to the table never holds both in full.
     """
@@ -32,7 +33,10 @@ def encode(table: pa.Table, schema: Schema, progress: Progress = SILENT) -> Data
 
     def coded(array: pa.ChunkedArray, spec: ColumnSpec) -> CodedColumn | CodedSets:
         stage.advance()
-        return encode_column(array, spec, schema.missing)
+        column = encode_column(array, spec, schema.missing)
+        if narrow and isinstance(column, CodedColumn):
+            column = replace(column, codes=narrowed(column.codes, len(column.labels)))
+        return column
 
     box = [table]
     del table
@@ -192,6 +196,22 @@ def check_columns(found: Sequence[str], schema: Schema) -> None:
         problems.append(
             f"The plan says nothing about {len(silent)} column(s) of the table: {some(silent, 20)}.\n"
             'Give each a role under [columns], or all of them with [columns."*"] role = "other".'
+        )
+    if problems:
+        raise DataError("\n".join(problems))
+
+
+def check_released_columns(found: list[str], schema: Schema) -> None:
+    """Raise unless every column that a requirement may need is there."""
+    problems = []
+    twice = sorted({name for name in found if found.count(name) > 1})
+    if twice:
+        problems.append(f"The table has columns with the same name: {some(twice)}.")
+    dispensable = (Role.IDENTIFIER, Role.OTHER)
+    absent = [spec.name for spec in schema if spec.role not in dispensable and spec.name not in found]
+    if absent:
+        problems.append(
+            f"The table lacks {len(absent)} column(s) of the plan: {some(absent, 20)}.\nIt has: {some(found, 20)}."
         )
     if problems:
         raise DataError("\n".join(problems))

@@ -1,18 +1,24 @@
-"""Equal rows of a table held once: what is decided, measured and judged then follows distinct rows, not rows."""
+"""Equal rows of a table held once: what is decided, measured and judged then follows distinct rows, not rows.
+
+Single rows are there while they are read and while they are written: before, as codes of a byte or two a cell, then as
+the number of their distinct row.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, distinct_codes
-
-
-def narrowest(n_labels: int) -> type[np.signedinteger]:
-    """Return the narrowest integers that number so many labels."""
-    return np.int8 if n_labels <= 2**7 else np.int16 if n_labels <= 2**15 else np.int32
+from sfumato.data.dataset import STEP, CodedColumn, CodedSets, Codes, Dataset, distinct_codes, distinct_rows
+from sfumato.data.keystream import in_random_order
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release, ReleasedColumn, publish
+from sfumato.data.schema import Schema
 
 
 def held_once(dataset: Dataset, most: int) -> Dataset | None:
@@ -23,15 +29,25 @@ def held_once(dataset: Dataset, most: int) -> Dataset | None:
     columns = {name: column for name, column in dataset.columns.items() if isinstance(column, CodedColumn)}
     assert len(columns) == len(dataset.columns), "sets are of single rows"
     assert dataset.carried is None, "columns that are carried along are of single rows"
-    cells = distinct_codes([(column.codes, len(column.labels)) for column in columns.values()], dataset.n_rows)
-    if cells.weight.size > most:
+    cells = distinct_rows(list(columns.values()), dataset.n_rows)
+    n_cells = cells.weight.size
+    if n_cells > most:
         return None
     held: dict[str, CodedColumn | CodedSets] = {
         name: replace(column, codes=np.ascontiguousarray(codes), counts=column.occurrences)
         for (name, column), codes in zip(columns.items(), cells.codes.T, strict=True)
     }
-    n_cells = cells.weight.size
     return replace(dataset, columns=held, n_rows=n_cells, weights=cells.weight, entry_of=cells.cell_of)
+
+
+def widened(dataset: Dataset) -> Dataset:
+    """Return a table whose codes came in narrow integers as others take it."""
+    columns: dict[str, CodedColumn | CodedSets] = {
+        name: replace(column, codes=column.codes.astype(np.int32, copy=False))
+        for name, column in dataset.columns.items()
+        if isinstance(column, CodedColumn)
+    }
+    return replace(dataset, columns={**dataset.columns, **columns})
 
 
 def dealt_out(dataset: Dataset, pieces: NDArray[np.int64]) -> Codes:
@@ -45,3 +61,45 @@ def dealt_out(dataset: Dataset, pieces: NDArray[np.int64]) -> Codes:
     found: Codes = np.empty(order.size, dtype=np.int32)
     found[order] = np.repeat(np.arange(pieces.size, dtype=np.int32), pieces)
     return found
+
+
+def publish_once(
+    dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None
+) -> Release:
+    """Return what `publish` would of all rows of a table, with equal ones held once and the place of each row."""
+    assert dataset.entry_of is not None
+    held, entry_of = dataset, dataset.entry_of
+    if recoding.pieces is not None:
+        held = dataset.standing_for(recoding.pieces.row_of, recoding.pieces.count)
+        entry_of = dealt_out(dataset, recoding.pieces.count)
+    weights = held.weights
+    assert weights is not None
+    rows = np.arange(entry_of.size, dtype=np.int32)
+    if recoding.keep_row is not None:
+        rows = rows[recoding.keep_row[entry_of]]
+        weights = weights[recoding.keep_row]
+        place_of = np.cumsum(recoding.keep_row, dtype=np.int32) - np.int32(1)
+        entry_of = place_of[entry_of]
+    if key is not None:
+        rows = in_random_order(rows, key)
+    places: Codes = np.empty(rows.size, dtype=np.int32)
+    for start in range(0, rows.size, STEP):
+        places[start : start + STEP] = entry_of[rows[start : start + STEP]]
+    release = publish(held, recoding, models)
+    description = {**release.description, "rows": places.size}
+    return replace(release, weights=weights, entry_of=places, description=description)
+
+
+def seen_once(table: pa.Table, schema: Schema, description: Mapping[str, Any]) -> Release:
+    """Take a table as a release, equal rows of single values once; all of them where it holds anything else."""
+    release = Release.from_table(table, schema, description, narrow=True)
+    columns = {name: column for name, column in release.columns.items() if isinstance(column, ReleasedColumn)}
+    if len(columns) < len(release.columns) or release.carried is not None:
+        wide = {name: replace(column, codes=column.codes.astype(np.int32)) for name, column in columns.items()}
+        return replace(release, columns={**release.columns, **wide})
+    cells = distinct_codes([(column.codes, len(column.labels)) for column in columns.values()], release.n_rows)
+    held: dict[str, ReleasedColumn | CodedSets] = {
+        name: replace(column, codes=np.ascontiguousarray(codes))
+        for (name, column), codes in zip(columns.items(), cells.codes.T, strict=True)
+    }
+    return replace(release, columns=held, n_rows=cells.weight.size, weights=cells.weight)

@@ -14,11 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.bit_sets import BitSets
-from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow
+from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow, narrowed
 from sfumato.data.distinct import carry, look_up, occurring, text_codes
-from sfumato.data.encoding import holds_sets
+from sfumato.data.encoding import check_released_columns, holds_sets
 from sfumato.data.equal_rows import number_equal_rows
-from sfumato.data.hierarchy import some
 from sfumato.data.keystream import in_random_order
 from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_text, value_type
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
@@ -63,6 +62,8 @@ class Release:
     public: PublicInputs = NOTHING_PUBLIC  # what everybody knows besides
     # (n,): how many published rows each row stands for, where equal ones are held once; None: one each.
     weights: NDArray[np.int64] | None = None
+    # (total,): which of the rows here each published row is, in order, where equal ones are held once and written each.
+    entry_of: Codes | None = None
     strays: tuple[Stray, ...] = ()  # what came along and does not belong there
     readme: str = ""  # what whoever receives it should know, in words; published along with it
     codes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # the source's own, by column and label
@@ -145,10 +146,10 @@ class Release:
 
         With `numbers`, number columns that came as text, as from a CSV file, become numbers unless generalized.
         """
-        assert self.weights is None, "a weighted release is to be counted, not to be published"
+        assert self.weights is None or self.entry_of is not None, "such a release is to be counted, not published"
         makers = [self._maker(name, numbers=numbers) for name in self.order]
-        for first in range(0, max(self.n_rows, 1), rows):
-            last = min(first + rows, self.n_rows)
+        for first in range(0, max(self.total, 1), rows):
+            last = min(first + rows, self.total)
             yield pa.Table.from_arrays([make(first, last) for make in makers], names=list(self.order))
 
     def _maker(self, name: str, *, numbers: bool) -> _Maker:
@@ -157,12 +158,44 @@ class Release:
             assert self.carried is not None
             carried = self.carried.column(name)
             return lambda first, last: carried.slice(first, last - first)
-        return _sets_maker(column) if isinstance(column, CodedSets) else _values_maker(column, numbers=numbers)
+        return _sets_maker(column) if isinstance(column, CodedSets) else self._values_maker(column, numbers=numbers)
+
+    def codes_of(self, column: ReleasedColumn, first: int, last: int) -> Codes:
+        """Return the codes of some published rows of a column."""
+        return column.codes[first:last] if self.entry_of is None else column.codes[self.entry_of[first:last]]
+
+    def _values_maker(self, column: ReleasedColumn, *, numbers: bool) -> _Maker:
+        missing = column.missing
+        known = [label for code, label in enumerate(column.labels) if code != missing]
+        as_number = numbers and is_text(column.type) and column.kind is Kind.NUMBER
+        values = typed(known, number_type(known) if as_number else column.type)
+
+        def make(first: int, last: int) -> pa.Array:
+            codes, absent = self.codes_of(column, first, last), None
+            if missing >= 0:
+                absent = codes == missing
+                codes = codes - (codes > missing)
+                codes[absent] = 0  # some look below a null, too
+            if is_text(values.type):
+                return pa.DictionaryArray.from_arrays(as_arrow(codes, absent), values)
+            return values.take(as_arrow(codes, absent))
+
+        return make
 
     @classmethod
-    def from_table(cls, table: pa.Table, schema: Schema, description: Mapping[str, Any] | None = None) -> Release:
-        """Take any table as a release: the schema says which column plays which role."""
-        _check_released_columns(table.column_names, schema)
+    def from_table(
+        cls,
+        table: pa.Table,
+        schema: Schema,
+        description: Mapping[str, Any] | None = None,
+        *,
+        narrow: bool = False,
+    ) -> Release:
+        """Take any table as a release: the schema says which column plays which role.
+
+        With `narrow`, codes are as narrow as they can be: for whoever holds equal rows once afterwards.
+        """
+        check_released_columns(table.column_names, schema)
         names, n_rows = table.column_names, table.num_rows
         columns: dict[str, ReleasedColumn | CodedSets] = {}
         specs = [(name, schema.spec(name)) for name in names]
@@ -176,7 +209,10 @@ class Release:
             spec, array = waiting.pop()
             if spec.role in (Role.IDENTIFIER, Role.OTHER):
                 continue
-            columns[spec.name] = _released(array, spec, schema.missing)
+            column = _released(array, spec, schema.missing)
+            if narrow and isinstance(column, ReleasedColumn):
+                column = replace(column, codes=narrowed(column.codes, len(column.labels)))
+            columns[spec.name] = column
         return cls(
             columns=columns,
             carried=rest,
@@ -326,25 +362,6 @@ def _carried(table: pa.Table, rows: _Rows | None) -> pa.Table:
 # Codes to Arrow.
 
 
-def _values_maker(column: ReleasedColumn, *, numbers: bool) -> _Maker:
-    missing = column.missing
-    known = [label for code, label in enumerate(column.labels) if code != missing]
-    as_number = numbers and is_text(column.type) and column.kind is Kind.NUMBER
-    values = typed(known, number_type(known) if as_number else column.type)
-
-    def make(first: int, last: int) -> pa.Array:
-        codes, absent = column.codes[first:last], None
-        if missing >= 0:
-            absent = codes == missing
-            codes = codes - (codes > missing)
-            codes[absent] = 0  # some look below a null, too
-        if is_text(values.type):
-            return pa.DictionaryArray.from_arrays(as_arrow(codes, absent), values)
-        return values.take(as_arrow(codes, absent))
-
-    return make
-
-
 def _sets_maker(column: CodedSets) -> _Maker:
     values = typed(column.labels, column.type)
 
@@ -428,19 +445,3 @@ def describe_columns(release: Release) -> dict[str, dict[str, Any]]:
         if isinstance(column, CodedSets):
             described[name]["separator"] = column.separator
     return described
-
-
-def _check_released_columns(found: list[str], schema: Schema) -> None:
-    """Raise unless every column that a requirement may need is there."""
-    problems = []
-    twice = sorted({name for name in found if found.count(name) > 1})
-    if twice:
-        problems.append(f"The table has columns with the same name: {some(twice)}.")
-    dispensable = (Role.IDENTIFIER, Role.OTHER)
-    absent = [spec.name for spec in schema if spec.role not in dispensable and spec.name not in found]
-    if absent:
-        problems.append(
-            f"The table lacks {len(absent)} column(s) of the plan: {some(absent, 20)}.\nIt has: {some(found, 20)}."
-        )
-    if problems:
-        raise DataError("\n".join(problems))

@@ -15,16 +15,17 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import Dataset
-from sfumato.data.encoding import encode
+from sfumato.data.encoding import encode, holds_sets
 from sfumato.data.files import Source, read_columns, read_digested
 from sfumato.data.files.release import ReleaseFormat, read_release, write_release
+from sfumato.data.once import held_once, publish_once, widened
 from sfumato.data.persons import Persons, number_columns, repeated_persons
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Role, Schema
 from sfumato.errors import PolicyError
 from sfumato.models.base import Policy
 from sfumato.progress import Progress
@@ -43,6 +44,8 @@ class LocalEngine:
 
     name: ClassVar[str] = "local"
     holds_rows: ClassVar[bool] = True
+
+    once_from: int = 1 << 19  # rows of a table from which on equal ones are held once, where all steps can take that
 
     def threads(self, wanted: int | None) -> int:
         """Return how many threads a step may use."""
@@ -114,6 +117,32 @@ class LocalEngine:
         """Return the table in codes."""
         return encode(table, schema, progress)
 
+    def encode_once(self, table: pa.Table, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
+        """Return the table in codes, equal rows once where that saves half of them and all steps can take it."""
+        if not self._takes_once(table, schema, steps):
+            return self.encode(table, schema, steps, progress)
+        most = table.num_rows // 2
+        dataset = encode(table, schema, progress, narrow=True)
+        return held_once(dataset, most) or widened(dataset)
+
+    def _takes_once(self, table: pa.Table, schema: Schema, steps: Sequence[Step]) -> bool:
+        """Whether a table is large, and all of its columns are single values that classes are decided by."""
+        judged = {name for step in steps for model in step.policy for name in model.judged_columns}
+
+        def decides(name: str, kind: pa.DataType) -> bool:
+            spec = schema.spec(name)
+            if spec is None or holds_sets(kind, spec):
+                return False
+            return spec.role is Role.QUASI_IDENTIFIER or name in judged
+
+        columns = zip(table.column_names, table.schema.types, strict=True)
+        identifiers = schema.named(Role.IDENTIFIER)
+        return (
+            table.num_rows >= self.once_from
+            and all(step.anonymizer.phase < Phase.TERMS and step.anonymizer.counts_with(step.policy) for step in steps)
+            and all(decides(name, kind) for name, kind in columns if name not in identifiers)
+        )
+
     def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what a step decides."""
         return step.carry_out(dataset, before, workplace)
@@ -126,7 +155,8 @@ class LocalEngine:
         key: bytes | None,
     ) -> Release:
         """Return what an outsider would get."""
-        return publish(dataset, recoding, models, key)
+        make = publish if dataset.entry_of is None else publish_once
+        return make(dataset, recoding, models, key)
 
     def write(
         self, release: Release, folder: Path, form: ReleaseFormat, *, missing: str, progress: Progress

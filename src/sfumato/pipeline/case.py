@@ -59,6 +59,7 @@ from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress, announce
 
+HELD_ONCE = ("csv", "parquet")  # forms of a release that are written row by row from distinct ones
 ROWS_HERE = 20_000_000  # of a release of many parts that is measured and attacked on this machine
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 
@@ -141,6 +142,7 @@ class Case:
         is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
         self._refuse_inputs_in(out)
+        self.original.once = self.plan.target is None and self.engine.form(self.plan.release.format) in HELD_ONCE
         dialect = self._dialect()
         if self.plan.target is not None:
             finish_earlier(out, self.plan.target)
@@ -160,7 +162,7 @@ class Case:
                     publication = transaction.enter_context(publishing(self.plan.target, self.plan.release.if_exists))
                 with self.clock.time("write"):
                     files, seen = self._write(made.release, public, publication)
-                made = replace(made, release=replace(made.release, columns={}, carried=None))  # the written one counts
+                made = made.without_rows()  # the written ones count
                 with self.clock.time("audit"):
                     for written in seen:
                         verdicts = judge(written, self.plan.policy, known, self.progress)
@@ -174,9 +176,10 @@ class Case:
                 publication.commit()  # last but for the name of the folder; what fails behind it takes the table along
         published()
         kept = Kept.at(out)
-        outcome = Outcome(self.plan, written, verdicts, facts)
+        place = out.resolve() if written.weights is not None or not self.engine.holds_rows else None
+        outcome = Outcome(self.plan, written, verdicts, facts, folder=place)
         if not self.engine.holds_rows:
-            return self._looked_at_here(replace(outcome, folder=out.resolve()), out, page, parts)
+            return self._looked_at_here(outcome, out, page, parts)
         outcome = self._completed(outcome, written, parts)
         if outcome.facts is not facts:
             kept.replace(outcome.facts, page)
@@ -284,6 +287,8 @@ class Case:
             files: Mapping[str, str] = write_release(release, folder, None, missing=missing, progress=self.progress)
         else:
             files = self.engine.write(release, folder, form, missing=missing, progress=self.progress)
+        if release.entry_of is not None:
+            return files, [read_release(folder, schema, once=True)]
         seen = [self.engine.read_back(folder, schema, self.plan.policy)] if form is not None else []
         return files, [*seen, *(as_release(table, folder, schema) for table in stored)]
 
@@ -332,7 +337,7 @@ class Case:
             "release": {
                 "format": self.engine.form(plan.release.format),
                 "table": plan.target.shown if plan.target is not None else None,
-                "rows": made.release.n_rows,
+                "rows": made.release.total,
                 "shuffled": plan.release.shuffle,
                 "files": dict(files),
             },

@@ -40,6 +40,10 @@ class Made:
     alike: Alike | None = None  # how many people share a class, where a table has several rows a person
     notes: tuple[str, ...] = ()  # what deserves a second look
 
+    def without_rows(self) -> Made:
+        """Return what is to be said without the rows themselves."""
+        return replace(self, release=replace(self.release, columns={}, carried=None, entry_of=None))
+
 
 def make(
     plan: Plan,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from sfumato.data.gathering import Gather, Gathering, gather
 from sfumato.data.people import people_of
 from sfumato.data.persons import Alike, Persons, number_columns, persons_by
 from sfumato.data.schema import Role
+from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
 from sfumato.errors import DataError, PlanError, Problem
 from sfumato.pipeline.clock import Clock
@@ -35,6 +36,7 @@ class Original:
     given: Any = None  # a table of the engine's own kind
     progress: Progress = SILENT
     clock: Clock = field(default_factory=Clock)
+    once: bool = False  # whether equal rows of a large table may be held once
     in_memory: bool = field(init=False)  # whether the table was given, rather than named by the plan
     persons: Persons | None = field(default=None, init=False)  # where a table has several rows a person; once encoded
     gathering: Gathering | None = field(default=None, init=False)  # what was gathered, where rows were
@@ -79,8 +81,12 @@ class Original:
                 return people_of(self.engine.encode(table, schema, self.plan.steps(), self.progress), persons)
         else:
             self.persons = self.engine.persons(table, schema)
+        box, steps = [table], self.plan.steps()
+        del table
         with self.clock.time("encode"):
-            return self.engine.encode(table, schema, self.plan.steps(), self.progress)
+            if self.once and self.persons is None and isinstance(self.engine, LocalEngine):
+                return self.engine.encode_once(box.pop(), schema, steps, self.progress)
+            return self.engine.encode(box.pop(), schema, steps, self.progress)
 
     @cached_property
     def sha256(self) -> str | None:
@@ -140,6 +146,7 @@ class Original:
             dropped = frozenset(schema.named(Role.IDENTIFIER)) - used
             if not source.in_catalog:
                 source = asked.fitted(source, schema) if asked is not None else fitted(source, schema)
+            source = replace(source, as_codes=self.once and asked is None and schema.person is None)
             self._seen = {"snapshot": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
             table, self._sha256 = self.engine.read(source, dropped, self.progress)
         return table

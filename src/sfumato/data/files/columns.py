@@ -19,7 +19,7 @@ from sfumato.errors import DataError
 
 
 class Texts:
-    """A column of text that arrives in chunks, each with a dictionary of its own."""
+    """A column of text, or of other values that repeat, in chunks, each with a dictionary of its own."""
 
     def __init__(self) -> None:
         self.parts: list[tuple[pa.Array, pa.Array]] = []  # narrow indices, dictionary
@@ -93,9 +93,10 @@ class TextLists:
 class Columns:
     """The columns of a typed table that arrives in batches, with the types that they shall have in the end."""
 
-    def __init__(self, kinds: Mapping[str, pa.DataType], path: Path) -> None:
+    def __init__(self, kinds: Mapping[str, pa.DataType], path: Path, *, as_codes: bool = False) -> None:
         self.kinds = kinds
         self.path = path
+        self.as_codes = as_codes  # whether columns whose values repeat become dictionaries, whatever their type
         self.rows = 0
         self.texts: dict[str, Texts | TextLists] = {}
         self.others: dict[str, list[pa.Array]] = {}
@@ -113,10 +114,17 @@ class Columns:
         for name, kind in self.kinds.items():
             chunk = batch.column(batch.schema.get_field_index(name))
             chunk.validate(full=True)  # Arrow takes places inside other arrays as it finds them
+            if name in self.texts and is_text(value_type(getattr(kind, "value_type", kind))):
+                self.texts[name].add(chunk)
+                continue
+            chunk = chunk if chunk.type == kind else chunk.cast(kind)
+            if name in self.others and not self.others[name] and self.as_codes and _repeats(chunk):
+                del self.others[name]
+                self.texts[name] = Texts()
             if name in self.texts:
                 self.texts[name].add(chunk)
             else:
-                self.others[name].append(chunk if chunk.type == kind else chunk.cast(kind))
+                self.others[name].append(chunk)
 
     def finish(self) -> pa.Table:
         """Return the table; the batches are used up."""
@@ -127,6 +135,13 @@ class Columns:
 
     def _column(self, name: str, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
         return self.texts.pop(name).finish() if name in self.texts else pa.chunked_array(self.others.pop(name), kind)
+
+
+def _repeats(chunk: pa.Array) -> bool:
+    """Whether values of a type that can be compared occur several times each, so that codes take less room."""
+    kind = chunk.type
+    single = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_date(kind)
+    return single and 4 * int(pc.count_distinct(chunk, mode="all").as_py()) <= len(chunk)
 
 
 def common_types(schemas: Sequence[pa.Schema], names: Sequence[str], path: Path) -> dict[str, pa.DataType]:

@@ -78,8 +78,8 @@ def write_csv(release: Release, path: Path, missing: str) -> Iterator[int]:
     header = dialect.separator.join(quoted(name, dialect.separator) for name in release.order) + "\n"
     with path.open("wb", buffering=0) as file:
         _write_all(file, _encoded(header.encode(), dialect, encoder))
-        for first in range(0, release.n_rows, step):
-            last = min(first + step, release.n_rows)
+        for first in range(0, release.total, step):
+            last = min(first + step, release.total)
             cells = [make(first, last) for make in makers]
             lines = pc.binary_join_element_wise(*cells, _text(dialect.separator)) if len(cells) > 1 else cells[0]
             # Each line ends with its own line break, so the text of all lines is what the file shall hold.
@@ -135,8 +135,8 @@ def _cell_maker(release: Release, name: str, missing: str, dialect: Dialect, *, 
         cells = [quoted(label, separator) + end for label in _spelled(column, dialect)]
         if column.missing >= 0:
             cells[column.missing] = nothing
-        texts, codes = pa.array(cells, pa.large_string()), column.codes
-        return lambda first, last: texts.take(as_arrow(codes[first:last]))
+        texts, single = pa.array(cells, pa.large_string()), column
+        return lambda first, last: texts.take(as_arrow(release.codes_of(single, first, last)))
     if isinstance(column, CodedSets):
         return _set_maker(column, dialect, '""' if alone else "", end)
     assert release.carried is not None

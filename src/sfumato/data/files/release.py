@@ -28,6 +28,7 @@ from sfumato.data.files.databases.connections import place_of
 from sfumato.data.files.export import write_excel, write_stat
 from sfumato.data.files.source import parts_of
 from sfumato.data.hierarchy import some
+from sfumato.data.once import seen_once
 from sfumato.data.release import FORMAT, Release, describe_columns
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role, Schema
 from sfumato.data.strays import Stray, StrayKind, stray_columns
@@ -69,7 +70,7 @@ def write_release(
     """
     if format is not None and format not in _FILES:
         raise OutputError(f"The release was to be written as {format!r}.\nThe formats are {', '.join(_FILES)}.")
-    stage = progress.stage("write", total=release.n_rows)
+    stage = progress.stage("write", total=release.total)
     try:
         files = {}
         if format is not None:
@@ -117,7 +118,7 @@ def _written(release: Release, path: Path, form: ReleaseFormat, missing: str) ->
 
 
 def _description(release: Release, missing: str) -> dict[str, Any]:
-    known = {"format": FORMAT, "rows": release.n_rows, "columns": describe_columns(release)}
+    known = {"format": FORMAT, "rows": release.total, "columns": describe_columns(release)}
     return {**known, **release.description, "missing": missing}
 
 
@@ -161,12 +162,14 @@ def read_release(
     *,
     like: Source | None = None,
     stored: Source | None = None,
+    once: bool = False,
     progress: Progress = SILENT,
 ) -> Release:
     """Return a release from a run's folder, from the release folder in it, or from a data file or table of any tool.
 
     `schema` says which column plays which role; a folder's own description can do that as well. Files of other tools
-    are read as `like`. A folder whose data are in a database takes them from `stored`.
+    are read as `like`. A folder whose data are in a database takes them from `stored`. With `once`, equal rows are
+    held once where nothing but single values is published.
     """
     if isinstance(path, Source):
         assert schema is not None, "tables of databases have no description"
@@ -186,9 +189,9 @@ def read_release(
     schema = schema_for(description, schema)
     source = _data_of(folder, description, stored)
     source = Dialect.of(description).read(replace(source, missing=schema.missing))
-    release = _read_as_release(source, schema, description, progress)
+    release = _read_as_release(source, schema, description, progress, once=once)
     digests = {part.name: digest(part) for part in parts_of(source.path)} if source.path.is_dir() else {}
-    return replace(release, strays=(*release.strays, *strays_in(folder, description, digests, release.n_rows)))
+    return replace(release, strays=(*release.strays, *strays_in(folder, description, digests, release.total)))
 
 
 def strays_in(folder: Path, description: Mapping[str, Any], digests: Mapping[str, str], rows: int) -> tuple[Stray, ...]:
@@ -239,18 +242,25 @@ def _data_of(folder: Path, description: Mapping[str, Any], stored: Source | None
     )
 
 
-def _read_as_release(source: Source, schema: Schema, description: Mapping[str, Any], progress: Progress) -> Release:
+def _read_as_release(
+    source: Source, schema: Schema, description: Mapping[str, Any], progress: Progress, *, once: bool = False
+) -> Release:
     """Return a table as a release; identifiers are not even loaded, but it is known that they are there."""
     dropped = [name for name in read_columns(source) if name in schema.named(Role.IDENTIFIER)]
-    source = fitted(source, schema)
-    table, sha256 = read_digested(source, drop=dropped, progress=progress)
-    release = Release.from_table(table, schema, description)
-    strays = stray_columns(StrayKind.IDENTIFIER, dropped, release.n_rows)
+    source = replace(fitted(source, schema), as_codes=once)
+    box, sha256 = _boxed(read_digested(source, drop=dropped, progress=progress))
+    release = seen_once(box.pop(), schema, description) if once else Release.from_table(box.pop(), schema, description)
+    strays = stray_columns(StrayKind.IDENTIFIER, dropped, release.total)
     known = description.get("table", {}) if source.database is not None else description.get("files", {})
     name = "sha256" if source.database is not None else source.path.name
     if known.get(name, sha256) != sha256:
-        strays += (Stray(StrayKind.CHANGED, source.shown, release.n_rows),)
+        strays += (Stray(StrayKind.CHANGED, source.shown, release.total),)
     return replace(release, strays=(*strays, *release.strays))
+
+
+def _boxed(read: tuple[pa.Table, str]) -> tuple[list[pa.Table], str]:
+    """Return a table in a box, so that whoever takes it out holds the last reference to it."""
+    return [read[0]], read[1]
 
 
 def _readable_by(schema: Schema, source: Source) -> Source:

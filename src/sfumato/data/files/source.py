@@ -63,6 +63,7 @@ class Source:
     decimal: str | None = None  # mark of decimals in numbers
     dates: str | None = None  # order of day, month and year
     sheet: str | None = None  # of a workbook; None: the only one
+    as_codes: bool = False  # whether columns of typed files become dictionaries, too, where their values repeat
     as_text: frozenset[str] = frozenset()  # columns whose cells stay as they are, whatever they look like
     verbatim: bool = False  # whether those of all columns do
     database: str | None = None  # the name of a connection, or of a file; `path` says where that is, or who it is

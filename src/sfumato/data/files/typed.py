@@ -65,7 +65,7 @@ def read_parquet(asked: Reading) -> pa.Table:
     """Return the table of a Parquet file or of a folder of them."""
     path = asked.path
     parts = parts_of(path)
-    columns = Columns(_types(path, parts, asked.drop), path)
+    columns = Columns(_types(path, parts, asked.drop), path, as_codes=asked.source.as_codes)
     for part in parts:
         file = _open_parquet(part)
         size = part.stat().st_size / max(file.metadata.num_rows, 1)
@@ -143,7 +143,7 @@ def read_arrow(asked: Reading) -> pa.Table:
     path = asked.path
     with arrow_batches(path) as (schema, batches, tell):
         names = kept_names(checked_names(schema.names, path), asked.drop, path)
-        columns = Columns(common_types([schema], names, path), path)
+        columns = Columns(common_types([schema], names, path), path, as_codes=asked.source.as_codes)
         told = 0
         for batch in batches:
             columns.add(batch)
