@@ -58,14 +58,12 @@ class SampleLinking(Attack):
         """Attack a table as published."""
         classes = classes_of(table)
         size = classes.size
-        people = self.sampling.people_of(table.carried, table.n_rows)
+        people = self.sampling.people_of(table.carried, table.n_rows, row_weights(table))
         if people is None:  # it does not show the weights
-            people = np.ones(table.n_rows)
-        many = row_weights(table)
-        people = people if many is None else people * many
+            people = np.ones(table.n_rows) if table.weights is None else table.weights.astype(np.float64)
         stand_for = np.bincount(classes.class_of, weights=people, minlength=size.size)
         risk = individual_risk(size, stand_for)
-        rows, total = int(size.sum()), self.sampling.population(people)
+        rows, total = int(size.sum()), self.sampling.population(people, table.total)
         return Finding(
             people=rows,
             exposed=int(size[risk > self.threshold].sum()),
@@ -82,6 +80,8 @@ class SampleLinking(Attack):
 
     def guess(self, table: Release) -> Finding | None:
         """Take any record for that of any person of the population."""
-        people = self.sampling.people_of(table.carried, table.n_rows)
-        sure = 1 / max(self.sampling.population(people), 1) if people is not None else 1 / max(table.n_rows, 1)
+        people = self.sampling.people_of(table.carried, table.n_rows, table.weights)
+        sure = (
+            1 / max(self.sampling.population(people, table.total), 1) if people is not None else 1 / max(table.total, 1)
+        )
         return Finding(people=table.total, exposed=table.total if sure > self.threshold else 0, worst=sure, mean=sure)

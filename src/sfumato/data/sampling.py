@@ -28,20 +28,25 @@ class Sampling:
     weight: str | None = None  # column that says how many people a row stands for
     household: str | None = None  # column that is equal for those who live together
 
-    def people_of(self, carried: pa.Table | None, n_rows: int) -> NDArray[np.float64] | None:
+    def people_of(
+        self, carried: pa.Table | None, n_rows: int, counts: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64] | None:
         """Return how many people each row stands for, None where nobody says it.
 
-        Weights are scaled to the population where its size is known, too: they may be relative ones then.
+        Weights are scaled to the population where its size is known, too: they may be relative ones then. `counts` says
+        how many rows each row is, where equal ones are held once.
         """
-        total = self.size or (n_rows / self.fraction if self.fraction is not None else None)
+        each = np.ones(n_rows) if counts is None else counts.astype(np.float64)
+        rows = int(each.sum())
+        total = self.size or (rows / self.fraction if self.fraction is not None else None)
         if self.weight is not None and carried is not None and self.weight in carried.column_names:
-            weights = weights_in_column(carried.column(self.weight), self.weight)
+            weights = each * weights_in_column(carried.column(self.weight), self.weight)
             return weights if total is None else weights * (total / weights.sum())
-        return np.full(n_rows, total / max(n_rows, 1)) if total is not None else None
+        return each * (total / max(rows, 1)) if total is not None else None
 
-    def population(self, people: NDArray[np.float64]) -> int:
+    def population(self, people: NDArray[np.float64], rows: int) -> int:
         """Return how many people there are, where each row stands for so many; no fewer than rows."""
-        return max(self.size or round(float(people.sum())), people.size)
+        return max(self.size or round(float(people.sum())), rows)
 
     def households_of(self, carried: pa.Table | None) -> NDArray[np.int64] | None:
         """Return the household of each row as a number; None where nobody says who lives together.

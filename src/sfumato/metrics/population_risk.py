@@ -67,13 +67,14 @@ class PopulationRisk(Metric):
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         dataset, release = comparison.dataset, comparison.release
-        people = self.sampling.people_of(dataset.carried, dataset.n_rows)
+        people = self.sampling.people_of(dataset.carried, dataset.n_rows, dataset.weights)
         if people is None:
             raise PolicyError("The risk in a population was asked for, but nothing is known of it.\nGive its size.")
-        total = self.sampling.population(people)
-        left = self.sampling.people_of(release.carried, release.n_rows)
+        total = self.sampling.population(people, dataset.total)
+        left = self.sampling.people_of(release.carried, release.n_rows, release.weights)
         if left is None:  # it does not show the weights
-            left = np.full(release.n_rows, total / max(release.n_rows, 1))
+            each = np.ones(release.n_rows) if release.weights is None else release.weights.astype(np.float64)
+            left = each * (total / max(release.total, 1))
         before = self._side(comparison.cells_before, people, total, dataset.carried)
         after = self._side(comparison.cells_after, left, total, release.carried)
         return Measurement(
@@ -89,7 +90,7 @@ class PopulationRisk(Metric):
             explanation=_sentences(before, after, total),
             facts={
                 "population": total,
-                "fraction": ratio(dataset.n_rows, total),
+                "fraction": ratio(dataset.total, total),
                 "weight": self.sampling.weight,
                 "household": self.sampling.household,
                 "threshold": self.threshold,

@@ -61,10 +61,10 @@ class SpecialUniques(Metric):
         """Measure a comparison."""
         dataset = comparison.dataset
         names = [column.name for column in dataset.quasi_identifiers]
-        people = self.sampling.people_of(dataset.carried, dataset.n_rows)
-        total = self.sampling.population(people) if people is not None else None
-        before = self._side(comparison.cells_before, names, dataset.n_rows, total)
-        after = self._side(comparison.cells_after, names, comparison.release.n_rows, total)
+        people = self.sampling.people_of(dataset.carried, dataset.n_rows, dataset.weights)
+        total = self.sampling.population(people, dataset.total) if people is not None else None
+        before = self._side(comparison.cells_before, names, dataset.total, total)
+        after = self._side(comparison.cells_after, names, comparison.release.total, total)
         few = min(FEW, before["size"])
         return Measurement(
             name=self.name,

@@ -44,8 +44,8 @@ def test_weights_are_scaled_to_a_population_whose_size_is_known():
 
 
 def test_the_population_is_no_smaller_than_the_table():
-    assert Sampling(weight="w").population(np.array([1.5, 2.5, 4.0])) == 8
-    assert Sampling(weight="w").population(np.array([0.25, 0.25])) == 2
+    assert Sampling(weight="w").population(np.array([1.5, 2.5, 4.0]), 3) == 8
+    assert Sampling(weight="w").population(np.array([0.25, 0.25]), 2) == 2
     with pytest.raises(DataError, match="2 people, but the table has 3 rows"):
         Sampling(size=2).refuse_too_small(3)
 
@@ -102,3 +102,9 @@ def test_the_populations_table_is_searched_by_the_journalist(tmp_path):
     risk = next(found for found in run.measurements if found.name == "risk")
     assert risk.facts["journalist"]["population"] == 10
     assert next(found for found in run.exposures if found.attack == "linking").after.facts["journalist"] == 0.2
+
+
+def test_equal_rows_held_once_stand_for_as_many_people():
+    twice = np.array([2, 1, 1])
+    assert Sampling(size=80).people_of(None, 3, twice).tolist() == [40.0, 20.0, 20.0]
+    assert Sampling(weight="w").people_of(CARRIED, 3, twice).tolist() == [3.0, 2.5, 4.0]
