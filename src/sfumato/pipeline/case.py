@@ -59,7 +59,6 @@ from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress, announce
 
-HELD_ONCE = ("csv", "parquet")  # forms of a release that are written row by row from distinct ones
 ROWS_HERE = 20_000_000  # of a release of many parts that is measured and attacked on this machine
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 
@@ -142,7 +141,7 @@ class Case:
         is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
         self._refuse_inputs_in(out)
-        self.original.once = self.plan.target is None and self.engine.form(self.plan.release.format) in HELD_ONCE
+        self.original.hold_once()
         dialect = self._dialect()
         if self.plan.target is not None:
             finish_earlier(out, self.plan.target)
@@ -204,10 +203,8 @@ class Case:
             return Outcome(self.plan, Release({}, None, 0, ()), (), kept.facts)
         seen = Seen.at(run, self.plan, self.progress)
         kept.refuse_unless_same(seen.record, self.original)
-        known = self._known(seen)
-        outcome = self._completed(
-            Outcome(self.plan, seen.release, (), kept.facts), replace(seen.release, public=known.public), missing
-        )
+        release = replace(seen.release, public=self._known(seen).public)
+        outcome = self._completed(Outcome(self.plan, release, (), kept.facts), release, missing)
         kept.replace(outcome.facts, page)
         return outcome
 

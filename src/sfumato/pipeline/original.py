@@ -36,7 +36,7 @@ class Original:
     given: Any = None  # a table of the engine's own kind
     progress: Progress = SILENT
     clock: Clock = field(default_factory=Clock)
-    once: bool = False  # whether equal rows of a large table may be held once
+    once: bool = field(default=False, init=False)  # whether equal rows of a large table may be held once
     in_memory: bool = field(init=False)  # whether the table was given, rather than named by the plan
     persons: Persons | None = field(default=None, init=False)  # where a table has several rows a person; once encoded
     gathering: Gathering | None = field(default=None, init=False)  # what was gathered, where rows were
@@ -53,6 +53,11 @@ class Original:
         original = cls(plan, engine)
         original.dataset, original.in_memory = dataset, True
         return original
+
+    def hold_once(self) -> None:
+        """Hold equal rows of a large table once, where a release is written row by row."""
+        form = self.engine.form(self.plan.release.format)
+        self.once = self.plan.target is None and form in ("csv", "parquet")
 
     @property
     def at_hand(self) -> bool:
