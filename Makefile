@@ -34,7 +34,7 @@ QUICK ?=
 papers: install ## every figure of the four papers again: DATA=folder, QUICK=1 for under ten minutes
 	$(BIN)/python benchmarks/papers.py $(DATA) $(if $(QUICK),--quick) --out papers
 
-coverage: install ## which lines the tests run, outside compiled loops, with a floor
+coverage: install ## which lines the tests run, outside compiled loops
 	$(BIN)/pytest --numprocesses auto --cov --cov-report=term:skip-covered tests/unit tests/conformance tests/properties
 
 format: install ## is everything formatted?
