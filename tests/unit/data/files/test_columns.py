@@ -74,3 +74,21 @@ def test_parts_agree_on_the_wider_type_and_any_text_is_text():
 def test_parts_that_cannot_agree_are_refused_by_name():
     with pytest.raises(DataError, match="type of column 'n'"):
         common_types([pa.schema([("n", pa.int8())]), pa.schema([("n", pa.string())])], ["n"], HERE)
+
+
+@given(chunks=st.lists(st.lists(st.none() | st.integers(0, 2), min_size=1, max_size=30), min_size=1, max_size=4))
+def test_numbers_that_repeat_are_kept_as_codes_of_a_byte_and_the_same_in_batches_of_any_size(chunks):
+    batches = [pa.record_batch({"x": pa.array([0] * 20 + chunk, pa.int64())}) for chunk in chunks]
+    columns = Columns({"x": pa.int64()}, HERE, as_codes=True)
+    for batch in batches:
+        columns.add(batch)
+    found = columns.finish().column("x")
+
+    assert found.type == pa.dictionary(pa.int8(), pa.int64())
+    assert found.to_pylist() == [value for batch in batches for value in batch.column("x").to_pylist()]
+
+
+def test_numbers_that_all_differ_stay_as_they_are():
+    columns = Columns({"x": pa.int64()}, HERE, as_codes=True)
+    columns.add(pa.record_batch({"x": pa.array(range(100))}))
+    assert columns.finish().column("x").type == pa.int64()
