@@ -3,8 +3,8 @@
     python benchmarks/spark.py 100000 1000000 [--master spark://HOST:7077]
 
 A table of eight quasi-identifiers and a sensitive column is made up, written as Parquet, and made 10-anonymous with
-t-closeness of .3 by each engine, without measuring and attacking. CPU is that of the process and all that it started
-on this machine: executors on others are not in it.
+t-closeness of .3 by each engine, without measuring and attacking. CPU and memory of children are those that this
+process waited for: the virtual machine of Spark and its workers outlive that, and are not in them.
 """
 
 from __future__ import annotations
