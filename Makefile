@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check more quick fuzz papers coverage install format lint types imports tests docs wheel clean
+.PHONY: help demo test check warm more quick fuzz papers coverage install format lint types imports tests docs wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -17,7 +17,9 @@ demo: install ## make up a hospital, anonymize it, say where the report is
 	$(BIN)/sfumato demo --out demo --overwrite
 
 test: check ## all that must be green before a change is offered (under 10 minutes)
-check: install format lint types imports tests
+check: install
+	$(MAKE) -j2 warm format lint types imports
+	$(MAKE) tests
 
 more: install ## the tests that need a browser, Java, PostgreSQL or R: skipped with the reason where they are missing
 	SFUMATO_TEST_MORE=1 $(BIN)/pytest --numprocesses auto -m more tests/system
@@ -37,6 +39,8 @@ papers: install ## every figure of the four papers again: DATA=folder, QUICK=1 f
 coverage: install ## which lines the tests run, outside compiled loops
 	$(BIN)/pytest --numprocesses auto --cov --cov-report=term:skip-covered tests/unit tests/conformance tests/properties
 
+warm: install ## compile the inner loops ahead, once for all that runs them
+	$(BIN)/sfumato warm
 format: install ## is everything formatted?
 	$(BIN)/ruff format --check .
 lint: install ## what ruff finds

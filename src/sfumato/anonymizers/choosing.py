@@ -93,13 +93,16 @@ def _take_over_classes(members: dict[Phase, list[PrivacyModel]], named: Mapping[
 
 
 def _default(phase: Phase, members: Mapping[Phase, list[PrivacyModel]], schema: Schema) -> tuple[str, str]:
-    """Return the first listed anonymizer that has a reason to do the work of a phase, and the reason."""
+    """Return the first listed anonymizer that has a reason to do the work of a phase, and the reason.
+
+    Where nobody meets all that is asked of a phase, it is one that meets the first of it, and `problems` says so.
+    """
     for name, anonymizer in ANONYMIZERS.items():
         if anonymizer.phase is phase and all(anonymizer.meets(model) for model in members[phase]):
             why = anonymizer.why(schema, members)
             if why is not None:
                 return name, why
-    raise AssertionError(f"no anonymizer is listed for what is asked of {phase.name.lower()}")
+    return aiming_at(members[phase][0])[0], "nobody meets all that is asked of it"
 
 
 def problems(steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Problem]:
@@ -121,6 +124,13 @@ def problems(steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Probl
                 f"require[{named[0] + 1}].anonymizer",
                 f"it asks for {step.anonymizer.name}, which cannot meet {', '.join(unmet)}, asked in the same step. "
                 "Name an anonymizer that meets both, or none.",
+            )
+        elif unmet:
+            met = [model.name for model in step.policy if step.anonymizer.meets(model)]
+            yield Problem(
+                "require",
+                f"{', '.join(unmet)} and {', '.join(met)} are asked for together, but no search meets both. "
+                "Ask for one of them.",
             )
     for position, step in enumerate(steps):
         before = [earlier.anonymizer for earlier in steps[:position]]

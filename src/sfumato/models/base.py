@@ -61,8 +61,8 @@ class Verdict:
 
     def merged(self, other: Verdict) -> Verdict:
         """Return the verdict on two parts of a release that have no group in common: the worst, and sums of counts."""
-        if self.satisfied != other.satisfied and self.measure != other.measure:
-            return other if self.satisfied else self  # such as too small a class, which is looked at before all else
+        if self.measure != other.measure:  # too small a class is looked at before all else, where there is one
+            return other if self.satisfied else self
         if other.reached is None or self.reached is None:
             worse, better = (other, self) if self.reached is None else (self, other)
         else:

@@ -12,7 +12,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict
-from sfumato.models.rho_uncertainty import WITHIN
+from sfumato.models.rho_uncertainty import WITHIN, RhoUncertainty
 from sfumato.parameters import Takes, about
 
 WITHIN_CLASSES = about(
@@ -24,8 +24,9 @@ WITHIN_CLASSES = about(
 
 
 def judged_otherwise(model: PrivacyModel, column: str, together: Policy) -> Iterator[Problem]:
-    """Yield that another model of items is asked for as well: one search meets one of them."""
-    others = [other.name for other in together if other.judged_role is Role.ITEMS and type(other) is not type(model)]
+    """Yield that another model of few items is asked for as well: the search for these meets one of them at a time."""
+    own = (type(model), RhoUncertainty)  # for rho-uncertainty there is another search, so that is refused anyway
+    others = [other.name for other in together if other.judged_role is Role.ITEMS and not isinstance(other, own)]
     if others:
         yield Problem(
             ".model",

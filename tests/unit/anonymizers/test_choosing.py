@@ -52,6 +52,18 @@ def test_two_anonymizers_for_one_phase_are_a_problem_of_the_second_requirement()
     assert "'local-recoding', 'mondrian'" in problem.text
 
 
+def test_what_nobody_meets_in_one_step_is_a_problem_of_the_plan():
+    few = PRIVACY_MODELS["km-anonymity"](column="drugs", k=2, m=1)
+
+    for models in ((RHO, few), (few, RHO)):
+        (problem,) = choosing.problems(chosen(*models), {})
+
+        assert problem.place == "require"
+        assert "km-anonymity" in problem.text
+        assert "rho-uncertainty" in problem.text
+    assert not list(choosing.problems(chosen(RHO), {}))
+
+
 def test_every_model_has_an_anonymizer_that_aims_at_it():
     assert {model for anonymizer in ANONYMIZERS.values() for model in anonymizer.aims_at} == {*PRIVACY_MODELS.values()}
     assert all(type(RHO) in ANONYMIZERS[name].aims_at for name in choosing.aiming_at(RHO))

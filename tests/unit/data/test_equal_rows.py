@@ -100,5 +100,5 @@ def test_weights_add_up_when_a_weighted_release_is_weighted_again():
 def test_a_weighted_release_cannot_be_published():
     weighted = released([("1", (), ("value 0",), "x", 1.5, None)] * 2).weighted()
 
-    with pytest.raises(AssertionError, match="not to be published"):
+    with pytest.raises(AssertionError, match="counted, not published"):
         weighted.table()

@@ -111,7 +111,7 @@ def test_it_shows_itself(people, plan, tmp_path):
 
     assert str(found).startswith("3 of 4 combinations can be met")
     assert "cannot be met" in str(found)
-    assert max(map(len, str(found).splitlines())) <= 60
+    assert max(map(len, str(found).splitlines())) <= 80
     assert found._repr_html_().startswith("<iframe")
     assert found.report(tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert all(cell["frontier"] for cell in found.frontier)
