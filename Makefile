@@ -36,8 +36,8 @@ QUICK ?=
 papers: install ## every figure of the four papers again: DATA=folder, QUICK=1 for under ten minutes
 	$(BIN)/python benchmarks/papers.py $(DATA) $(if $(QUICK),--quick) --out papers
 
-coverage: install ## which lines the tests run, outside compiled loops
-	$(BIN)/pytest --numprocesses auto --cov --cov-report=term:skip-covered tests/unit tests/conformance tests/properties
+coverage: install ## which lines the quick tests run, outside compiled loops, with a floor
+	$(BIN)/pytest --numprocesses auto --cov --cov-report=term:skip-covered -m "not slow" tests/unit tests/conformance tests/properties
 
 warm: install ## compile the inner loops ahead, once for all that runs them
 	$(BIN)/sfumato warm

@@ -201,8 +201,10 @@ def plant(case, plan, table, shown, description, tried):
         frame = pa.table({name: pa.array(as_arrow(variant[name])) for name in table.column_names})
         verdicts = sf.audit(Published(lambda frame=frame: frame, description), plan, original=table)
         for required, verdict in zip(case.require, verdicts, strict=True):
-            if case.draws(required):  # every cell shows what was drawn, or none can be trusted
-                held = all(variant[name] == shown[name] for name in case.draws(required))
+            if drawn := case.draws(required):  # every cell shows what was drawn, or none can be trusted
+                held = all(variant[name] == shown[name] for name in drawn)
+                if held and any(variant[name] != shown[name] for name in variant):
+                    held = None  # by other columns, rows may now be taken for others, whose values they do not show
             else:
                 held = judge(case, variant, required, description)
             if held is not None and held != verdict.satisfied:

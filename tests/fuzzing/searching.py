@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 
 from fuzzing.covering import covers, leaves_of
@@ -17,16 +18,24 @@ GROUPED = (
 def existing(case):
     """Return a release that holds and that was within reach, None when there is none, or too many to look at all."""
     asked = [each for each in case.require if each["model"] in (*GROUPED, "qs-diversity", "qs-closeness")]
-    merging = any(each["model"] in GROUPED or each.get("anonymizer") == "mondrian" for each in asked)
+    crowd = max((each["k"] for each in case.require if in_classes(each)), default=1)
+    merging = crowd > 1 or any(each["model"] in GROUPED or each.get("anonymizer") == "mondrian" for each in asked)
     ways = [groupings(case, merging=merging), *masks(case, asked), *terms(case, asked)]
     names = [name for way in ways for name in way[0]]
+    known = ways[0][0]
     for looked_at, chosen in enumerate(product(*(way[1] for way in ways))):
         if looked_at == MOST:
             return None
         shown = dict(case.original) | dict(zip(names, (cells for part in chosen for cells in part), strict=True))
-        if all(judge(case, shown, each, {}) is True for each in asked):
+        sizes = Counter(zip(*(shown[name] for name in known), strict=True)).values()
+        if min(sizes, default=crowd) >= crowd and all(judge(case, shown, each, {}) is True for each in asked):
             return shown
     return None
+
+
+def in_classes(asked):
+    """Whether a requirement of few items asks for classes of k rows, too, where there are quasi-identifiers."""
+    return asked["model"] in ("km-anonymity", "hkp-coherence") and asked.get("within", "classes") == "classes"
 
 
 def groupings(case, *, merging):
