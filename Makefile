@@ -24,7 +24,7 @@ check: install
 more: install ## the tests that need a browser, Java, PostgreSQL or R: skipped with the reason where they are missing
 	SFUMATO_TEST_MORE=1 $(BIN)/pytest --numprocesses auto -m more tests/system
 
-quick: install ## the tests of the inner loop (under a minute): no whole command, no browser, nothing marked slow
+quick: install ## the tests of the inner loop (two minutes on two cores): no whole command, no browser, nothing marked slow
 	$(BIN)/pytest --numprocesses auto -m "not slow" tests/unit tests/conformance
 
 SECONDS ?= 300
