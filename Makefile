@@ -24,8 +24,10 @@ check: install
 more: install ## the tests that need a browser, Java, PostgreSQL or R: skipped with the reason where they are missing
 	SFUMATO_TEST_MORE=1 $(BIN)/pytest --numprocesses auto -m more tests/system
 
-quick: install ## the tests of the inner loop (two minutes on two cores): no whole command, no browser, nothing marked slow
-	$(BIN)/pytest --numprocesses auto -m "not slow" tests/unit tests/conformance
+# Compiled tests are kept, whatever the environment says, and each file has one process: what its tests share is made once.
+quick: install ## the tests of the inner loop (under a minute on two cores): no whole command, no browser, nothing marked slow
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses auto --dist loadfile --hypothesis-profile quick -m "not slow" \
+		tests/unit tests/conformance
 
 SECONDS ?= 300
 fuzz: install ## random plans on random tables for SECONDS=300, judged by slow definitions

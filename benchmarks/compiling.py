@@ -1,8 +1,11 @@
-"""What a first run compiles: `python benchmarks/compiling.py [MODEL ...] [--functions 8]`.
+"""What a first run compiles: `python benchmarks/compiling.py [MODEL ...] [--functions 8] [--ahead ROWS]`.
 
 For each privacy model `sfumato anonymize` runs on made-up patients in a process of its own, once with an empty cache
 and once more with what the first run left there. Printed are CPU seconds of both, what the first needed more (the aim:
 at most 15), how many functions were compiled, and those that cost most, without the functions that they call.
+
+With --ahead a first run reads so many rows from a CSV file, once as it is and once while a second process compiles the
+same loops from the beginning, for which it waits before its first step: elapsed seconds, and what both took of the CPU.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from pyarrow.csv import write_csv
+
+from sfumato.generators import hospital
 from sfumato.generators.requirements import REQUIREMENTS
 
 BARE = "without hierarchies"  # k-anonymity and l-diversity by mondrian
@@ -46,6 +52,39 @@ with tempfile.TemporaryDirectory() as folder, while_compiling(begun, done):
 print(json.dumps(spent))
 """
 
+AHEAD = """
+import os, sys, time
+from functools import cached_property
+from pathlib import Path
+from sfumato import api
+from sfumato.generators.requirements import plan_for
+from sfumato.pipeline.original import Original
+from sfumato.pipeline.warming import warm
+from sfumato.plan import Plan
+
+model, folder, ahead = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "ahead"
+plan = Plan.from_dict({**plan_for({model: None}, folder), "source": {"path": "patients.csv"}}, folder)
+began = time.perf_counter()
+read, child = Original.dataset.func, os.fork() if ahead else None
+if child == 0:
+    warm(plan)
+    os._exit(0)
+
+def wait(original):
+    global child
+    dataset = read(original)
+    if child is not None:
+        os.waitpid(child, 0)
+        child = None
+    return dataset
+
+Original.dataset = cached_property(wait)
+Original.dataset.__set_name__(Original, "dataset")
+run = api.run(plan, folder / "run", seed=1, overwrite=True)
+reading = sum(step["seconds"] for step in run.facts["timings"] if step["step"] in ("read", "encode"))
+print(time.perf_counter() - began, reading)
+"""
+
 
 def cpu_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -68,12 +107,40 @@ def run(name: str, cache: Path) -> tuple[float, list[tuple[str, float]]]:
     return cpu_seconds() - before, [(function, seconds) for function, seconds in json.loads(done.stdout)]
 
 
+def compile_ahead(model: str, rows: int) -> None:
+    """Print how long a first run takes, as it is and while another process compiles ahead."""
+    for how in ("as it is", "ahead"):
+        with tempfile.TemporaryDirectory() as name:
+            write_csv(hospital(rows), Path(name) / "patients.csv")
+            before = cpu_seconds()
+            done = subprocess.run(
+                [sys.executable, "-c", AHEAD, model, name, how],
+                capture_output=True,
+                text=True,
+                env=os.environ | {"NUMBA_CACHE_DIR": str(Path(name) / "cache")},
+                check=False,
+            )
+        if done.returncode:
+            sys.exit(f"{model}: {done.stderr}")
+        elapsed, reading = map(float, done.stdout.split())
+        spent = cpu_seconds() - before
+        print(
+            f"{model}, {rows:,} rows, {how:<9}{elapsed:6.1f} s elapsed, {reading:.1f} read, {spent:.1f} CPU s",
+            flush=True,
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     every = [*REQUIREMENTS, BARE]
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(every))
     parser.add_argument("--functions", type=int, default=8, help="how many of the dearest functions are shown")
+    parser.add_argument("--ahead", type=int, metavar="ROWS", help="a first run on so many rows, and one with help")
     given = parser.parse_args()
+    if given.ahead:
+        for name in given.models or ("k-anonymity",):
+            compile_ahead(name, given.ahead)
+        return
     print(f"{'model':<26}{'first run':>10}{'second':>8}{'compiling':>11}{'functions':>11}   CPU seconds", flush=True)
     for name in given.models or every:
         with tempfile.TemporaryDirectory() as cache:

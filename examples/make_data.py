@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,39 @@ def write_omop(folder: Path, people: int) -> None:
                 number += 1
 
 
+def write_fhir(folder: Path, people: int) -> None:
+    """Write patients and conditions as a FHIR bulk export has them, one resource a line."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(13)
+    codes = ("I10", "E11.9", "J45.0", "M54.5", "F32.1", "B20")
+    patients, conditions = [], []
+    for person in range(people):
+        number = f"p{person:04d}"
+        born = np.datetime64("1935-01-01") + rng.integers(0, 26_000)
+        address = {
+            "use": "home",
+            "line": [f"Lane {person}"],
+            "postalCode": str(rng.choice(("10115", "10117", "80331"))),
+        }
+        about = {"gender": str(rng.choice(("female", "male"))), "birthDate": str(born), "address": [address]}
+        patients.append(
+            {"resourceType": "Patient", "id": number, "name": [{"family": f"Person {person:04d}"}], **about}
+        )
+        for code in rng.choice(codes, rng.integers(0, 4), p=(0.3, 0.2, 0.2, 0.2, 0.07, 0.03)):
+            day = np.datetime64("2021-01-01") + rng.integers(0, 1400)
+            conditions.append(
+                {
+                    "resourceType": "Condition",
+                    "subject": {"reference": f"Patient/{number}"},
+                    "code": {"coding": [{"system": "http://hl7.org/fhir/sid/icd-10", "code": str(code)}]},
+                    "onsetDateTime": f"{day}T08:30:00Z",
+                }
+            )
+    for name, resources in (("Patient", patients), ("Condition", conditions)):
+        lines = "".join(f"{json.dumps(resource)}\n" for resource in resources)
+        (folder / f"{name}.ndjson").write_text(lines, encoding="utf-8")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent)
@@ -78,3 +112,4 @@ if __name__ == "__main__":
     write_hospital(options.folder / "hospital", options.rows)
     write_staff(options.folder / "staff", options.rows)
     write_omop(options.folder / "omop", options.rows)
+    write_fhir(options.folder / "fhir", options.rows // 2)

@@ -140,11 +140,11 @@ class Job:
         return Workplace(rng=np.random.default_rng(5), seeded=True, public=self.public, **given)
 
     def decisions(
-        self, carry: Callable[[Recoding], Recoding] = lambda decided: decided, **given: Any
+        self, carry: Callable[[Recoding], Recoding] = lambda decided: decided, first: int | None = None, **given: Any
     ) -> list[Recoding]:
-        """Return what each step decides; `carry` takes a decision to the next step."""
+        """Return what each step decides, or the first few; `carry` takes a decision to the next step."""
         workplace, found = self.workplace(**given), [Recoding()]
-        for step in self.steps:
+        for step in self.steps[:first]:
             found.append(step.carry_out(self.dataset, carry(found[-1]), workplace))
         return found[1:]
 
@@ -181,6 +181,10 @@ JOBS = (
     Job("full-domain", (BETA, DELTA), {"loss": "class-size"}),
     Job("full-domain", (KMap(k=4, population="people.csv"), L)),
     Job("full-domain", (DeltaPresence(low="0.1", high="0.6", population="people.csv"),)),
+    Job("local-recoding", (KMap(k=4, population="people.csv"), L)),
+    Job("local-recoding", (DeltaPresence(low="0.1", high="0.6", population="people.csv"), K)),
+    Job("mondrian", (KMap(k=4, population="people.csv"), T)),
+    Job("mondrian", (DeltaPresence(low="0.1", high="0.6", population="people.csv"),)),
     Job("microaggregation", (K,)),
     Job("microaggregation", (L, K), {"shown": "median"}),
     Job("microaggregation", (T, K)),
@@ -195,7 +199,7 @@ JOBS = (
     Job("mondrian", (CLOSE, K)),
     Job("term-suppression", (DIVERSE, K)),
     Job("term-suppression", (CLOSE, K), {"joint": True}),
-    Job("term-suppression", (CLOSE,), {"search": "adaptive", "time_limit": 0.01}),
+    Job("term-suppression", (CLOSE,), {"search": "adaptive", "time_limit": 3600}),  # ends long before: no clock decides
     Job("term-suppression", (CLOSE, L, MULTI, RHO, SETS), {"joint": True}),
     Job("masking", (MULTI, K)),
     Job("masking", (ALPHA,), {"search": "fast", "avoid_vacuous": True}),
@@ -215,6 +219,8 @@ JOBS = (
     Job("randomization", (SETS,)),
     Job("randomization", (BELIEFS,)),
     Job("rating", (SETS,)),
+    Job("pram", (BELIEFS,)),
+    Job("pram", (BELIEFS, K), {"dependence": "allow"}),
     Job("rating", (SETS, K)),
     Job("randomization", (ODDS, SETS)),
 )

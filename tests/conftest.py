@@ -8,6 +8,7 @@ from hypothesis import settings
 
 # Seconds are for benchmarks: a busy machine must not fail a test.
 settings.register_profile("sfumato", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)  # a fourth of the usual tables
 settings.load_profile("sfumato")
 
 # A shell starts work in the background deaf to Ctrl-C, and children inherit that; tests of stops send it.

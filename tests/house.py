@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "sfumato"
 FILES = sorted(SOURCE.rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return the code of a file, read once for all who look at it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def rooms() -> list[Path]:

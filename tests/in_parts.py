@@ -9,10 +9,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 import sfumato as sf
+from anonymizing import DOMAINS, QUASI_IDENTIFIERS, ROLES, SENSITIVE, Job
+from anonymizing import ROWS as HOSPITAL
 from sfumato.engines.dividing import DividedEngine
+from sfumato.generators import hospital
+from sfumato.generators.hospital import SENSITIVE_DRUGS, knowledge_rows
+from sfumato.models.base import Need, describe
 
 
 class Here:
@@ -88,3 +94,44 @@ def plan_of(folder, *requirements, **more) -> sf.Plan:
 
 K, T = {"model": "k-anonymity", "k": 4}, {"model": "t-closeness", "sensitive": "illness", "t": 0.4}
 MULTI = {"model": "alpha-diversity", "sensitive": ["illness"], "alpha": 0.6}
+
+
+def plan_for(job: Job, folder: Path) -> sf.Plan:
+    """Put the table of a job into a folder, as two Parquet files and with all that is public, and return its plan."""
+    judged = {name for model in job.models for name in model.judged_columns}
+    columns: dict[str, Any] = {
+        name: {"role": "quasi-identifier", "kind": "number" if name == "age" else "category", "hierarchy": given}
+        for name, given in QUASI_IDENTIFIERS.items()
+    }
+    for name in sorted(judged & SENSITIVE.keys()):
+        tree = {group: list(values) for group, values in SENSITIVE[name].items()}
+        columns[name] = {"role": "sensitive", "hierarchy": tree}
+    for name in sorted(judged & ROLES.keys()):
+        columns[name] = {"role": ROLES[name].value, "kind": "category" if name in DOMAINS else "set"}
+        columns[name] |= {"domain": list(DOMAINS[name])} if name in DOMAINS else {}
+        columns[name] |= {"sensitive_items": list(SENSITIVE_DRUGS)} if name == "drugs" else {}
+    (folder / "table").mkdir(parents=True)
+    table = hospital(HOSPITAL).select(list(columns))
+    for number in range(2):
+        part = table.slice(number * HOSPITAL // 2, HOSPITAL // 2)
+        pa_parquet.write_table(part, folder / "table" / f"part-{number}.parquet", row_group_size=30)
+    people = pa.concat_tables([table.select(list(QUASI_IDENTIFIERS))] * 2)
+    pa_csv.write_csv(people, folder / "people.csv")
+    required = [describe(model) for model in job.models]
+    required[0] |= {"anonymizer": job.anonymizer}
+    document: dict[str, Any] = {
+        "source": {"path": "table"},
+        "columns": columns,
+        "require": required,
+        "anonymizers": {job.anonymizer: dict(job.options)},
+    }
+    if any(Need.KNOWLEDGE in model.needs for model in job.models):
+        names, terms = zip(*knowledge_rows(), strict=True)
+        pa_csv.write_csv(pa.table({"label": names, "terms": terms}), folder / "known.csv")
+        document["knowledge"] = {"path": "known.csv", "label": "label", "terms": "terms", "separator": "|"}
+    return sf.Plan.from_dict(document, folder)
+
+
+def may_publish(job: Job) -> bool:
+    """Whether an anonymizer promises what is required: one that is there for comparison does not."""
+    return job.anonymizer != "permutation"

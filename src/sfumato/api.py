@@ -18,6 +18,7 @@ from sfumato.attacks import THRESHOLD, Exposure
 from sfumato.data.files import Source
 from sfumato.data.files.release import read_release, schema_for
 from sfumato.data.frames import is_spark, like, to_arrow
+from sfumato.data.names import listed
 from sfumato.data.release import Release
 from sfumato.disk import atomic_file
 from sfumato.engines import Engine
@@ -114,6 +115,14 @@ def _framed(page: str, height: int) -> Framed:
     return Framed(page, height)
 
 
+def _refuse_no_plan(plan: Any) -> None:
+    if not isinstance(plan, Plan):
+        raise DataError(
+            f"A plan was expected, but a {type(plan).__module__}.{type(plan).__qualname__} was given.\n"
+            "Make one of it: sf.Plan.load(path), sf.Plan.from_dict(document)."
+        )
+
+
 def draft(data: Any, *, progress: Progress = SILENT) -> Draft:
     """Return a first plan for a frame, or for a file: what each column looks like, and what only you can know.
 
@@ -161,6 +170,7 @@ def anonymize(
     >>> run.verdicts[0].satisfied
     True
     """
+    _refuse_no_plan(plan)
     if is_spark(frame):
         outcome, data = make_elsewhere(frame, plan, seed=seed, threads=threads, progress=progress)
         return replace(Run.of(outcome), release=Published(data, outcome.release.description))
@@ -190,6 +200,7 @@ def run(
     """
     from sfumato.report.page import render
 
+    _refuse_no_plan(plan)
     case = Case(plan, engine=engine_of(plan, engine, master=master, cells_on_driver=cells_on_driver), progress=progress)
     return Run.of(
         case.make_folder(
@@ -259,6 +270,7 @@ def sweep(
     from sfumato.report.explored import Sweep
     from sfumato.report.sweep import render_sweep
 
+    _refuse_no_plan(plan)
     facts = run_sweep(
         plan,
         vary,
@@ -323,6 +335,7 @@ def attack(
 def _looking(
     data: Any, plan: Plan, original: Any, progress: Progress, **how: Any
 ) -> AbstractContextManager[tuple[Case, Seen]]:
+    _refuse_no_plan(plan)
     path = Path(data) if isinstance(data, str | Path) else None
 
     def seen() -> Seen:
@@ -362,7 +375,9 @@ def reconstruct(
     True
     """
     path = release if isinstance(release, str | Path) else None
-    seen = columns_at(Path(path), (*columns, *(where or ())), **engine) if path and engine else _described(release)
+    seen = (
+        columns_at(Path(path), (*listed(columns), *(where or ())), **engine) if path and engine else _described(release)
+    )
     return estimators.reconstruct(seen, columns, where=where, method=method, budget=budget)
 
 

@@ -102,6 +102,13 @@ class _Loop(CPUDispatcher):  # type: ignore[misc]
 class _LoopInLoops(CPUDispatcher):  # type: ignore[misc]
     """A loop as other loops call it, and Python never does."""
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        # Numba would compile a loop that is called with a plain 0 or False, and be it only before other calls are seen,
+        # once more for that number alone.
+        return super().get_call_template(
+            tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
+        )
+
     def add_overload(self, compiled: Any) -> None:
         self.overloads[tuple(compiled.signature.args)] = compiled
 
@@ -110,17 +117,15 @@ class _Whole(JITCodeLibrary):  # type: ignore[misc]
     """Code of a loop with all that it calls, optimized once, as a whole."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
+        # Variables out of memory first: what follows can then leave out most counts of who holds an array. Done here, a
+        # part is tidied once, and not in every loop that takes it in.
         ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        # Variables out of memory first: what follows can then leave out most counts of who holds an array.
         passes = create_new_module_pass_manager()
         passes.add_sroa_pass()
         passes.add_simplify_cfg_pass()
         passes.add_instruction_combine_pass()
         passes.add_simplify_cfg_pass()
-        passes.run(self._final_module, self._codegen._pass_builder())
-        super()._optimize_final_module()
+        passes.run(ll_module, self._codegen._pass_builder())
 
 
 class _Part(_Whole):

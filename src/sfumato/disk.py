@@ -63,6 +63,7 @@ def atomic_folder(target: Path, overwrite: bool = False, *, foreign: Foreign = n
     _refuse_what_must_stay(target, foreign, overwrite=overwrite)
     with _workplace(target) as temporary:
         temporary.mkdir(mode=0o700)
+        refuse_without_rename(temporary, target)
         yield temporary
         _put_in_place(temporary, target, foreign, overwrite=overwrite)
 
@@ -90,6 +91,21 @@ def atomic_file(target: Path, overwrite: bool = True) -> Iterator[Path]:
         _flush(temporary)
         temporary.replace(target)
         _flush(target.parent)
+
+
+def refuse_without_rename(folder: Path, target: Path) -> None:
+    """Raise where a folder lies in a store that gives nothing another name: nothing could appear there as a whole."""
+    before, after = folder / "before", folder / "after"
+    before.mkdir()
+    try:
+        before.rename(after)
+    except OSError as error:
+        before.rmdir()
+        raise OutputError(
+            f"{target} was to appear as a whole or not at all, but its file system does not rename folders "
+            f"({error.strerror}).\nWrite to another one, and copy the finished run from there."
+        ) from None
+    after.rmdir()
 
 
 def _umask() -> int:

@@ -35,6 +35,7 @@ def test_every_module_with_loops_belongs_to_a_family():
     assert [module for module in MODULES if kernel_jobs.family_of(module) is None] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", kernel_jobs.FAMILIES)
 def test_loops_give_the_same_as_plain_python_and_none_is_left_out(family):
     program = [sys.executable, kernel_jobs.__file__, family]

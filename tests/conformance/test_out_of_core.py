@@ -62,6 +62,7 @@ def close(found, wanted):
     return found == wanted
 
 
+@pytest.mark.slow
 @every_family
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_equal_rows_held_once_give_the_same_files_verdicts_figures_and_attacks(family, form, tmp_path):

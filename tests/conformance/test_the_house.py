@@ -61,6 +61,7 @@ def test_an_audit_of_ones_own_run_needs_no_source(own):
     assert all(verdict["satisfied"] for verdict in after)
 
 
+@pytest.mark.slow
 @every_family
 def test_a_source_that_was_edited_since_changes_no_verdict_and_is_said(own):
     before, said = audited(own)

@@ -153,6 +153,7 @@ def without_source(path):
     return document | ({"source": {"missing": missing}} if missing else {})
 
 
+@pytest.mark.slow
 def test_every_model_is_reached(made):
     judged = {model.name for family in FAMILIES for model in made(family).plan.policy}
 

@@ -177,7 +177,7 @@ def drawn_well(stated, cell, original):
         return original in cell and list(cell) in stated["groups"]
     places = [stated["domain"].index(value) for value in cell]
     true = stated["p"] < 1 or original in cell
-    return len(cell) == stated["eta"] and places == sorted(set(places)) and true
+    return len(cell) == stated.get("eta", 1) and places == sorted(set(places)) and true
 
 
 def check_refusal(case, error):

@@ -388,7 +388,8 @@ def qid_closeness(case, shown, required, description):
     """No set that may be drawn moves the belief about a cell farther than t from the prior."""
     for name, t in required["t"].items():
         stated = description["columns"][name]
-        domain, eta, p = stated["domain"], stated["eta"], Fraction(str(stated["p"]))
+        domain, eta, p = stated["domain"], stated.get("eta", 1), Fraction(str(stated["p"]))
+        drawn = [Fraction(str(share)) for share in stated.get("shares", ())]
         column = case.column(name)
         count = Counter("" if cell is None else cell for cell in column.cells)
         table = [Fraction(count[value], case.n) for value in domain]
@@ -396,7 +397,7 @@ def qid_closeness(case, shown, required, description):
         t, distance = Fraction(str(t)), required.get("distance", "equal")
         for some in combinations(range(len(domain)), eta):
             for prior in priors:
-                after = posterior(prior, some, len(domain), eta, p)
+                after = replaced(prior, some[0], drawn, p) if drawn else posterior(prior, some, len(domain), eta, p)
                 one = dict(zip(domain, after, strict=True))
                 if earth_movers(column, one, dict(zip(domain, prior, strict=True)), distance) > t:
                     return False
@@ -418,6 +419,12 @@ def posterior(prior, some, d, eta, p):
     """Return the belief in each value after a set was seen, by the chance that it is drawn for each value."""
     within, anyway = p / math.comb(d - 1, eta - 1), (1 - p) / math.comb(d, eta)
     joint = [belief * (within * (value in some) + anyway) for value, belief in enumerate(prior)]
+    return [share / sum(joint) for share in joint] if sum(joint) else list(prior)
+
+
+def replaced(prior, shown, drawn, p):
+    """Return the belief in each value after one was seen that is the true one, or drawn by shares."""
+    joint = [belief * (p * (value == shown) + (1 - p) * drawn[shown]) for value, belief in enumerate(prior)]
     return [share / sum(joint) for share in joint] if sum(joint) else list(prior)
 
 

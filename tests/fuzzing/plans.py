@@ -329,7 +329,11 @@ def add_cells(rng, case):
     if {each["model"] for each in case.require if "anonymizer" not in each} == {"sensitive-qid-diversity"}:
         maker = rng.choice(["randomization", "rating"])
         case.require[-1]["anonymizer"] = maker
+    elif not any(each["model"] in OTHER_CELLS or each.get("prior") == "any" for each in case.require):
+        maker = rng.choice(["randomization", "pram"])
+        case.require[-1]["anonymizer"] = maker
     case.options[maker] = {"dependence": "allow"}
 
 
+OTHER_CELLS = ("sensitive-qid-diversity", "local-differential-privacy")  # which pram does not aim at
 MAKERS = {"classes": add_classes, "masks": add_masks, "terms": add_terms, "items": add_items, "cells": add_cells}

@@ -86,7 +86,7 @@ def test_an_audit_that_overlooks_a_violation_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_a_refusal_without_need_is_found(monkeypatch):
-    def refuse(asked):
+    def refuse(*asked):
         raise Unsatisfiable("Something was asked for.\nIt was not found.\nAsk for something else.")
 
     for module in (mondrian, local_recoding):
@@ -98,7 +98,7 @@ def test_a_refusal_without_need_is_found(monkeypatch):
 @pytest.mark.slow
 def test_an_error_that_is_none_of_sfumato_s_own_is_found(monkeypatch):
     for module in (mondrian, local_recoding):
-        monkeypatch.setattr(module, "refuse_hopeless", lambda asked: 1 / 0)
+        monkeypatch.setattr(module, "refuse_hopeless", lambda *asked: 1 / 0)
 
     assert "ZeroDivisionError" in breaks()
 

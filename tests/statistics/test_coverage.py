@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from sfumato.anonymizers import pram
 from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.pram import Matrix, rounded_shares
 from sfumato.anonymizers.randomization import draw
 from sfumato.anonymizers.randomization.parameters import Parameters
 from sfumato.data.bit_sets import BitSets
@@ -28,6 +31,11 @@ def axis_of(name, d, eta, p):
 def query_of(axes, values, keys, place):
     cells = []
     for axis, own in zip(axes, values, strict=True):
+        if axis.shares is not None:
+            matrix = Matrix(Fraction(str(axis.p)), np.rint(10_000 * np.array(axis.shares)).astype(np.int64))
+            shown = pram.draw(own.astype(np.int32), np.arange(axis.d, dtype=np.int32), matrix, keys, place)
+            cells.append(Cells.of_values(axis, shown))
+            continue
         parameters = Parameters(axis.d, axis.eta, Fraction(str(axis.p)))
         packed = draw(own.astype(np.int32), np.arange(axis.d, dtype=np.int32), parameters, keys, place)
         column = BitSets(name=axis.name, role=Role.OTHER, packed=packed, labels=axis.labels)
@@ -35,10 +43,22 @@ def query_of(axes, values, keys, place):
     return Query(Records(tuple(cells), ROWS), {}, tuple(axis.name for axis in axes))
 
 
+def replaced(name, d, p):
+    return replace(axis_of(name, d, 1, p), shares=(1 / d,) * d)
+
+
+def invariant(axis, values):
+    """Return a column of drawn values with the shares that its matrix would have."""
+    units = rounded_shares(np.bincount(values, minlength=axis.d))
+    return replace(axis, shares=tuple((units / units.sum()).tolist()))
+
+
 CASES = {
     "l": (axis_of("a", 6, 3, 1.0), axis_of("b", 5, 2, 1.0)),
     "t": (axis_of("a", 6, 2, 0.5), axis_of("b", 4, 1, 0.7)),
     "one": (axis_of("a", 9, 4, 0.6),),
+    "pram": (replaced("a", 4, 0.5), replaced("b", 5, 0.6)),
+    "one value": (replaced("a", 7, 0.3),),
 }
 
 
@@ -49,6 +69,7 @@ def test_intervals_cover_and_errors_are_as_expected(case):
     shape = tuple(axis.d for axis in axes)
     cell = rng.choice(math.prod(shape), ROWS, p=rng.dirichlet(np.full(math.prod(shape), 0.7)))
     values = np.unravel_index(cell, shape)
+    axes = tuple(axis if axis.shares is None else invariant(axis, own) for axis, own in zip(axes, values, strict=True))
     truth = np.bincount(cell, minlength=math.prod(shape)).reshape(shape)
     covered = dict.fromkeys(ESTIMATORS, 0.0)
     unbiased, squares = np.zeros(shape), []

@@ -95,7 +95,12 @@ def test_connections_are_added_tried_and_listed_without_their_addresses(folder, 
     )
     assert done.returncode == 0, done.stderr
     assert "stays.sqlite" not in done.stdout
-    assert told("connections", "test", "ward") == {"name": "ward", "engine": "SQLite", "from": "connections.toml"}
+    assert told("connections", "test", "ward") == {
+        "name": "ward",
+        "engine": "SQLite",
+        "from": "connections.toml",
+        "tables": ["stays"],
+    }
     listed = told("connections", "list")["connections"]
     assert {"name": "ward", "engine": "sqlite", "from": "connections.toml"} in listed
     with pytest.raises(DataError, match="no connection of that name is known"):

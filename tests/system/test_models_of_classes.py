@@ -68,6 +68,21 @@ DELTA = {"model": "delta-disclosure", "sensitive": "ill"}
         (PLAN + require(**K_MAP, population="others.csv"), 2, "must contain the table"),
         (PLAN + require(**K_MAP, population="nowhere.csv"), 2, "nowhere.csv"),
         (PLAN + require(**K_MAP | {"k": 500}, population="everybody.csv"), 1, "has 120 people"),
+        *(
+            (
+                PLAN
+                + f"[anonymizers.{name}]\ndrop_rows = 0.1\n"
+                + require(**K_MAP, population="everybody.csv", anonymizer=name),
+                2,
+                "drops nobody where people of a population are counted",
+            )
+            for name in ("local-recoding", "mondrian")
+        ),
+        (
+            PLAN + '[release]\nshows = "mean"\n' + require(**K_MAP, population="everybody.csv", anonymizer="mondrian"),
+            2,
+            "shows",
+        ),
         (PLAN + require(**PRESENCE, high=1.5), 2, "high"),
         (PLAN + require(**PRESENCE, high=0.5, low=0.6), 2, "no share is between them"),
         (PLAN + require(**PRESENCE, high=0.25), 1, "does not even hold"),

@@ -154,7 +154,10 @@ def test_a_release_goes_from_a_server_to_a_server_and_no_secret_goes_along(clini
     assert server.does("select has_table_privilege('guest', 'research.stays_2026', 'select')") == [(False,)]
     assert told("audit", clinic / "out", *plan)["satisfied"]
     assert told("audit", "database:clinic", "--table", "research.stays_2026", *plan)["satisfied"]
-    assert told("connections", "test", "clinic")["engine"] == "PostgreSQL"
+    answer = told("connections", "test", "clinic")
+    assert answer["engine"] == "PostgreSQL"
+    assert all(re.fullmatch(r"\w+\.\w+", name) for name in answer["tables"])
+    assert not any(name.startswith(("pg_catalog.", "information_schema.")) for name in answer["tables"])
     told("init", "database:clinic", "--table", "clinic.stays", "--out", clinic / "draft.toml")
     assert sf.Plan.load(clinic / "draft.toml").source.database == "clinic"
     secret = re.compile(rf"{PASSWORD}|name \d+|127\.0\.0\.1".encode())

@@ -166,3 +166,41 @@ def test_attacks_and_measures_are_there_on_demand(place):
     done = sfumato("measure", "out", "--plan", "plan.toml", "--json", cwd=place)
     assert done.returncode == 0, done.stderr
     assert "cross-tables" in [found["name"] for found in json.loads(done.stdout)["measurements"]]
+
+
+PRAM = """
+[source]
+path = "staff.csv"
+[columns.job]
+role = "sensitive-quasi-identifier"
+domain = ["clerk", "cook", "nurse"]
+[columns.sex]
+role = "other"
+[[require]]
+model = "sensitive-qid-closeness"
+t = { job = 0.3 }
+anonymizer = "pram"
+"""
+
+
+def test_single_values_from_plan_to_table(tmp_path):
+    jobs = ["clerk"] * 300 + ["cook"] * 200 + ["nurse"] * 100
+    lines = [f"{job},{'f' if number % 3 else 'm'}" for number, job in enumerate(jobs)]
+    (tmp_path / "staff.csv").write_text("\n".join(["job,sex", *lines]) + "\n", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PRAM, encoding="utf-8")
+    plan, out = str(tmp_path / "plan.toml"), str(tmp_path / "run")
+
+    assert "drawn by chance in place of the true" in " ".join(sfumato("explain", plan).stdout.split())
+    assert sfumato("anonymize", plan, "--out", out, "--seed", "5").returncode == 0
+    about = json.loads((tmp_path / "run" / "release" / "release.json").read_text(encoding="utf-8"))
+    assert set(about["columns"]["job"]) == {"role", "kind", "domain", "p", "shares", "t", "distance", "prior"}
+    assert sfumato("audit", out, "--plan", plan).returncode == 0
+    found = sfumato("reconstruct", f"{out}/release", "--columns", "job,sex", "--out", str(tmp_path / "table.csv"))
+    assert found.returncode == 0
+    rows = (tmp_path / "table.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0].replace('"', "") == "job,sex,count,std_error"
+    assert len(rows) == 7
+    (tmp_path / "plan.toml").write_text(PRAM.replace("[[require]]", "[[require]]\nprior = 'any'"), encoding="utf-8")
+    refused = sfumato("explain", plan)
+    assert refused.returncode == 2
+    assert "pram" in refused.stderr

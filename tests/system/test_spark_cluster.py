@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -20,12 +22,13 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import sfumato as sf
+from anonymizing import JOBS
 from families import plan_in
-from in_parts import Here
+from in_parts import Here, may_publish, plan_for
 from sfumato.engines import spark
 from sfumato.engines.dividing import DividedEngine
 from sfumato.engines.spark import SparkEngine
-from sfumato.errors import InputError
+from sfumato.errors import InputError, OutputError, Unsatisfiable
 
 JAVA = shutil.which("java")
 pytestmark = [
@@ -224,15 +227,111 @@ def test_questions_by_the_command_line_have_the_answers_of_one_machine(cluster, 
         assert told[0] == told[1]
 
 
-def test_too_many_distinct_rows_are_decided_about_in_regions_on_a_cluster_as_here(cluster, tmp_path):
-    plan = sf.Plan.load(plan_in(tmp_path, "classes"))
-    here = DividedEngine(Here(), rows_a_part=PARTS, rows_a_file=FILES, cells_here=40)
-    sf.run(plan, tmp_path / "here", seed=5, engine=here, measure=False, attack=False)
-    engine = SparkEngine(master=cluster.url, cells_on_driver=40)
-    engine.rows_a_part, engine.rows_a_file = PARTS, FILES
-    run = sf.run(plan, tmp_path / "there", seed=5, engine=engine, measure=False, attack=False)
-    assert run.facts["steps"][0]["facts"]["regions"]["regions"] > 1
-    assert contents(tmp_path / "there" / "release") == contents(tmp_path / "here" / "release")
+@pytest.fixture(scope="class")
+def events(tmp_path_factory):
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="class")
+def session(cluster, events):
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": events.as_uri(),
+    }
+    builder = SparkSession.builder.master(cluster.url)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    yield made
+    made.stop()
+
+
+class TestInOneSession:
+    """What one session on the cluster is enough for; it keeps a log of events."""
+
+    def test_logs_of_spark_hold_no_value_and_nothing_is_shuffled(self, cluster, session, events, tmp_path):
+        plan = plan_in(tmp_path, "hospital")
+        planted = {"name": "Zebulon Planted", "zip": "9ZQ65", "drugs": "plantedine", "ward": "planted ward"}
+        path = plan.parent / "stays.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows[:: len(rows) // 3]:
+            row.update(planted)
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        engine = SparkEngine(session=session)
+        sf.run(sf.Plan.load(plan), tmp_path / "run", engine=engine, measure=False, attack=False)
+        logged = b"".join(contents(events).values())
+        told = logged + b"".join(
+            content for name, content in contents(cluster.folder).items() if name.endswith(("stdout", "stderr"))
+        )
+        assert b"sfumato: put rows in order" in logged
+        for value in (*planted.values(), *(rows[1][name] for name in ("name", "therapy", "payer", "job"))):
+            assert value.encode() not in told
+        assert re.findall(rb'"Shuffle Bytes Written":[ ]*[1-9]', logged) == []
+
+    @pytest.mark.parametrize("job", {job.anonymizer: job for job in reversed(JOBS)}.values(), ids=str)
+    def test_every_anonymizer_holds_its_promises(self, job, session, tmp_path):
+        plan, run, engine = plan_for(job, tmp_path), tmp_path / "run", SparkEngine(session=session)
+        engine.rows_a_part, engine.rows_a_file = 80, 100
+        if may_publish(job):
+            sf.run(plan, run, seed=5, engine=engine, measure=False, attack=False)
+            assert all(verdict.satisfied for verdict in sf.audit(run, plan))
+        else:
+            with pytest.raises(Unsatisfiable, match="audit"):
+                sf.run(plan, run, seed=5, engine=engine, measure=False, attack=False)
+
+    def test_what_is_measured_and_attacked_there_is_what_one_machine_finds(self, session, tmp_path):
+        plan, run = sf.Plan.load(plan_in(tmp_path, "classes")), tmp_path / "run"
+        here = DividedEngine(Here(), rows_a_part=PARTS, rows_a_file=FILES)
+        sf.run(plan, run, seed=5, engine=here, measure=False, attack=False)
+        for ask in (sf.measure, sf.attack):
+            engine = SparkEngine(session=session)
+            engine.rows_a_part = PARTS
+            told = [[each.as_dict() for each in ask(run, plan, **where)] for where in ({}, {"engine": engine})]
+            assert told[0]
+            assert told[1] == told[0]
+        assert sorted(path.name for path in run.parent.iterdir()) == ["classes", "run"]
+
+    @pytest.mark.parametrize(
+        ("trouble", "job", "kind", "words"),
+        [
+            (bytearray, 1 << 60, InputError, r"out of memory(.|\n)*spark.executor.memory"),
+            (signal.raise_signal, signal.SIGKILL, InputError, r"out of memory(.|\n)*spark.executor.memory"),
+            (os.listdir, "nowhere", OutputError, r"No such file(.|\n)*same path"),
+        ],
+        ids=["more memory than there is", "killed as the system does when memory ends", "a disk that is not there"],
+    )
+    def test_executors_in_trouble_are_said_and_nothing_is_left(
+        self, trouble, job, kind, words, session, tmp_path, monkeypatch
+    ):
+        engine = SparkEngine(session=session)
+        usual = engine.cluster.each
+
+        def each(work, jobs, what):
+            return usual(trouble, [job], what) if what == "code rows" else usual(work, jobs, what)
+
+        monkeypatch.setattr(engine.cluster, "each", each)
+        plan = sf.Plan.load(plan_in(tmp_path, "classes"))
+        with pytest.raises(kind, match=rf"code rows(.|\n)*{words}"):
+            sf.run(plan, tmp_path / "run", engine=engine)
+        assert [path.name for path in tmp_path.iterdir()] == ["classes"]
+
+    def test_too_many_distinct_rows_are_decided_about_in_regions_as_here(self, session, tmp_path):
+        plan = sf.Plan.load(plan_in(tmp_path, "classes"))
+        here = DividedEngine(Here(), rows_a_part=PARTS, rows_a_file=FILES, cells_here=40)
+        sf.run(plan, tmp_path / "here", seed=5, engine=here, measure=False, attack=False)
+        engine = SparkEngine(session=session, cells_on_driver=40)
+        engine.rows_a_part, engine.rows_a_file = PARTS, FILES
+        run = sf.run(plan, tmp_path / "there", seed=5, engine=engine, measure=False, attack=False)
+        assert run.facts["steps"][0]["facts"]["regions"]["regions"] > 1
+        assert contents(tmp_path / "there" / "release") == contents(tmp_path / "here" / "release")
 
 
 def test_a_master_without_workers_is_given_up_and_nothing_is_left(tmp_path, monkeypatch):

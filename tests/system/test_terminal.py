@@ -76,6 +76,15 @@ def test_output_is_readable(folder, exit_code, words):
     assert readable(done).strip()
 
 
+def test_what_a_plan_promises_stays_under_its_requirement(folder):
+    text = readable(sfumato(folder, "explain", "plan.toml"))
+
+    promised = text.partition("requirement by")[2].partition("\n")[2].partition("\nThe release is written")[0]
+    lines = [line for line in promised.partition("- ")[2].splitlines() if line.strip()]
+    assert len(lines) > 6
+    assert all(line.startswith(("- ", "  ")) for line in lines[1:]), promised
+
+
 def test_errors_are_readable(folder):
     done = sfumato(folder, "anonymize", "Entwürfe-nicht.toml", "--out", "new")
 

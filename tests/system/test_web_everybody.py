@@ -77,6 +77,18 @@ def a_hierarchy_that_misses_values(page):
     expect(page.locator("main")).to_contain_text("Not saved yet", timeout=LONG)
 
 
+def groups_under_way(page):
+    page.goto("/plans/plan.toml/columns/2/hierarchy")
+    page.locator("#groups").evaluate("each => { each.closest('details').open = true }")
+    page.get_by_label("Bern", exact=True).check()
+    page.get_by_label("Group", exact=True).fill("West > Swiss")
+    page.get_by_role("button", name="Put the ticked ones into it").click()
+    expect(page.locator("#groups .said")).to_contain_text("put into West")
+    page.get_by_role("button", name="Take the ticked ones out").click()
+    expect(page.locator("#groups [role=alert]")).to_contain_text("Nothing is ticked")
+    page.on("dialog", lambda dialog: dialog.accept())  # leaving it is asked about
+
+
 def both_versions(page):
     page.goto("/plans/plan.toml/text")
     page.locator("form[action$=text] [name=digest]").evaluate("each => { each.value = 'another' }")
@@ -85,7 +97,29 @@ def both_versions(page):
     expect(page.locator("h1")).to_have_text("The plan was changed elsewhere")
 
 
-WAYS = [reading, deleting, a_hierarchy_that_misses_values, both_versions]
+def text_with_a_problem(page):
+    page.goto("/plans/plan.toml/text")
+    page.locator("#text").fill(QUICK.replace("k = 5", "k = = 5"))
+    page.get_by_role("button", name="Save the text").click()
+    expect(page.locator(".problem")).to_contain_text("not valid TOML")
+
+
+def columns_of_knowledge(page):
+    page.goto("/plans/plan.toml/knowledge")
+    page.get_by_label("From the file").fill("people.csv")
+    page.get_by_role("button", name="Choose its columns").click()
+    expect(page.get_by_label("Its column of terms")).to_be_visible()
+
+
+WAYS = [
+    reading,
+    columns_of_knowledge,
+    text_with_a_problem,
+    deleting,
+    a_hierarchy_that_misses_values,
+    both_versions,
+    groups_under_way,
+]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

@@ -87,6 +87,7 @@ def test_a_release_is_made_without_scripts_and_on_a_small_dark_screen(chromium, 
         page = visit.page
         page.get_by_role("link", name="plan.toml").first.click()
         page.get_by_role("link", name=re.compile("On to the columns")).click()
+        page.wait_for_url("**/columns", wait_until="load")  # which scripts have run by
         page.get_by_label("Role of town").select_option("other")
         if "java_script_enabled" in how:
             visit.press("Save the roles")
@@ -225,19 +226,6 @@ def test_a_wrong_file_never_replaces_a_good_hierarchy(visit, folder):
     assert 'hierarchy = "hierarchies/town.csv"' in (folder / "plan.toml").read_text()
 
 
-def test_groups_are_made_by_hand(visit, folder):
-    page = visit.page
-    page.goto("/plans/plan.toml/columns/2/hierarchy")
-    counted(page.get_by_text("Groups by hand")).click()
-    page.get_by_label("Choose Bern").focus()
-    page.keyboard.press("m")
-    page.keyboard.type("West > Swiss")
-    page.keyboard.press("Enter")
-    page.locator("form", has=page.locator("#groups-table")).get_by_role("button", name="Check and use").click()
-    expect(page.locator("main")).to_contain_text("file hierarchies/town.csv")
-    assert (folder / "hierarchies" / "town.csv").read_text() == "Chur;*\nBern;West;Swiss;*\n"
-
-
 # J4: what cannot be.
 
 
@@ -320,7 +308,10 @@ def test_three_hundred_columns_get_their_roles_at_once(chromium, tmp_path):
         page = visit.page
         page.goto("/plans/plan.toml/columns")
         counted(page.get_by_text("1 to 100 of 301"))
+        page.get_by_label("Choose lab50", exact=True).focus()  # far down, with what can be set for it in sight
+        expect(page.get_by_role("button", name="Set for all ticked")).to_be_in_viewport(ratio=1)
         page.get_by_label("Filter by name").fill("lab1")
+        page.get_by_label("Filter by name").press("Enter")  # which sends nothing
         visit.press("Tick all shown")
         page.get_by_label("Role", exact=True).select_option("identifier")
         visit.press("Set for all ticked")
@@ -378,3 +369,24 @@ def test_two_windows_on_one_plan_never_overwrite_each_other(visit, folder):
 
     expect(second.locator("h1")).to_have_text("The plan was changed elsewhere")
     assert (folder / "plan.toml").read_text() == QUICK.replace("k = 5", "k = 6")
+
+
+def test_a_problem_leads_to_its_line_of_the_text(visit, folder):
+    page = visit.page
+    page.goto("/plans/plan.toml/text")
+    page.get_by_label("plan (TOML)").fill(QUICK.replace("k = 5", "k = = 5"))
+    visit.press("Save the text")
+    line = QUICK.split("\n").index("k = 5") + 1
+    expect(page.locator(".problem")).to_contain_text(f"Line {line}")
+    page.wait_for_load_state()  # scripts included
+    visit.press(f"Line {line}", role="link")
+
+    chosen = "each => each.value.slice(each.selectionStart, each.selectionEnd)"
+    assert page.locator("#text:focus").evaluate(chosen) == "k = = 5"
+    above = "each => (each.offsetTop - document.getElementById('text').offsetTop) / each.offsetHeight"
+    assert page.locator("mark").evaluate(above) == pytest.approx(line - 1, abs=0.6)  # beside it, at its height
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    expect(page.locator("#numbers")).to_contain_text(f"{len(QUICK.split(chr(10))) + 1}")
+    expect(page.locator("mark")).to_have_count(0)
+    assert (folder / "plan.toml").read_text() == QUICK

@@ -95,3 +95,44 @@ def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="anonymise"):
         sf.anonymise  # noqa: B018
     assert "anonymize" in dir(sf)
+
+
+@pytest.mark.parametrize("given", [{"columns": {}}, "plan.toml", None])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda plan: sf.anonymize(pa.table(COLUMNS), plan),
+        lambda plan: sf.run(plan, "out"),
+        lambda plan: sf.sweep(plan, {"k": [2]}, frame=pa.table(COLUMNS)),
+        lambda plan: sf.audit(pa.table(COLUMNS), plan),
+        lambda plan: sf.measure(pa.table(COLUMNS), plan),
+        lambda plan: sf.attack(pa.table(COLUMNS), plan),
+    ],
+)
+def test_what_is_no_plan_is_refused_with_the_way_to_one(ask, given):
+    with pytest.raises(sf.SfumatoError, match=r"A plan was expected.*\n.*sf\.Plan\.load"):
+        ask(given)
+
+
+@pytest.mark.parametrize("document", [None, [], "[columns]"])
+def test_what_is_no_dictionary_is_no_plan(document):
+    with pytest.raises(sf.SfumatoError, match="it must be a dictionary"):
+        sf.Plan.from_dict(document)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(sf.SfumatoError, match="seed is no whole number"):
+        sf.anonymize(pa.table(COLUMNS), PLAN, seed=seed)
+
+
+def test_the_name_of_one_column_is_no_list_of_letters():
+    run = sf.anonymize(pa.table(COLUMNS), PLAN, seed=1)
+    loaded = sf.load(run.release)
+
+    assert loaded.table("ill").columns == loaded.table(["ill"]).columns == ("ill",)
+    assert loaded.mean("visits", by="ill") == loaded.mean("visits", by=["ill"])
+    assert loaded.regression("visits", "ill").names == loaded.regression("visits", ["ill"]).names
+    assert sf.reconstruct(run.release, "ill").table().equals(sf.reconstruct(run.release, ["ill"]).table())
+    with pytest.raises(sf.SfumatoError, match="named twice"):
+        loaded.table(["ill", "ill"])

@@ -333,3 +333,25 @@ def test_a_lean_loop_neither_makes_nor_returns_arrays():
         hand_back(np.arange(4))
     with pytest.raises(numba.core.errors.NumbaError):
         make(3)
+
+
+def test_a_loop_that_others_call_with_plain_numbers_is_compiled_once():
+    @compiling.kernel
+    def count(numbers, least, strict):
+        found = 0
+        for number in numbers:
+            found += number > least if strict else number >= least
+        return found
+
+    @compiling.kernel
+    def count_often(numbers):
+        least = 0  # a plain number, until it grows below
+        total = count(numbers, 2, False) + count(numbers, -1, strict=True)
+        while least < 3:
+            total += count(numbers, least, least > 1)
+            least += 1
+        return total
+
+    numbers = np.arange(4)
+    assert count_often(numbers) == count_often.py_func(numbers) == 2 + 4 + 4 + 3 + 1
+    assert len(count.part.overloads) == 1

@@ -143,7 +143,7 @@ rename, exchanged = pathlib.Path.rename, disk._exchanged
 def die(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 
-pathlib.Path.rename = lambda self, to: (rename(self, to), die())
+pathlib.Path.rename = lambda self, to: (rename(self, to), self.name == "before" or die())  # that one tries the store
 disk._exchanged = lambda one, other: swap and exchanged(one, other) and die()
 with disk.atomic_folder(folder / "out", overwrite=True, foreign=lambda folder: []) as temporary:
     (temporary / "new").touch()

@@ -159,6 +159,42 @@ def test_a_box_that_is_ticked_or_not_has_two_values(tmp_path, name, role):
     assert guesses[name].role is role
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "digits", "question"),
+    [
+        ("hh_weight", 0, "is it a survey weight"),
+        ("pweight", 2, "is it a survey weight"),
+        ("fnlwgt", 0, "is it a survey weight"),
+        ("wt", 4, "is it a survey weight"),
+        ("Gewicht", 5, "is it a survey weight"),
+        ("poids", 6, "is it a survey weight"),
+        ("peso", 3, "is it a survey weight"),
+        ("latitude", 5, "is it a place on the map"),
+        ("home_lon", 4, "is it a place on the map"),
+    ],
+)
+def test_survey_weights_and_places_are_left_out_and_asked_for(tmp_path, people, name, digits, question):
+    chance = random.Random(3)
+    cells = [round(chance.uniform(40, 90), digits or None) for _ in people["age"]]
+    found, guesses = drafted(tmp_path, {**people, name: cells})
+
+    assert guesses[name].role is Role.IDENTIFIER
+    [asked] = [each for each in found.questions if each.startswith(f"{name}: ")]
+    assert question in asked
+    assert ("survey" not in question) or f'weight = "{name}" under [source]' in asked
+    assert found.plan.schema.spec(name).role is Role.IDENTIFIER
+
+
+def test_what_a_body_weighs_is_no_survey_weight(tmp_path, people):
+    cells = [round(random.Random(row).uniform(45, 120), 1) for row in range(len(people["age"]))]
+    _, guesses = drafted(tmp_path, {**people, "weight": cells, "long": [str(row % 3) for row in range(len(cells))]})
+
+    assert guesses["weight"].role is Role.QUASI_IDENTIFIER
+    assert guesses["weight_kg"].role is Role.QUASI_IDENTIFIER
+    assert guesses["long"].role is Role.QUASI_IDENTIFIER
+
+
 def test_several_rows_for_each_person_are_noticed(tmp_path):
     columns = {"person_id": [row // 4 for row in range(400)], "age": [20 + row // 4 % 50 for row in range(400)]}
 
@@ -409,3 +445,14 @@ def test_drafts_of_typed_tables_run_untouched(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
 
     runs_untouched(tmp_path / "t.parquet", tmp_path)
+
+
+def test_words_for_no_answer_are_asked_about_in_seven_languages(tmp_path):
+    words = ("unknown", "unbekannt", "inconnu", "Desconocido", "sconosciuto", "onbekend", "não sabe")
+    for word in words:
+        path = tmp_path / "people.csv"
+        path.write_text(
+            "sex;n\n" + "".join(f"{['m', 'w', word, '-9'][n % 4]};{n}\n" for n in range(80)), encoding="utf-8"
+        )
+        (question,) = [each for each in draft(Source(path), tmp_path).questions if "no answer" in each]
+        assert question.startswith(f"sex: do {word}, -9 stand for no answer?")

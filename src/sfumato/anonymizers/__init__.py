@@ -10,6 +10,7 @@ from sfumato.anonymizers.masking import Masking
 from sfumato.anonymizers.microaggregation import Microaggregation
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.partial_suppression import PartialSuppression
+from sfumato.anonymizers.pram import Pram
 from sfumato.anonymizers.published.apriori_anonymization import AprioriAnonymization
 from sfumato.anonymizers.published.drop_sensitive import DropSensitive
 from sfumato.anonymizers.published.global_suppression import GlobalSuppression
@@ -33,6 +34,7 @@ ANONYMIZERS: dict[str, type[Anonymizer]] = {
         DropSensitive,
         Randomization,
         Rating,
+        Pram,
         LocalRecoding,
         Mondrian,
         FullDomain,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.keystream import Keys, seeded_keys, system_keys
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
-from sfumato.data.recoding import Recoding
+from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Schema
 from sfumato.errors import Problem, Stopped
 from sfumato.models.base import Policy, PrivacyModel
@@ -210,6 +210,9 @@ class Anonymizer(Protocol):
         """Yield what is wrong with it in a plan in which these come before it."""
         yield from ()
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where the table is not such as it can work on, after these: who only checks a plan hears it, too."""
+
     def counts_with(self, policy: Policy) -> bool:
         """Whether it takes a dataset in which equal rows are held once, with weights."""
         return False
@@ -251,7 +254,7 @@ class RowWork(Protocol):
     def on(self, before: Recoding) -> Recoding:
         """Return what steps before decided, with what is to be said about this one."""
 
-    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> Mapping[str, CodedSets]:
+    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> Mapping[str, Labelled | CodedSets]:
         """Return the new columns of some rows."""
 
 

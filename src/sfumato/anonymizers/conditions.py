@@ -38,6 +38,7 @@ from sfumato.models.base import Policy, PrivacyModel, describe
 SensitiveModel: TypeAlias = LDiversity | TCloseness | BetaLikeness | DeltaDisclosure
 
 CLASS_MODELS: tuple[type[Any], ...] = (KAnonymity, LDiversity, TCloseness, BetaLikeness, DeltaDisclosure)
+OR_MONDRIAN = ', or choose anonymizer = "mondrian"'  # what else may be done where hierarchies are missing
 
 
 def knows_secrets(model: PrivacyModel) -> bool:
@@ -113,25 +114,50 @@ def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int
     return cell_of
 
 
-def refuse_hopeless(asked: Asked) -> None:
-    """Raise Unsatisfiable when not even the whole table as one class has what is asked of every class."""
+def refuse_bare(name: str, columns: Sequence[CodedColumn], shown: str = "labels", otherwise: str = "") -> None:
+    """Raise where a quasi-identifier has no hierarchy, for an anonymizer that publishes labels or levels of these."""
+    bare = [column.name for column in columns if column.tree is None]
+    if bare:
+        raise DataError(
+            f"{name} publishes {shown} of hierarchies, but {len(bare)} quasi-identifier(s) have none: "
+            f"{', '.join(repr(each) for each in bare)}.\nGive each a hierarchy: {{ widths = [5, 10, 20] }} puts "
+            f"numbers into bins, {{ flat = true }} is the simplest{otherwise}."
+        )
+
+
+def refuse_hopeless(dataset: Dataset, asked: Asked, drop_rows: float = 0) -> None:
+    """Raise Unsatisfiable when not even the whole table as one class has what is asked of every class.
+
+    Who may drop a share of the rows, but drops them for the sake of detail only, is refused as well.
+    """
     conditions = asked.conditions
     histogram, rows = asked.own or (conditions.reference, conditions.rows)
     if not rows:
         return
+    who = "rows" if dataset.rows is None else "people"
     if rows < conditions.k:
         raise Unsatisfiable(
-            f"Classes of at least {conditions.k:,} rows are asked for; the table has {rows:,}.\n"
-            "Lower k, or gather more rows."
+            f"Classes of at least {conditions.k:,} {who} are asked for; the table has {rows:,}.\n"
+            f"Lower k, or gather more {who}."
         )
     failing = first_failing(conditions, 0, conditions.table.shape[0], histogram, rows)
     if failing >= 0:
         model = asked.models[failing]
         values = int(np.count_nonzero(_counts(conditions, int(failing))))
         raise Unsatisfiable(
-            f"{_in_words(model)} does not even hold for all {rows:,} rows as one class: "
-            f"column {model.sensitive!r} has {values:,} different value(s), too few or too unevenly spread.\n"
-            "No way to form classes can satisfy it. Ask for less, or leave the requirement out."
+            f"{_in_words(model)} does not even hold for all {rows:,} {who} as one class: column {model.sensitive!r} "
+            + (
+                "has too few values to tell people apart who have several.\n"
+                if dataset.column(model.sensitive).several
+                else f"has {values:,} different value(s), too few or too unevenly spread.\n"
+            )
+            + (
+                f"No way to form classes of all {who} can satisfy it, and drop_rows takes {who} out only where others "
+                "keep more detail so. Ask for less, take out some of the most frequent value yourself, or use "
+                "full-domain, which drops classes that fail."
+                if drop_rows and getattr(model, "kind", None) != "distinct"
+                else "No way to form classes can satisfy it. Ask for less, or leave the requirement out."
+            )
         )
 
 

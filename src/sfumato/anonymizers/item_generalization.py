@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -42,6 +42,11 @@ class ItemGeneralization(Anonymizer):
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it comes where it comes."""
         return "items are generalized or withheld record by record, in the classes that are published"
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a column holds no sets, or its hierarchy does not fit its items."""
+        for _ in crowds_of(policy, dataset, Recoding()):
+            pass
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which every column of items keeps its promise."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, expose
@@ -104,8 +104,24 @@ def attack_all(
     release = replace(release, description=said)
     asked = Asked(threshold=threshold, population=population, sampling=sampling, original=original)
     members = [member for member in ATTACKS.values() if on_demand or not member.on_demand]
-    attacks = [attack for member in members for attack in member.suited_to(release, asked)]
+    attacks = [found for member in members for found in _suited(member, release, asked)]
     stage = progress.stage("attack", 3 * len(attacks))  # the original, the release, a guess
-    found = [expose(attack, release, original, stage.advance) for attack in attacks]
+    found = [expose(attack, here, before, stage.advance) for attack, here, before in attacks]
     stage.done()
     return tuple(found)
+
+
+def _suited(member: type[Attack], release: Release, asked: Asked) -> Iterator[tuple[Attack, Release, Release | None]]:
+    """Yield attacks as they apply, each with the tables that it is tried on: single rows only where it has to be."""
+    counted = list(member.suited_to(release, asked))
+    yield from ((attack, release, asked.original) for attack in counted)
+    if release.sample is None:
+        return
+    before = asked.original.sample if asked.original is not None else None
+    said = {**release.description, **release.sample.description}
+    rows = replace(release.sample, description=said, public=release.public)
+    before = replace(before, public=release.public) if before is not None else None
+    titles = {attack.title for attack in counted}
+    for attack in member.suited_to(rows, replace(asked, original=before)):
+        if attack.title not in titles:
+            yield attack, rows, before

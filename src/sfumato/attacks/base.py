@@ -148,10 +148,11 @@ def expose(
     advance()
     control = attack.guess(original if original is not None else release)
     advance()
+    tried = "" if release.drawn is None else f" Tried on a part: {str(release.drawn).removeprefix('of ')}."
     return Exposure(
         attack=attack.name,
         title=attack.title,
-        intruder=attack.intruder,
+        intruder=attack.intruder + tried,
         threshold=attack.threshold,
         answered_by=attack.answered_by,
         answered_when=attack.answered_when,
@@ -165,7 +166,9 @@ def expose(
 def as_if_published(dataset: Dataset) -> Release:
     """Return the original as an intruder would see it if only identifiers were dropped."""
     if dataset.rows is None:
-        return replace(publish(dataset, Recoding(), ()), weights=dataset.weights)
+        sample = as_if_published(dataset.sample) if dataset.sample is not None else None
+        found = publish(dataset, Recoding(), ())
+        return replace(found, weights=dataset.weights, drawn=dataset.drawn, sample=sample)
     return by_person(replace(publish(dataset.rows.table, Recoding(), ()), person_of=dataset.rows.person_of))
 
 

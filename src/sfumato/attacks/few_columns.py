@@ -39,14 +39,14 @@ class FewColumns(Attack):
     @property
     def title(self) -> str:
         """What is attacked."""
-        return f"Finding a record by {self.most} quasi-identifiers"
+        return f"Finding a person by {self.most} quasi-identifiers"
 
     @property
     def intruder(self) -> str:
         """What the intruder knows."""
         return (
             f"Knows that a person is in the table, knows {self.most} of their quasi-identifiers, by chance those that "
-            "tell most, and picks a record that fits."
+            "tell most, and picks one of those who fit."
         )
 
     @classmethod

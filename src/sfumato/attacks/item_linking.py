@@ -91,8 +91,8 @@ class ItemLinking(Attack):
         class_of = classes_of(table).class_of
         order = np.argsort(class_of, kind="stable")
         start, items = column.start.astype(np.int64), column.items.astype(np.int64)
-        for members in np.split(order, np.flatnonzero(np.diff(class_of[order])) + 1):
-            fewest_that_fit(members, start, items, weight, self.known, fewest)
+        bounds = np.concatenate([[0], np.flatnonzero(np.diff(class_of[order])) + 1, [n_rows]]).astype(np.int64)
+        fewest_that_fit(order, bounds, start, items, weight, len(column.labels), self.known, fewest)
         people = table.total
         return Finding(
             people=people,

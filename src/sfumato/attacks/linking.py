@@ -36,12 +36,12 @@ class Linking(Attack):
     @property
     def title(self) -> str:
         """What is attacked."""
-        return "Finding a record by quasi-identifiers"
+        return "Finding a person by quasi-identifiers"
 
     @property
     def intruder(self) -> str:
         """What the intruder knows."""
-        return "Knows that a person is in the table, knows all their quasi-identifiers, and picks a record that fits."
+        return "Knows that a person is in the table, knows all their quasi-identifiers, and picks one of those who fit."
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

@@ -1,12 +1,14 @@
-"""What cells of several values give away: one column by itself, two columns read together, and a second release.
+"""What cells of several values, or of one that may be drawn, give away.
+
+One column by itself, two columns read together, and a second release.
 
 All three work from the release and from base rates that everybody may know: how common each value of a column is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -15,7 +17,8 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
 from sfumato.data.bit_sets import BitSets
-from sfumato.data.release import Release
+from sfumato.data.dataset import Codes
+from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
 from sfumato.errors import DataError
 
@@ -29,7 +32,8 @@ SURE = 3  # standard errors above which a pair of values counts as possible
 class Sets:
     """A column of sets as an intruder sees it. Sizes: n records that are looked at, d values.
 
-    Sets were drawn, with eta and p, or are groups of values: then the true value is always among those shown.
+    Sets were drawn, with eta and p, or are groups of values: then the true value is always among those shown. Single
+    values may have been drawn by shares, one for each value.
     """
 
     name: str
@@ -38,24 +42,33 @@ class Sets:
     eta: int
     p: float
     groups: bool = False
+    drawn: NDArray[np.float64] | None = None  # (d,): how likely each value is drawn, where cells show one
 
     @property
     def d(self) -> int:
         """The size of the domain."""
         return self.share.size
 
-    @property
-    def rho(self) -> float:
-        """How much less likely a set is for a value outside it."""
+    def outside(self, shown: NDArray[np.bool_]) -> NDArray[np.float64] | float:
+        """How much less likely cells are for a value outside them, shape (records, 1), or the same for all."""
         if self.groups:
             return 0.0
+        if self.drawn is not None:
+            own, other = self.chances
+            return np.asarray(shown @ (other / np.maximum(own, 1e-300)))[:, None]
         return 1.0 if self.eta == self.d else (1 - self.p) / (1 - self.p + self.p * self.d / self.eta)
 
     @property
-    def chances(self) -> tuple[float, float]:
-        """The probability that a cell shows the true value, and another given one."""
+    def chances(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The probability that a cell shows each value when it is true, and when another is, (d,) each."""
+        if self.drawn is not None:
+            other = (1 - self.p) * self.drawn
+            return self.p + other, other
         tail = (1 - self.p) * self.eta / self.d
-        return self.p + tail, self.p * (self.eta - 1) / max(self.d - 1, 1) + tail
+        return (
+            np.full(self.d, self.p + tail),
+            np.full(self.d, self.p * (self.eta - 1) / max(self.d - 1, 1) + tail),
+        )
 
     @property
     def size(self) -> NDArray[np.float64]:
@@ -65,30 +78,43 @@ class Sets:
 
     @classmethod
     def of(cls, release: Release, name: str) -> Sets | None:
-        """Return a column of a release; None when it shows single values."""
+        """Return a column of a release; None when it shows the true values."""
         column = release.columns.get(name)
         about = release.description.get("columns", {}).get(name, {})
-        groups = "groups" in about
+        groups, rows = "groups" in about, _looked_at(release.n_rows)
+        if isinstance(column, ReleasedColumn) and {"domain", "shares", "p"} <= set(about):
+            return cls._of_values(release, column, about, rows)
         if not isinstance(column, BitSets) or not (groups or {"eta", "p"} <= set(about)):
             return None
-        rows = _looked_at(release.n_rows)
         part = column.take(rows)
         shown = part.bits(0, rows.size).astype(np.bool_)
         eta, p = (1, 1.0) if groups else (int(about["eta"]), float(about["p"]))
-        found = cls(name, shown, np.ones(len(column.labels)), eta, p, groups)
-        known = release.public.base_rates.get(name)
+        return cls(name, shown, np.ones(len(column.labels)), eta, p, groups)._knowing(release, column.labels)
+
+    @classmethod
+    def _of_values(cls, release: Release, column: ReleasedColumn, about: Mapping[str, Any], rows: Codes) -> Sets:
+        domain, drawn = tuple(map(str, about["domain"])), np.array(about["shares"], dtype=np.float64)
+        place_of = {label: place for place, label in enumerate(domain)}
+        places = np.array([place_of[label] for label in column.labels], dtype=np.int64)[column.codes[rows]]
+        shown = places[:, None] == np.arange(len(domain))
+        found = cls(column.name, shown, np.ones(len(domain)), 1, float(about["p"]), drawn=drawn)
+        return found._knowing(release, domain)
+
+    def _knowing(self, release: Release, domain: Sequence[str]) -> Sets:
+        """Return the same with how common values are: known to everybody, or estimated."""
+        known = release.public.base_rates.get(self.name)
         if known is not None:
-            share = np.array([known.weight.get(label, 0) for label in column.labels], dtype=np.float64)
-        elif groups:  # all values of a group are taken for equally common
-            share = shown.mean(axis=0) / found.size
-        else:  # estimated: solved for those that have the value
-            own, other = found.chances
-            share = np.maximum((shown.mean(axis=0) - other) / max(own - other, 1e-12), 0)
-        return cls(name, shown, share / max(share.sum(), 1e-300), eta, p, groups)
+            share = np.array([known.weight.get(label, 0) for label in domain], dtype=np.float64)
+        elif self.groups:  # all values of a group are taken for equally common
+            share = self.shown.mean(axis=0) / self.size
+        else:  # solved for those that have the value
+            own, other = self.chances
+            share = np.maximum((self.shown.mean(axis=0) - other) / np.maximum(own - other, 1e-12), 0)
+        return replace(self, share=share / max(share.sum(), 1e-300))
 
     def belief(self, shown: NDArray[np.bool_], prior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what is believed of some records afterwards, shape (records, d)."""
-        weight = prior * np.where(shown, 1.0, self.rho)
+        weight = prior * np.where(shown, 1.0, self.outside(shown))
         belief: NDArray[np.float64] = weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
         return belief
 
@@ -115,13 +141,14 @@ def _randomized(release: Release) -> list[str]:
     return [
         name
         for name, column in release.columns.items()
-        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER and isinstance(column, BitSets)
+        if column.role is Role.SENSITIVE_QUASI_IDENTIFIER
+        and (isinstance(column, BitSets) or "shares" in release.description.get("columns", {}).get(name, {}))
     ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetInference(Attack):
-    """Guess a value from the set that a cell shows and from how common each value is (Bayes' rule).
+    """Guess a value from the set, or the value, that a cell shows and from how common each value is (Bayes' rule).
 
     On the original every value is there to read. Diversity alone does not bound this: closeness does.
     """
@@ -244,8 +271,8 @@ def _joint(one: Sets, other: Sets) -> NDArray[np.float64]:
             table = table / np.expand_dims(sets.size, 1 - position)
             error = error * 0
             continue
-        own, less = sets.chances
-        gap = max(own - less, 1e-9)
+        own, less = (np.expand_dims(each, 1 - position) for each in sets.chances)
+        gap = np.maximum(own - less, 1e-9)
         total = table.sum(axis=position, keepdims=True)
         table = (table - less / sets.eta * total) / gap
         error = error * (less * (1 - less) + (own - less) * 0.5) / gap**2
@@ -262,9 +289,10 @@ def _together(told: Sets, by: Sets, joint: NDArray[np.float64]) -> tuple[NDArray
     together, alone = np.empty(len(told.shown)), np.empty(len(told.shown))
     for first in range(0, together.size, 1 << 13):
         part = slice(first, first + (1 << 13))
-        likelihood = np.where(by.shown[part], 1.0, by.rho) @ joint.T  # of the other cell, for each value told
+        seen = by.shown[part]
+        likelihood = np.where(seen, 1.0, by.outside(seen)) @ joint.T  # of the other cell, for each value told
         likelihood = np.maximum(likelihood, 1e-300)
-        weight = likelihood * np.where(told.shown[part], 1.0, told.rho)
+        weight = likelihood * np.where(told.shown[part], 1.0, told.outside(told.shown[part]))
         total = weight.sum(axis=1)
         together[part] = np.where(total > 1e-250, weight.max(axis=1) / np.maximum(total, 1e-300), 0.0)
         alone[part] = told.belief(told.shown[part], told.share).max(axis=1)
@@ -340,6 +368,11 @@ class SecondRelease(Attack):
 
 def _drawn(rng: np.random.Generator, sets: Sets, values: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return sets for made-up people: the true value first with probability p, then others in random order."""
+    if sets.drawn is not None:
+        others = rng.choice(sets.d, values.size, p=sets.drawn)
+        values = np.where(rng.random(values.size) < sets.p, values, others)
+        alone: NDArray[np.bool_] = values[:, None] == np.arange(sets.d)
+        return alone
     order = rng.random((values.size, sets.d))
     order[np.arange(values.size), values] -= rng.random(values.size) < sets.p
     chosen = np.argpartition(order, sets.eta - 1, axis=1)[:, : sets.eta]

@@ -38,7 +38,7 @@ class SampleLinking(Attack):
     @property
     def title(self) -> str:
         """What is attacked."""
-        return "Finding a record without knowing who is in the sample"
+        return "Finding a person without knowing who is in the sample"
 
     @property
     def intruder(self) -> str:

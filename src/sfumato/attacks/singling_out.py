@@ -50,14 +50,14 @@ class SinglingOut(Attack):
     def title(self) -> str:
         """What is attacked."""
         kind = "what the plan calls harmless" if self.harmless else "columns of role 'other'"
-        return f"Finding a record by {kind}: {', '.join(map(repr, self.columns))}"
+        return f"Finding a person by {kind}: {', '.join(map(repr, self.columns))}"
 
     @property
     def intruder(self) -> str:
         """What the intruder knows."""
         return (
             "Knows that a person is in the table, all their quasi-identifiers and all that is published of them in "
-            f"{', '.join(map(repr, self.columns))}, and picks a record that fits."
+            f"{', '.join(map(repr, self.columns))}, and picks one of those who fit."
         )
 
     @classmethod
@@ -68,7 +68,7 @@ class SinglingOut(Attack):
         harmless = [
             column.name
             for column in release.columns.values()
-            if column.role in HARMLESS and not isinstance(column, BitSets)
+            if column.role in HARMLESS and not isinstance(column, BitSets) and not _all_secret(column)
         ]
         if harmless:
             yield cls(columns=tuple(harmless), harmless=True, threshold=asked.threshold)
@@ -109,6 +109,13 @@ class SinglingOut(Attack):
         keys: NDArray[Any] = class_of.astype(np.int64) * (int(number_of.max(initial=0)) + 1) + number_of
         found, group_of = np.unique(keys, return_inverse=True)
         return tally(group_of, found.size, row_weights(table))
+
+
+def _all_secret(column: ReleasedColumn | CodedSets) -> bool:
+    """Whether nothing in a column is harmless: each of its items is sensitive."""
+    if not isinstance(column, CodedSets) or column.sensitive is None:
+        return False
+    return bool(column.items.size and column.sensitive[column.items].all())
 
 
 def _without_secrets(column: ReleasedColumn | CodedSets) -> ReleasedColumn | CodedSets:

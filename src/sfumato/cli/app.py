@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from sfumato import __version__
 from sfumato.cli.terminal import follow
 
+ORDER = (  # of commands, as somebody comes to need them
+    *("demo", "init", "explain", "check", "anonymize", "audit", "measure", "attack", "report", "sweep", "describe"),
+    *("estimate", "reconstruct", "web", "knowledge", "connections", "schema", "warm"),
+)
+
+
+class _InOrder(TyperGroup):
+    """Lists commands as somebody comes to need them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
 app = typer.Typer(
+    cls=_InOrder,
     name="sfumato",
     help="Publish personal data safely when columns do not split cleanly into identifying and sensitive.",
     epilog="Start with `sfumato demo`, or with `sfumato init DATA` on a table of your own.",
@@ -29,7 +44,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on sta
 TableOption = Annotated[
     str | None,
     typer.Option(
-        "--table", metavar="TABLE", help="Of a database (DATA is database:NAME or a SQLite file): schema.table."
+        "--table",
+        metavar="TABLE",
+        help="Of a database (DATA is database:NAME or a file of SQLite or DuckDB): schema.table.",
     ),
 ]
 Seed = Annotated[

@@ -29,16 +29,13 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Keep the address of a database under a name: typed without echo, or read from standard input."""
-    from sfumato.data.files.databases.connections import Address, checked_name, keep
+    from sfumato.data.files.databases.connections import SHAPES, Address, checked_name, keep
     from sfumato.errors import DataError
 
     checked_name(name)
     address = (ask_for(name) if sys.stdin.isatty() else sys.stdin.readline()).strip()
     if Address(address, "").engine is None:
-        raise DataError(
-            f"An address for {name!r} was asked for, but what came is none.\n"
-            "Write postgresql://user:password@host/database, sqlite:///path, or odbc:Driver={...};Server=...;"
-        )
+        raise DataError(f"An address for {name!r} was asked for, but what came is none.\nWrite {SHAPES}")
     place = keep(name, address, keyring=keyring)
     if not keyring:
         wrote(Path(place))
@@ -51,18 +48,19 @@ def add(
 
 @connections.command(name="test")
 def try_out(name: Name, as_json: Json = False) -> None:
-    """Connect, and say with which kind of database; within 10 seconds."""
+    """Connect, and say with which kind of database, and its tables; within 10 seconds."""
     from sfumato.data.files import Source
     from sfumato.data.files.databases.connections import address_of, place_of
     from sfumato.data.files.databases.reading import tried
 
-    engine = tried(Source(place_of(name, Path()), database=name))
+    engine, tables = tried(Source(place_of(name, Path()), database=name))
     origin = address_of(name).origin
     with telling():
         if as_json:
-            print_json({"name": name, "engine": engine, "from": origin})
+            print_json({"name": name, "engine": engine, "from": origin, "tables": tables})
         else:
             say(f"{name} answers: {engine}; its address is known from {origin}")
+            say(f"Its tables: {', '.join(tables)}" if tables else "It tells of no table.")
 
 
 @connections.command(name="list")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -164,6 +165,8 @@ def explain(
 
 
 def _show_preview(facts: Mapping[str, Any]) -> None:
+    from sfumato.report.wording import plain
+
     console = stdout()
     rows, whole = facts["rows"], facts["whole"]
     unit = "people, one row each" if facts["people"] else "rows"
@@ -190,11 +193,17 @@ def _show_preview(facts: Mapping[str, Any]) -> None:
             console.print(f"\n{said}", highlight=False, markup=False)
     console.print("\nThen an independent audit of the written release, requirement by requirement:", highlight=False)
     for requirement in facts["requirements"]:
-        parameters = {key: value for key, value in requirement.items() if key not in ("model", "promise", "limit")}
-        shown = ", ".join(f"{key} = {value}" for key, value in parameters.items())
-        console.print(f"- {requirement['model']} ({shown})", highlight=False, markup=False)
-        console.print(f"    promises: {requirement['promise']}", highlight=False, markup=False)
-        console.print(f"    does not stop: {requirement['limit']}", highlight=False, markup=False)
+        parameters = {
+            key: value for key, value in requirement.items() if key not in ("model", "promise", "limit", "advice")
+        }
+        shown = ", ".join(f"{key} = {plain(value)}" for key, value in parameters.items())
+        asked = textwrap.wrap(f"- {requirement['model']} ({shown})", console.width, subsequent_indent="  ")
+        console.print(Text("\n".join(asked)))
+        for said in (
+            f"promises: {requirement['promise']}",
+            f"does not stop: {requirement['limit']} {requirement['advice']}".rstrip(),
+        ):
+            console.print(Padding(Text(said), (0, 0, 0, 4)))
     order = "in random order" if facts["release"]["shuffle"] else "in the order of the source"
     release = facts["release"]
     forms = [f"as {release['format']}"] if release["format"] else []

@@ -22,6 +22,7 @@ from sfumato.cli.app import (
     TableOption,
     app,
 )
+from sfumato.cli.junit import telling_junit
 from sfumato.cli.terminal import INTERRUPTED, fail, print_json, say, stderr, stdout, telling, warn, watching, wrote
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ def audit(
         bool,
         typer.Option("--show-items", help="Name the items of the worst rule. They are secrets: do not pass them on."),
     ] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Write verdicts as test results in JUnit's XML, for CI systems."),
+    ] = None,
     _: ProgressFile = None,
     engine: Engine = None,
     master: Master = None,
@@ -57,8 +62,8 @@ def audit(
     from sfumato.data.files import named_database
     from sfumato.plan import Plan
 
-    with watching() as progress:
-        verdicts = api.audit(
+    with watching() as progress, telling_junit(junit) as verdicts:
+        verdicts += api.audit(
             named_database(data, table) or data,
             Plan.load(plan),
             name_items=show_items,
@@ -106,7 +111,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
 
     with watching() as progress:
         seen = preview(Plan.load(plan), every_row=True, progress=progress)
-        found = Workbench(plan, progress).reach()
+        found = Workbench(plan, progress).reach(strict=True)
     fine = all(each.state != "impossible" for each in found)
     with telling(0 if fine else 1):
         if as_json:

@@ -69,7 +69,7 @@ class BaseRates:
         return cls(weight=dict(zip(visible_labels(column, markers), counts, strict=True)), counted=True)
 
 
-def read_base_rates(path: Path, missing: Sequence[str]) -> BaseRates:
+def read_base_rates(path: Path, missing: Sequence[str], *, of_plan: bool = False) -> BaseRates:
     r"""Read a table of two columns, value and weight; weights may be counts or shares, with up to nine decimals.
 
     >>> from tempfile import TemporaryDirectory
@@ -79,7 +79,7 @@ def read_base_rates(path: Path, missing: Sequence[str]) -> BaseRates:
     ...     read_base_rates(path, [""]).share("flu")
     Fraction(3, 4)
     """
-    table = read_table(Source(path=path, missing=tuple(missing)).as_spelled)
+    table = read_table(Source(path=path, missing=tuple(missing), of_plan=of_plan).as_spelled)
     if table.num_columns != 2:
         raise DataError(
             f"{path.name} was to hold base rates, but has {table.num_columns} columns.\n"

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import math
 import re
@@ -101,7 +102,7 @@ class HierarchyFile:
 
     def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
         """Return the hierarchy that the file declares."""
-        name = f"{name} (file {self.path.name})"
+        name = f"{name} (file {self.path.name or self.path})"
         text = _read_text(self.path, name)
         if ".toml" in (self.path.suffix.lower(), Path(self.path.stem).suffix.lower()):  # the second: packed
             return Hierarchy.from_nested(_parse_toml(text, name), name, secret=secret)
@@ -399,8 +400,9 @@ def hierarchy_source(value: Any, base: Path) -> HierarchySource:
         if set(value) <= _BUILDER_KEYS:
             return _builder(value)
         odd = [str(key) for key, below in value.items() if not isinstance(below, Mapping | list | tuple)]
-        # A tree with a single group says nothing, so its only key is rather a builder's name with a slip in it.
-        odd += [str(key) for key, below in value.items() if len(value) == 1 and not isinstance(below, Mapping)]
+        if len(value) == 1:  # a single group with nearly the name of a builder is rather that builder
+            lists = [str(key) for key, below in value.items() if not isinstance(below, Mapping)]
+            odd += [key for key in lists if difflib.get_close_matches(key, _BUILDER_KEYS)]
         if odd:
             raise PolicyError(
                 f"A hierarchy was given with {some(set(odd))}, which is neither a builder nor a group of values."

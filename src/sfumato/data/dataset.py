@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.data.drawing import Drawn
 from sfumato.data.hierarchy import Hierarchy, Tree
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import DataError
@@ -167,6 +168,8 @@ class Dataset:
     # (total,): which of the rows here each row of the table is, where equal ones are held once and that is known.
     entry_of: Codes | None = None
     rows: RowsOf | None = None  # where each row is a person with several: these, all of which are published
+    drawn: Drawn | None = None  # where these are rows drawn from a larger table
+    sample: Dataset | None = None  # single rows with all columns, where those here lack some
 
     @property
     def total(self) -> int:

@@ -145,6 +145,8 @@ def entries_of(array: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
     A text may stand there twice, or be null, or occur in no row.
     """
     indices, texts = _as_dictionary(array)
+    if len(indices) == 1 and not indices[0][0].null_count:  # whose entries are those of the texts
+        return as_numpy(indices[0][0]).astype(np.int32), texts
     rows = np.empty(len(array), dtype=np.int32)
     at = 0
     for chunk, entry_of in indices:

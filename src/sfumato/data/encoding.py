@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -143,7 +143,7 @@ def _encode(box: list[pa.Table], schema: Schema, encoder: _Encoder) -> Dataset:
     table = box.pop()
     names, n_rows = table.column_names, table.num_rows
     dropped = [name for name in schema.named(Role.IDENTIFIER) if name not in names]
-    check_columns([*names, *dropped], schema)
+    check_columns(names, schema, dropped)
     if n_rows >= 2**31:
         raise DataError(f"The table has {n_rows:,} rows; one machine takes up to {2**31 - 1:,}.\nUse the Spark engine.")
     waiting = [(name, table.column(name)) for name in reversed(names)]
@@ -174,8 +174,11 @@ def _encode(box: list[pa.Table], schema: Schema, encoder: _Encoder) -> Dataset:
     )
 
 
-def check_columns(found: Sequence[str], schema: Schema) -> None:
-    """Raise unless each column of the table has a role and each column of the schema is in the table, once."""
+def check_columns(found: Sequence[str], schema: Schema, dropped: Collection[str] = ()) -> None:
+    """Raise unless each column of the table has a role and each column of the schema is in the table, once.
+
+    `dropped` are columns that were let go before, or may be.
+    """
     problems = []
     twice = [name for name, count in Counter(found).items() if count > 1]
     if twice:
@@ -187,7 +190,7 @@ def check_columns(found: Sequence[str], schema: Schema) -> None:
             "Check that the file begins with a line of column names, and that the plan is about this file."
         )
     for name in schema.columns:
-        if name not in found:
+        if name not in found and name not in dropped:
             problems.append(
                 f"The plan names a column that the table does not have: {name!r}.{did_you_mean(name, found)}"
             )

@@ -12,8 +12,7 @@ import pyarrow as pa
 from sfumato.data.dataset import as_arrow
 from sfumato.data.distinct import Placed
 from sfumato.data.hierarchy import some
-from sfumato.data.kinds import is_text, value_type
-from sfumato.data.release import typed
+from sfumato.data.kinds import is_text, typed, value_type
 from sfumato.errors import DataError
 
 _BEYOND_ARROW = (nw.Int128, nw.UInt128)

@@ -52,4 +52,28 @@ def in_random_order(rows: NDArray[np.int32], key: bytes) -> NDArray[np.int32]:
     """Return the rows in an order that only the key tells."""
     places = Keystream(key, 2 * rows.size).words(2 * rows.size).view(np.uint64)
     # Two equal places in 10 million rows: one chance in 400,000.
-    return rows[np.argsort(places)]
+    return rows[ascending(places)]
+
+
+def ascending(places: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the order that sorts numbers, equal ones as they stand, (n,).
+
+    Numbers are sorted with their own place in their last bits, which is twice as fast as to sort places by numbers;
+    those that differ in these bits alone are put in order afterwards.
+
+    >>> ascending(np.array([9, 3, 3, 2**63 + 1, 2**63], dtype=np.uint64)).tolist()
+    [1, 2, 0, 4, 3]
+    """
+    bits = np.uint64(max(places.size - 1, 1).bit_length())
+    last = (np.uint64(1) << bits) - np.uint64(1)
+    packed = places & ~last
+    packed |= np.arange(places.size, dtype=np.uint64)
+    packed.sort()
+    alike = np.flatnonzero(packed[1:] ^ packed[:-1] <= last)
+    packed &= last
+    order = packed.view(np.int64)
+    if alike.size:
+        inside = np.union1d(alike, alike + 1)
+        run_of = np.cumsum(~np.isin(inside - 1, alike))
+        order[inside] = order[inside][np.lexsort((places[order[inside]], run_of))]
+    return order

@@ -92,3 +92,36 @@ def exact_number(label: str) -> Decimal:
     True
     """
     return Decimal(label.strip())
+
+
+def number_type(labels: Sequence[str]) -> pa.DataType:
+    """Return the type that takes all these labels: text when one is a range, or more than a float can hold."""
+    if all(is_integer(label) for label in labels):
+        return pa.int64()
+    if infer_kind(labels, pa.string()) is not Kind.NUMBER or len({float(label) for label in labels}) < len(labels):
+        return pa.string()
+    exact = all(exact_number(repr(float(label))) == exact_number(label) for label in labels)
+    return pa.float64() if exact else pa.string()
+
+
+def typed(labels: Sequence[str], kind: pa.DataType) -> pa.Array:
+    """Return the values that were written as labels, in the type that they had.
+
+    >>> typed(["5", "+7"], pa.int64()).to_pylist(), typed(["01:30:00"], pa.time32("s")).to_pylist()
+    ([5, 7], [datetime.time(1, 30)])
+    """
+    texts = pa.array(labels, pa.string())
+    if is_text(kind):
+        return texts
+    if pa.types.is_integer(kind):
+        return pa.array([int(label) for label in labels], kind)
+    if pa.types.is_floating(kind):
+        return pa.array([float(label) for label in labels], pa.float64()).cast(kind, safe=False)
+    if pa.types.is_time(kind):
+        moments = pa.array([f"1970-01-01 {label}" for label in labels], pa.string()).cast(pa.timestamp(kind.unit))
+        return moments.cast(kind)
+    if pa.types.is_duration(kind):
+        return texts.cast(pa.int64()).cast(kind)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(labels))
+    return texts.cast(kind)

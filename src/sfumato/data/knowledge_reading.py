@@ -50,7 +50,7 @@ class KnowledgeSource:
     def read(self, progress: Progress = SILENT) -> Knowledge:
         """Read the table."""
         return read_knowledge(
-            self.path,
+            Source(path=self.path, of_plan=True).as_spelled,
             label=self.label,
             terms=self.terms,
             separator=self.separator,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 
 def plain(text: str) -> str:
@@ -15,6 +16,15 @@ def plain(text: str) -> str:
     for letter, spelled in (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss"), ("ø", "o"), ("æ", "ae")):
         text = text.replace(letter, spelled).replace(letter.upper(), spelled)
     return "".join(part for part in unicodedata.normalize("NFKD", text) if not unicodedata.combining(part)).lower()
+
+
+def listed(names: Sequence[str]) -> list[str]:
+    """Return names as a list; a text is one name, although it is a sequence of letters.
+
+    >>> listed(("age", "sex")), listed("age")
+    (['age', 'sex'], ['age'])
+    """
+    return [names] if isinstance(names, str) else list(names)
 
 
 def mentions(name: str, words: str) -> bool:

@@ -15,7 +15,7 @@ from sfumato.progress import SILENT, Progress
 def read_population(path: Path, schema: Schema, progress: Progress = SILENT) -> Dataset:
     """Return the quasi-identifiers of a population, coded with what the plan says of these columns; or raise."""
     names = schema.named(Role.QUASI_IDENTIFIER)
-    table = read_table(Source(path, missing=schema.missing), progress=progress)
+    table = read_table(Source(path, missing=schema.missing, of_plan=True), progress=progress)
     absent = [name for name in names if name not in table.column_names]
     if absent:
         raise DataError(

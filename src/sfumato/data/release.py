@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow, narrowed
 from sfumato.data.distinct import carry, look_up, occurring, text_codes
+from sfumato.data.drawing import Drawn
 from sfumato.data.encoding import check_released_columns, holds_sets
 from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.keystream import in_random_order
-from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_text, value_type
+from sfumato.data.kinds import infer_kind, is_text, number_type, typed, value_type
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.persons import numbers_of
 from sfumato.data.recoding import Labelled, Recoding
@@ -74,6 +75,8 @@ class Release:
     whole: Mapping[str, Release] | None = None
     person_of: Codes | None = None  # (n,): whom each row is about, where people are judged (data/people.py)
     person: str | None = None  # the column that says so
+    drawn: Drawn | None = None  # where these are rows drawn from a larger table
+    sample: Release | None = None  # single rows with all columns, where those here lack some
 
     @property
     def total(self) -> int:
@@ -232,6 +235,8 @@ def _rows_of(column: ReleasedColumn | CodedSets, rows: _Rows) -> ReleasedColumn 
 def _released(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> ReleasedColumn | CodedSets:
     if holds_sets(array.type, spec):
         return encode_sets(array, spec, missing)
+    if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER:  # what is missing may be a value of its own there
+        missing = tuple(marker for marker in missing if marker not in (spec.domain or ()))
     try:
         codes, labels, has_missing = text_codes(array, missing)
     except DataError as error:
@@ -384,39 +389,6 @@ def members_of(column: CodedSets, first: int, last: int) -> tuple[NDArray[np.int
 def n_members(column: CodedSets) -> int:
     """Return how many members all sets have together."""
     return int(column.size.sum()) if isinstance(column, BitSets) else column.items.size
-
-
-def number_type(labels: Sequence[str]) -> pa.DataType:
-    """Return the type that takes all these labels: text when one is a range, or more than a float can hold."""
-    if all(is_integer(label) for label in labels):
-        return pa.int64()
-    if infer_kind(labels, TEXT) is not Kind.NUMBER or len({float(label) for label in labels}) < len(labels):
-        return TEXT
-    exact = all(exact_number(repr(float(label))) == exact_number(label) for label in labels)
-    return pa.float64() if exact else TEXT
-
-
-def typed(labels: Sequence[str], kind: pa.DataType) -> pa.Array:
-    """Return the values that were written as labels, in the type that they had.
-
-    >>> typed(["5", "+7"], pa.int64()).to_pylist(), typed(["01:30:00"], pa.time32("s")).to_pylist()
-    ([5, 7], [datetime.time(1, 30)])
-    """
-    texts = pa.array(labels, pa.string())
-    if is_text(kind):
-        return texts
-    if pa.types.is_integer(kind):
-        return pa.array([int(label) for label in labels], kind)
-    if pa.types.is_floating(kind):
-        return pa.array([float(label) for label in labels], pa.float64()).cast(kind, safe=False)
-    if pa.types.is_time(kind):
-        moments = pa.array([f"1970-01-01 {label}" for label in labels], pa.string()).cast(pa.timestamp(kind.unit))
-        return moments.cast(kind)
-    if pa.types.is_duration(kind):
-        return texts.cast(pa.int64()).cast(kind)
-    if pa.types.is_null(kind):
-        return pa.nulls(len(labels))
-    return texts.cast(kind)
 
 
 def _describe(

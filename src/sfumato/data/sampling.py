@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.data.dataset import RowsOf
 from sfumato.data.distinct import text_codes
 from sfumato.data.weighting import weights_in_column
 from sfumato.errors import DataError
@@ -62,13 +63,35 @@ class Sampling:
             found[alone] = len(labels) + np.arange(alone.size)
         return found
 
-    def refuse_too_small(self, n_rows: int) -> None:
-        """Raise where the population cannot hold the people of the table."""
+    def refuse_unfit(self, carried: pa.Table | None, n_rows: int, people: RowsOf | None = None) -> None:
+        """Raise where a table does not fit: too many people, cells that are no weights, people with several of them.
+
+        `people` has the rows behind each row, where these are people and all their rows stay.
+        """
         if self.size is not None and self.size < n_rows:
             raise DataError(
-                f"[population] size says that there are {self.size:,} people, but the table has {n_rows:,} rows.\n"
+                f"[population] size says that there are {self.size:,} people, but the table is about {n_rows:,}.\n"
                 "Give the number of all people that the table is a sample of, or leave it out."
             )
+        found = carried if people is None else people.table.carried
+        for key, name in (("weight", self.weight), ("household", self.household)):
+            if found is None or name is None or name not in found.column_names:
+                continue
+            if key == "weight":
+                weights_in_column(found.column(name), name)
+            if people is not None and (several := _with_several(found.column(name), people.person_of)):
+                raise DataError(
+                    f"[source] {key} names {name!r}, in which {several:,} people have rows that differ.\n"
+                    f"Give all rows of a person the same, put them together ([gather]), or leave {key} out."
+                )
+
+
+def _with_several(column: pa.ChunkedArray, person_of: NDArray[np.int32]) -> int:
+    """Return how many people have different cells in their rows."""
+    codes = text_codes(column, ("",))[0].astype(np.int64)
+    width = int(codes.max(initial=0)) + 1
+    pairs = np.unique(person_of.astype(np.int64) * width + codes)
+    return int((np.bincount(pairs // width) > 1).sum())
 
 
 UNKNOWN = Sampling()

@@ -141,6 +141,7 @@ class Schema:
     rest: Role | None = None
     missing: tuple[str, ...] = DEFAULT_MISSING  # cells that are missing; the first one is what a release shows
     person: str | None = None  # column that numbers people, where all rows of a person stay and people are judged
+    gathered: bool = False  # whether each row is a person, put together from rows of theirs
 
     def __iter__(self) -> Iterator[ColumnSpec]:
         return iter(self.columns.values())

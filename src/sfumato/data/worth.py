@@ -23,7 +23,7 @@ def read_worth(path: Path) -> tuple[tuple[str, Fraction], ...]:
     ...     read_worth(path)
     (('cough', Fraction(1, 2)), ('rash', Fraction(5, 1)))
     """
-    table = read_table(Source(path=path).as_spelled)
+    table = read_table(Source(path=path, of_plan=True).as_spelled)
     if table.num_columns != 2:
         raise DataError(
             f"{path.name} was to say what terms are worth, but has {table.num_columns} columns.\n"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dates import day_of
 from sfumato.data.kinds import infer_kind, is_integer, value_type
+from sfumato.data.names import plain
 from sfumato.data.schema import Kind
 from sfumato.drafting.shapes import Shape, looks_like_names, shape_of
 
@@ -24,6 +25,40 @@ _MOST_CELLS = 5_000  # distinct cells looked at closely
 _LONGEST_SCALE = 25  # answers, with those that are none
 _NINES = re.compile(r"9[6-9]|9{2,3}|99[6-9]|9999", re.ASCII)
 _BELOW_ZERO = frozenset({-1, -2, -7, -8, -9, -77, -88, -99, -999})
+_NO_ANSWER = frozenset(
+    [
+        "unknown",
+        "not known",
+        "missing",
+        "no answer",
+        "not stated",
+        "refused",
+        "don't know",
+        "unbekannt",
+        "keine angabe",
+        "k. a",
+        "k.a",
+        "weiss nicht",
+        "inconnu",
+        "inconnue",
+        "non renseigne",
+        "nsp",
+        "desconocido",
+        "desconocida",
+        "no sabe",
+        "ns/nc",
+        "sin datos",
+        "sconosciuto",
+        "non noto",
+        "non so",
+        "onbekend",
+        "weet niet",
+        "desconhecido",
+        "desconhecida",
+        "nao sabe",
+        "ignorado",
+    ]
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +129,7 @@ def look_at(
         numbered=kind is Kind.NUMBER and _numbers_rows(values, rows),
         shape=shape_of(values, unique, numbers=kind is Kind.NUMBER) if separator is None else None,
         names=words and looks_like_names(values, unique),
-        odd_codes=_odd_codes(values) if kind is Kind.NUMBER else (),
+        odd_codes=_odd_codes(values) if kind is Kind.NUMBER else _odd_words(values) if words else (),
     )
 
 
@@ -149,6 +184,20 @@ def _numbers_rows(labels: Sequence[str], rows: int) -> bool:
     if len(labels) >= 0.999 * rows and numbers[-1] - numbers[0] < 2 * rows:
         return True
     return numbers[0] >= 10_000 and len(str(numbers[0])) == len(str(numbers[-1]))
+
+
+def _odd_words(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the cells among words that rather stand for no answer: a word for it in seven languages, or -9.
+
+    >>> _odd_words(["m", "w", "Unbekannt", "-9"]), _odd_words(["-9", "-8", "unknown"])
+    (('Unbekannt', '-9'), ())
+    """
+    odd = [label for label in labels if plain(label.strip()).rstrip(".") in _NO_ANSWER or _is_below_zero(label)]
+    return tuple(odd) if len(labels) - len(odd) >= 2 else ()
+
+
+def _is_below_zero(label: str) -> bool:
+    return is_integer(label) and int(label) in _BELOW_ZERO
 
 
 def _odd_codes(labels: Sequence[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from sfumato.data.names import mentions
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting.columns import Look
-from sfumato.drafting.words import roles_by_name
+from sfumato.drafting.words import is_about_who, is_coordinate, is_survey_weight, roles_by_name
 from sfumato.errors import DataError
+from sfumato.parameters import as_toml
 
 RARE = 0.02  # a sensitive column whose other values make up less than this share is as good as constant
 FEW_VALUES = 30  # a column of words that nobody knows may have so many and be generalized; with more it is left out
@@ -80,6 +82,11 @@ _SAME = Question(
     danger=Danger.SHOWN,
     text="is it a secret as well? It says the same as a sensitive column and is treated as one.",
 )
+_PLACE = Question(
+    danger=Danger.COARSE,
+    text="is it a place on the map? To the metre that is an address, so it is left out. Publish the town or region "
+    "instead, or make it a quasi-identifier.",
+)
 
 
 def guessed(look: Look) -> Guess:
@@ -106,7 +113,7 @@ def _role(look: Look) -> tuple[Role, str, Question | None]:
         return Role.ITEMS, f"its cells are sets ({how}), and a set tells people apart", _WHICH_SECRETS
     if look.n_values <= 1:
         return Role.OTHER, "it has one value only" if look.n_known else "it has no value at all", None
-    return _person(look) or _by_words(look) or _by_cells(look)
+    return _person(look) or _by_numbers(look) or _by_words(look) or _by_cells(look)
 
 
 def _person(look: Look) -> tuple[Role, str, Question | None] | None:
@@ -121,13 +128,46 @@ def _person(look: Look) -> tuple[Role, str, Question | None] | None:
             return Role.IDENTIFIER, f"its name says so; {look.unique:.0%} of the cells are different", None
     elif look.name.lower().endswith("id") and look.unique > 0.2:
         return Role.IDENTIFIER, f"its name ends in id; {look.unique:.0%} of the cells are different", None
+    if is_about_who(look.name) and (look.numbered or (look.kind is Kind.CATEGORY and look.n_known > 2 and not named)):
+        return Role.IDENTIFIER, "its name says that it is a person", _WHAT_IS_IT
     if look.free_text:
         return Role.IDENTIFIER, "it is free text, which may hold anything", None
-    if look.numbered and not set(named) - {Role.IDENTIFIER}:
+    if look.numbered and not look.compact_dates and not set(named) - {Role.IDENTIFIER}:
         return Role.IDENTIFIER, "it numbers the rows: nearly every cell is different", None
     if look.names and not named:
         return Role.IDENTIFIER, "its cells look like names of people", _WHAT_IS_IT
     return None
+
+
+def _by_numbers(look: Look) -> tuple[Role, str, Question | None] | None:
+    """Return why a column of numbers is a survey weight or half of a place, if it is."""
+    if look.kind is not Kind.NUMBER:
+        return None
+    exact = _decimals(look.labels)
+    if is_survey_weight(look.name, exact=exact >= 3) and min(map(float, look.labels)) > 0:
+        return (
+            Role.IDENTIFIER,
+            "it looks like a survey weight: how many people a row stands for",
+            _survey_weight(look.name),
+        )
+    if is_coordinate(look.name) and exact:
+        return Role.IDENTIFIER, "it looks like a place on the map, and an exact one is an address", _PLACE
+    return None
+
+
+def _survey_weight(name: str) -> Question:
+    return Question(
+        danger=Danger.LOST,
+        text="is it a survey weight, which says how many people a row stands for? It is left out, as many digits tell "
+        f'people apart. To publish it, round it, give it the role "other", and write weight = {as_toml(name)} under '
+        "[source].",
+    )
+
+
+def _decimals(labels: Sequence[str]) -> int:
+    """Return how many decimals at least half of some numbers have."""
+    found = sorted(len(label.partition(".")[2]) for label in labels)
+    return found[len(found) // 2] if found else 0
 
 
 def _by_words(look: Look) -> tuple[Role, str, Question | None] | None:

@@ -13,6 +13,11 @@ _ENOUGH = 0.9  # share of the cells that must have a shape
 _LOOKED_AT = 2_000  # distinct cells
 _FEW = 3  # distinct cells below which a shape says nothing
 _NAME = re.compile(r"[^\W\d_]['\u2019\u00b4.\w-]*(?:[ ,]+[^\W\d_]['\u2019\u00b4.\w-]*){0,4}")
+_TITLED = re.compile(
+    r"(?:dr|prof|mr|mrs|ms|miss|sir|herr|frau|hr|fr|mme|mlle|sr|sra|don|dott|dra|sig|dhr|mevr|med)\.? +"
+    r"[^\W\d_].*",
+    re.IGNORECASE,
+)
 _FEWEST_NAMES = 20  # distinct words that begin with a capital and might be names, where none is a known first name
 
 
@@ -47,7 +52,7 @@ SHAPES = (
     _shape("phone numbers", Role.IDENTIFIER, r"(?=(?:\D*\d){7})(?:\+|00?|\()[\d ()/.-]{6,20}", mostly_different=True),
     _shape("phone numbers", Role.IDENTIFIER, r"\d{3}[-. ]\d{3}[-. ]\d{4}"),
     _shape("ATC codes of drugs", Role.SENSITIVE, r"[A-DGHJL-NPRSV]\d{2}(?:[A-Z]{2}\d{2}|[A-Z]{1,2})"),
-    _shape("ICD-10 codes", Role.SENSITIVE, r"[A-TV-Z]\d[0-9A-B](?:\.?[0-9A-Z]{1,4})?[-+*!]?"),
+    _shape("ICD-10 codes", Role.SENSITIVE, r"[A-Z]\d[0-9A-B](?:\.?[0-9A-Z]{1,4})?[-+*!]?"),
     _shape("ICD-9 codes", Role.SENSITIVE, r"(?:V\d{2}|E\d{3}|\d{3})\.\d{1,2}|V\d{2}|E\d{3}"),
     _shape("LOINC codes", Role.SENSITIVE, r"\d{3,5}-\d"),
     _shape(
@@ -81,7 +86,7 @@ def shape_of(labels: Sequence[str], unique: float, *, numbers: bool = False) -> 
 
 
 def looks_like_names(labels: Sequence[str], unique: float) -> bool:
-    """Whether words may be names of people: many of them known first names, or many capitals that hardly recur.
+    """Whether words may be names of people: with titles, known first names, or many capitals that hardly recur.
 
     >>> looks_like_names(["Ann Smith", "Jones, Peter", "Maria Lopez"], 0.1)
     True
@@ -89,6 +94,8 @@ def looks_like_names(labels: Sequence[str], unique: float) -> bool:
     False
     """
     some = [label.strip() for label in labels[:_LOOKED_AT]]
+    if len(some) >= _FEW and sum(bool(_TITLED.fullmatch(label)) for label in some) >= _ENOUGH * len(some):
+        return True
     words = [label for label in some if _NAME.fullmatch(label)]
     if not words or len(words) < _ENOUGH * len(some):
         return False

@@ -13,7 +13,8 @@ from sfumato.data.schema import Role
 WORDS = {
     Role.IDENTIFIER: (
         "name names surname lastname firstname forename fullname username maiden email mail phone telephone mobile fax "
-        "ssn passport licence license iban bic account address street uuid guid url ip id recid caseid identifier "
+        "ssn passport licence license iban bic swift account badge plate imei "
+        "address street uuid guid url ip id recid caseid identifier "
         "initials signature remark remarks comment comments notes freetext narrative memo "
         "nachname vorname familienname geburtsname rufname strasse hausnummer anschrift adresse telefon handy "
         "ausweis versichertennummer versicherungsnummer fallnummer fallnr patientennummer patnr kontonummer "
@@ -30,14 +31,22 @@ WORDS = {
         "disease diagnosis diagnoses diag condition illness symptom icd icd10 icd9 salary income wage wages earnings "
         "religion ethnic ethnicity political party cancer hiv aids crime offence conviction debt credit medication "
         "medicine drug prescription treatment therapy orientation disability cause pregnant pregnancy abortion "
-        "addiction alcohol depression psychiatric std genetic "
+        "addiction alcohol depression psychiatric std genetic genotype brca apoe mutation smoking smoker union "
+        "sexuality asylum immigration torture trauma suicide suicidal offense arrest arrests criminal felony prison "
+        "probation gang health homeless welfare overdue arrears overdraft balance voted drg icpc "
         "diagnose hauptdiagnose nebendiagnose krankheit befund gehalt einkommen lohn konfession ethnie partei krebs "
         "straftat schulden medikament arznei therapie behandlung behinderung todesursache schwanger sucht "
-        "maladie diagnostic salaire revenu traitement medicament handicap vih sida grossesse dette "
-        "enfermedad diagnostico salario sueldo ingresos tratamiento medicamento discapacidad embarazo deuda "
+        "raucher rauchen gewerkschaft sexualitaet asyl migrationshintergrund vorstrafe gesundheit suizid konf hhnetto "
+        "nettoeinkommen bruttolohn sonntagsfrage sozialhilfe krankenstand kontostand "
+        "maladie diagnostic salaire revenu traitement medicament handicap vih sida grossesse dette fumeur "
+        "tabac syndicat sexualite asile sante ghm "
+        "enfermedad diagnostico salario sueldo ingresos tratamiento medicamento discapacidad embarazo deuda nomina "
+        "fumador tabaco sindicato sexualidad asilo salud medicacion baja "
         "malattia diagnosi stipendio reddito religione trattamento farmaco disabilita gravidanza debito "
-        "ziekte salaris inkomen godsdienst behandeling medicijn handicap zwanger schuld "
-        "doenca salario renda rendimento religiao tratamento deficiencia gravidez divida"
+        "fumatore sindacato sessualita salute esenzione "
+        "ziekte salaris inkomen godsdienst behandeling medicijn medicatie handicap zwanger schuld rookt roker "
+        "vakbond seksualiteit gezondheid "
+        "doenca salario renda rendimento religiao tratamento deficiencia gravidez divida medicacao saude"
     ),
     Role.QUASI_IDENTIFIER: (
         "age birth birthday birthdate born dob yob sex gender zip zipcode postal postcode city town village state "
@@ -62,6 +71,31 @@ WORDS = {
     ),
 }
 
+# How many people a row of a survey stands for: words that mean nothing else, and those for what bodies weigh, too.
+_SURVEY_WEIGHTS = (
+    "pweight fweight aweight hhweight hweight wgt fnlwgt finalweight sampleweight samplingweight surveyweight "
+    "designweight personweight householdweight perwt hhwt pwgtp expansionfactor "
+    "hochrechnungsfaktor hochrechnung designgewicht poidsfinal ponderation factorexpansion ponderacion fexp "
+    "ponderazione weegfactor ponderacao"
+)
+_WEIGHTS = "weight weights wt gewicht poids peso pesos"
+_COORDINATES = (
+    "lat latitude lon lng long longitude coordinate coordinates coord coords easting northing gps "
+    "breitengrad laengengrad geobreite geolaenge latitud longitud latitudine longitudine breedtegraad lengtegraad"
+)
+
+# Words for people. What stands below is who it was, not something about them, unless another word says so.
+_PEOPLE = (
+    "customer client member doctor physician surgeon nurse teacher officer guardian suspect interpreter judge "
+    "caseworker kunde kundin mandant mitglied arzt aerztin hausarzt behandler lehrer dolmetscher sachbearbeiter "
+    "medecin soignant client adherent enseignant interprete cliente medico docente maestro "
+    "medico paziente klant huisarts arts leraar tolk utente professor"
+)
+_ABOUT_THEM = (
+    "type class group kind segment status level category rating score specialty role visits years since number count "
+    "art typ gruppe anzahl fach tipo grupo clase gruppo nombre soort aantal"
+)
+
 _FIRST_NAMES = (
     "james mary john patricia robert jennifer michael linda william elizabeth david barbara richard susan joseph "
     "jessica thomas sarah charles karen daniel nancy matthew lisa anthony betty mark margaret paul emily steven anna "
@@ -81,6 +115,29 @@ _KNOWN_FIRST_NAMES = frozenset(_FIRST_NAMES.split())
 def roles_by_name(name: str) -> list[Role]:
     """Return the roles that the words of a column's name speak for, the strongest first."""
     return [role for role, words in WORDS.items() if mentions(name, words)]
+
+
+def is_about_who(name: str) -> bool:
+    """Whether a column's name says that its cells are people: doctor, but not doctor_visits.
+
+    >>> is_about_who("huisarts"), is_about_who("CustomerType")
+    (True, False)
+    """
+    return mentions(name, _PEOPLE) and not mentions(name, _ABOUT_THEM)
+
+
+def is_survey_weight(name: str, *, exact: bool) -> bool:
+    """Whether a column's name says how many people a row stands for; `exact` says that its cells are no body's weight.
+
+    >>> is_survey_weight("hh_weight", exact=False), is_survey_weight("weight", exact=False)
+    (True, False)
+    """
+    return mentions(name, _SURVEY_WEIGHTS) or (exact and mentions(name, _WEIGHTS) and not mentions(name, "kg lb lbs g"))
+
+
+def is_coordinate(name: str) -> bool:
+    """Whether a column's name says that it is one of the two numbers of a place."""
+    return mentions(name, _COORDINATES)
 
 
 def is_first_name(text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from tomlkit.exceptions import TOMLKitError
 
+from sfumato.data.schema import Schema
 from sfumato.disk import atomic_file
 from sfumato.editing.blocks import Block, Place, below, blocks_of, new_block, renumbered
 from sfumato.errors import Conflict, EditError, PlanError, Problem
@@ -276,6 +277,15 @@ def _placed(blocks: list[Block], block: Block) -> list[Block]:
     at = beside[-1] + 1
     before = [*blocks[: at - 1], blocks[at - 1].set_apart()]
     return [*before, block.set_apart() if at < len(blocks) else block, *blocks[at:]]
+
+
+def counted(document: PlanDocument | None) -> Schema:
+    """Return who is counted, as far as promises go by it: people where the plan says whose each row is."""
+    if document is None:
+        return Schema()
+    gathered = document.get(("gather",)) is not None
+    numbered = not gathered and document.get(("release", "persons")) == "numbered"
+    return Schema(person=document.get(("source", "person")) if numbered else None, gathered=gathered)
 
 
 def _found(data: Any, place: Place) -> Any:

@@ -1,19 +1,15 @@
-"""Hierarchies as somebody asks for them: by a rule, or as groups made by hand, in the form that a plan takes them."""
+"""Hierarchies as somebody asks for them by a rule, in the form that a plan takes them, and the names of their files."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Container, Sequence
 from typing import Any
 
 from sfumato.data.dates import DATE_LEVELS
-from sfumato.data.hierarchy import ROOT
 from sfumato.errors import PolicyError
 
 FOLDER = "hierarchies"
-ABOVE = ">"  # between a group and the one that it belongs to
 _NUMBERS = re.compile(r"[\d.,\s-]{1,200}")
 
 
@@ -31,20 +27,6 @@ def by_rule(rule: str, given: str, levels: Sequence[str] = ()) -> dict[str, Any]
         raise PolicyError("A rule takes numbers.\nWrite them with commas between them, such as 5, 10, 20.")
     numbers = [float(each) if "." in each else int(each) for each in re.findall(r"-?\d+\.?\d*", given)]
     return {rule: numbers[0] if rule == "prefix" and len(numbers) == 1 else numbers}
-
-
-def by_hand(groups: Sequence[tuple[str, str]]) -> str:
-    r"""Return the file of values with the group that each belongs to, and what that belongs to in turn.
-
-    >>> by_hand([("Bern", "West > Swiss"), ("Chur", "")])
-    'Bern;West;Swiss;*\nChur;*\n'
-    """
-    lines = io.StringIO()
-    writer = csv.writer(lines, delimiter=";", lineterminator="\n")
-    for value, given in groups:
-        above = [each.strip() for each in given.split(ABOVE)]
-        writer.writerow([value, *(each for each in above if each and each != value), ROOT])
-    return lines.getvalue()
 
 
 def file_name(column: str, text: str, taken: Container[str]) -> str:

@@ -27,33 +27,35 @@ import pyarrow as pa
 
 from sfumato.anonymizers.base import Divides, Phase, RowByRow, Workplace
 from sfumato.anonymizers.choosing import Step
-from sfumato.data.codebook import Codebook
-from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_codes
-from sfumato.data.encoding import Codebooks, add_tallies
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy
+from sfumato.data.encoding import Codebooks
 from sfumato.data.files import Source, digest, read_columns
 from sfumato.data.files.release import PARTS, ReleaseFormat, write_description
-from sfumato.data.files.source import format_of, state_of
+from sfumato.data.files.source import format_of
 from sfumato.data.files.typed import row_groups
-from sfumato.data.kinds import is_text
+from sfumato.data.kinds import is_text, number_type
 from sfumato.data.persons import Persons
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.release import Release, ReleasedColumn, number_type, publish
+from sfumato.data.release import Release, ReleasedColumn, publish
 from sfumato.data.schema import Kind, Role, Schema
+from sfumato.disk import refuse_without_rename
 from sfumato.engines import tasks
+from sfumato.engines.coding import ROWS_A_PART, code
+from sfumato.engines.comparing import Comparing
 from sfumato.engines.cutting import SAMPLED
-from sfumato.engines.local import LocalEngine
-from sfumato.engines.region_tasks import carry_out_on_cells, of_cells
+from sfumato.engines.foreseeing import refuse_what_no_driver_could_judge
+from sfumato.engines.item_tasks import ItemParts, leading_items, send_items, withhold
+from sfumato.engines.local import LOCAL_SERVES, LocalEngine
+from sfumato.engines.region_tasks import AllCells, carry_out_on_cells, coded_cells, of_cells
 from sfumato.engines.regions import Cluster, RegionalWork, sampled
 from sfumato.engines.seeing import columns_seen, release_seen
-from sfumato.engines.tasks import WEIGHT, Decision, ItemParts, Part, Publishing, Splits
+from sfumato.engines.tasks import WEIGHT, Decision, Part, Publishing, Splits
 from sfumato.engines.workroom import got, keep, kept, plain, put
 from sfumato.errors import DataError
 from sfumato.models.base import Policy
 from sfumato.progress import Progress
 
 CELLS_HERE = 20_000_000  # distinct rows that are decided about here
-ROWS_A_PART = 1 << 20
-PARTS_AT_MOST = 256  # of a table; larger tables have larger parts
 OCCURRENCES = 4_000_000  # of items in a part
 LOOKED_AT = 1 << 14  # rows that are looked at for columns that give one another away
 
@@ -77,7 +79,8 @@ class DividedEngine:
     regions: RegionalWork | None = field(default=None, init=False)  # where distinct rows are too many
     items: dict[str, CodedSets] = field(default_factory=dict, init=False)  # columns without their rows
     item_parts: int = field(default=0, init=False)
-    drawn: dict[str, CodedSets] = field(default_factory=dict, init=False)
+    drawn: dict[str, Labelled | CodedSets] = field(default_factory=dict, init=False)
+    comparing: Comparing | None = field(default=None, init=False)  # where a release is looked at beside its original
 
     def threads(self, wanted: int | None) -> int:
         """Return how many threads what is decided here may use."""
@@ -92,8 +95,10 @@ class DividedEngine:
         """Work in a folder, which is gone afterwards."""
         folder.mkdir(mode=0o700)
         self.room, self.parts, self.items, self.drawn, self.regions = folder.resolve(), (), {}, {}, None
+        self.comparing = None
         kept.cache_clear()
         try:
+            refuse_without_rename(self.room, folder)
             yield
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -113,7 +118,7 @@ class DividedEngine:
         if source.database is not None:
             raise DataError(
                 f"A table of a database was to be read with --engine {self.name}, which reads files.\n"
-                "Export it to Parquet first, give Spark's own frame of it in Python, or use --engine local."
+                f"Export it to Parquet first, give Spark's own frame of it in Python, or {LOCAL_SERVES}."
             )
         return self._splits(source, drop), digest(source.path)
 
@@ -130,32 +135,20 @@ class DividedEngine:
     def encode(self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
         """Write the table in codes, in parts; return what is decided about here: distinct rows, or all of them."""
         splits = cast("Splits", table)
-        before = state_of(splits.source.path)
-        tallied = self.cluster.each(partial(tasks.tally_split, splits, schema), splits.numbers, "count values")
-        rows = [each[1] for each in tallied]
-        books = Codebooks.of(add_tallies(each[0] for each in tallied), schema)
-        template = books.encode(tallied[0][2].empty_table())
-        keep(self.room / "books", books)
-        keep(self.room / "template", template)
+        choose = partial(self._decided, steps) if self.comparing is None else self.comparing.columns
+        coded = code(self.cluster, self.room, splits, schema, self.rows_a_part, choose)
+        self.parts = coded.parts
+        if self.comparing is not None:
+            return self.comparing.original(coded)
+        found = self._all_rows(coded.template) if self.by_row else self._distinct_rows(coded.template, steps)
+        refuse_what_no_driver_could_judge(self.cluster, self.room, coded, steps, self.cells_here)
+        return found
+
+    def _decided(self, steps: Sequence[Step], template: Dataset, books: Codebooks, rows: int) -> tuple[str, ...]:
+        """Return the columns that are decided about here, or raise what cannot be done in parts, before any work."""
         self._choose_columns(template, steps)
-        self._refuse(steps, books, sum(rows))
-        firsts = np.concatenate([[0], np.cumsum(rows)]).tolist()
-        size = self.rows_a_part or max(ROWS_A_PART, -(-sum(rows) // PARTS_AT_MOST))
-        code = partial(tasks.code_split, self.room, splits, self.columns, size)
-        found = self.cluster.each(code, list(zip(splits.numbers, firsts, strict=False)), "code rows")
-        self.parts = tuple(part for each in found for part in each)
-        if state_of(splits.source.path) != before:
-            raise DataError(
-                f"{splits.source.path} changed while it was read, so nobody knows what was read.\n"
-                "Start again when nobody writes it."
-            )
-        counts = {name: book.counts for name, book in books.by_column.items() if isinstance(book, Codebook)}
-        counted = {
-            name: replace(column, counts=counts[name]) if isinstance(column, CodedColumn) else column
-            for name, column in template.columns.items()
-        }
-        template = replace(template, columns=counted)
-        return self._all_rows(template) if self.by_row else self._distinct_rows(template, steps)
+        self._refuse(steps, books, rows)
+        return self.columns
 
     def _choose_columns(self, template: Dataset, steps: Sequence[Step]) -> None:
         """Decide what has to be here for steps that look at many rows at once."""
@@ -177,7 +170,7 @@ class DividedEngine:
             raise DataError(
                 f"Terms were to be removed from {rows:,} rows in parts, but every row with terms is decided about on "
                 f"the driver, which takes {self.cells_here:,}.\nRaise --cells-on-driver if the driver has the memory, "
-                "or use --engine local, which takes what fits into the memory of one machine."
+                f"or {LOCAL_SERVES}, with 4 bytes a term as well."
             )
         for step in steps:
             if step.anonymizer.phase is not Phase.ITEMS:
@@ -189,7 +182,8 @@ class DividedEngine:
                     raise DataError(
                         f"{step.anonymizer.name} was asked for on column {name!r} with {found:,} items in all records, "
                         f"but it has to see all of them at once: a part has at most {self.occurrences:,}.\n"
-                        'Use anonymizer = "partial-suppression", which works in parts, or --engine local.'
+                        'Use anonymizer = "partial-suppression", which works in parts, or '
+                        f"{LOCAL_SERVES}, with 4 bytes an item as well."
                     )
 
     def _distinct_rows(self, template: Dataset, steps: Sequence[Step]) -> Dataset:
@@ -207,17 +201,11 @@ class DividedEngine:
                 )
                 self.regions = work
                 return work.dataset
-        tables = [got(self.room / "cells" / part.name) for part in self.parts]
-        codes = [
-            (np.concatenate([as_numpy(plain(table.column(f"{at}"))) for table in tables]), size)
-            for at, size in enumerate(sizes)
-        ]
-        weights = np.concatenate([as_numpy(plain(table.column(WEIGHT))) for table in tables])
-        cells = distinct_codes(codes, weights.size, weights)
-        begun, at = np.zeros(cells.weight.size, dtype=np.int64), 0
-        for part, table in zip(self.parts, tables, strict=True):
-            cell = cells.cell_of[at : at + table.num_rows].astype(np.int64)
-            at += table.num_rows
+        cells = AllCells.of(self.room, self.parts, sizes)
+        begun = np.zeros(cells.weight.size, dtype=np.int64)
+        for part in self.parts:
+            table = got(self.room / "cells" / part.name)
+            cell = cells.places(coded_cells(table, self.columns))
             put(self.room / "cells" / part.name, [pa.table({"cell": as_arrow(cell), "begun": as_arrow(begun[cell])})])
             begun[cell] += as_numpy(plain(table.column(WEIGHT)))
         return of_cells(template, self.columns, cells.codes, cells.weight)
@@ -230,9 +218,8 @@ class DividedEngine:
                 raise DataError(
                     f"{step.anonymizer.name} was asked for on about {found:,} distinct rows of "
                     f"{', '.join(self.columns)}, of which the driver takes {self.cells_here:,}, and it cannot work on "
-                    f"regions of the table: {why}.\nRaise --cells-on-driver if the driver has the memory (about 100 "
-                    "bytes each), declare coarser values (bins), or use --engine local, which takes what fits into the "
-                    "memory of one machine: some 100,000,000 rows in 24 GB."
+                    f"regions of the table: {why}.\nRaise --cells-on-driver if the driver has the memory (about 1 kB "
+                    f"each), declare coarser values (bins), or {LOCAL_SERVES}."
                 )
 
     def _all_rows(self, template: Dataset) -> Dataset:
@@ -279,10 +266,13 @@ class DividedEngine:
         """Withhold items in parts of the records."""
         names = tuple(dict.fromkeys(name for model in step.policy for name in model.judged_columns))
         cuts = self._item_parts(names, dataset)
-        self.cluster.each(partial(tasks.send_items, self.room, cuts), self.parts, "send records")
+        within = any(getattr(model, "within", None) == "classes" for model in step.policy)
+        if within and (shown := tuple(column.name for column in dataset.quasi_identifiers)):
+            cuts = replace(cuts, quasi_identifiers=shown)
+        self.cluster.each(partial(send_items, self.room, cuts), self.parts, "send records")
         place = Workplace(seeded=workplace.seeded, public=workplace.public)
-        withhold = partial(tasks.withhold, self.room, step, place, workplace.keys(), self.parts)
-        done = self.cluster.each(withhold, cuts.numbers, "withhold items")
+        work = partial(withhold, self.room, step, place, workplace.keys(), self.parts)
+        done = self.cluster.each(work, cuts.numbers, "withhold items")
         self.items, self.item_parts = done[0][1], len(cuts.numbers)
         return replace(before, facts=step.anonymizer.facts_of_parts([facts for facts, _ in done]))
 
@@ -296,7 +286,7 @@ class DividedEngine:
         rank[np.argsort(-of_code[:-1], kind="stable")] = np.arange(rank.size)
         if int(of_code[:-1].sum()) <= self.occurrences:
             return ItemParts(names, rank, ((0, 0),), (1,))
-        leading = partial(tasks.leading_items, self.room, names[0], rank)
+        leading = partial(leading_items, self.room, names[0], rank)
         counts: dict[tuple[int, int], int] = {}
         for found in self.cluster.each(leading, self.parts, "look at records"):
             for pair, count in found.items():
@@ -419,6 +409,11 @@ class DividedEngine:
     def read_some(self, folder: Path, columns: Sequence[str]) -> Release:
         """Return some columns of a release in parts as distinct rows with weights."""
         return columns_seen(self.cluster, self.room, folder, columns, self.cells_here)
+
+    def compare(self, folder: Path, schema: Schema) -> Comparing:
+        """Return who looks at a release in parts beside the original, which `encode` returns as it does from now on."""
+        self.comparing = Comparing(self.cluster, self.room, folder, schema, self.cells_here)
+        return self.comparing
 
     def every_row(self, table: Any) -> pa.Table:
         """Return all rows of a table here, for whoever needs every one of them."""

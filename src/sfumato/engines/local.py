@@ -30,7 +30,12 @@ from sfumato.errors import PolicyError
 from sfumato.models.base import Policy
 from sfumato.progress import Progress
 
-STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM") if hasattr(signal, name))
+# For whoever refuses what no other engine does.
+LOCAL_SERVES = (
+    "use --engine local, which takes what fits into the memory of one machine: some 100,000,000 rows of 10 columns in "
+    "24 GB"
+)
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name))
 
 
 def available_threads() -> int:

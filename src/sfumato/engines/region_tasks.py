@@ -12,6 +12,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,15 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import Cells, Codes, Dataset, as_arrow, as_numpy, counted, distinct_codes
+from sfumato.data.keystream import ascending
 from sfumato.data.recoding import Labelled, Pieces, Recoding
-from sfumato.engines.cutting import Cut, Regions, Sample
+from sfumato.engines.cutting import Cut, Regions, Sample, mixed
 from sfumato.engines.tasks import WEIGHT, Part, cells_of, keys_of
 from sfumato.engines.workroom import arrived, got, keep, kept, plain, sent
 from sfumato.errors import Unsatisfiable
 
 AT, COUNT = "\0at", "\0count"
+AT_ONCE = 1 << 20  # distinct rows of parts that are put together at least
 
 
 def carry_out_on_cells(step: Step, cells: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
@@ -49,9 +52,58 @@ def of_cells(template: Dataset, columns: Sequence[str], codes: Codes, weight: ND
     return replace(template, columns=found, carried=None, n_rows=weight.size, weights=weight)
 
 
-def _coded_cells(table: pa.Table, columns: Sequence[str]) -> Codes:
+def coded_cells(table: pa.Table, columns: Sequence[object]) -> Codes:
+    """Return the codes of distinct rows as a task kept them, (n, q), one for each of the columns."""
     found = [as_numpy(plain(table.column(f"{at}"))) for at in range(len(columns))]
     return np.stack(found, axis=1) if found else np.empty((table.num_rows, 0), dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class AllCells:
+    """The distinct rows of all parts, in ascending order of codes, and how many rows each stands for."""
+
+    codes: Codes  # (c, q)
+    weight: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, room: Path, parts: Sequence[Part], sizes: Sequence[int]) -> AllCells:
+        """Return those of all parts; never more than twice as many as there are in the end are held at once."""
+        found = cls(np.empty((0, len(sizes)), dtype=np.int32), np.empty(0, dtype=np.int64))
+        waiting, held = [found], 0
+        for at, part in enumerate(parts):
+            table = got(room / "cells" / part.name)
+            waiting.append(cls(coded_cells(table, sizes), as_numpy(plain(table.column(WEIGHT)))))
+            held += table.num_rows
+            if held > max(found.weight.size, AT_ONCE) or at == len(parts) - 1:
+                found = cls._merged(waiting, sizes)
+                waiting, held = [found], 0
+        return found
+
+    @classmethod
+    def _merged(cls, several: Sequence[AllCells], sizes: Sequence[int]) -> AllCells:
+        codes, weight = (np.concatenate([getattr(each, name) for each in several]) for name in ("codes", "weight"))
+        columns = [(np.ascontiguousarray(codes[:, at]), size) for at, size in enumerate(sizes)]
+        cells = distinct_codes(columns, weight.size, weight)
+        return cls(cells.codes, cells.weight)
+
+    @cached_property
+    def _by_number(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Numbers of the cells in ascending order, and which cell each is of."""
+        numbers = mixed(self.codes)
+        order = ascending(numbers)
+        return numbers[order], order
+
+    def places(self, codes: Codes) -> NDArray[np.int64]:
+        """Return which of these cells each row of codes is, (n, q) -> (n,); all of them are among these."""
+        numbers, order = self._by_number
+        found = order[np.searchsorted(numbers, mixed(codes))]
+        if np.array_equal(self.codes[found], codes):
+            return found
+        # Two cells share a number, one chance in 100,000 for 20 million of them: they are told apart by codes.
+        both = np.concatenate([self.codes, codes])
+        sizes = both.max(axis=0) + 1
+        columns = [(np.ascontiguousarray(both[:, at]), int(size)) for at, size in enumerate(sizes)]
+        return distinct_codes(columns, len(both)).cell_of[len(self.codes) :].astype(np.int64)
 
 
 def sample_part(room: Path, columns: Sequence[str], most: int, part: Part) -> None:
@@ -59,7 +111,7 @@ def sample_part(room: Path, columns: Sequence[str], most: int, part: Part) -> No
     table = got(room / "cells" / part.name)
     keep(
         room / "samples" / part.name,
-        Sample.of(_coded_cells(table, columns), as_numpy(plain(table.column(WEIGHT))), most),
+        Sample.of(coded_cells(table, columns), as_numpy(plain(table.column(WEIGHT))), most),
     )
 
 
@@ -76,7 +128,7 @@ class Sides:
     def counted_in(self, room: Path, part: Part) -> dict[int, NDArray[np.int64]]:
         """Return counts of all judged columns, one after the other, with rows before: of the node, then of each cut."""
         table = got(room / "cells" / part.name)
-        codes, weight = _coded_cells(table, self.columns), as_numpy(plain(table.column(WEIGHT)))
+        codes, weight = coded_cells(table, self.columns), as_numpy(plain(table.column(WEIGHT)))
         node_of = self.regions.of(codes)
         found = {}
         for node, cuts in self.cuts.items():
@@ -103,7 +155,7 @@ def send_cells(room: Path, columns: Sequence[str], regions: Regions, part: Part)
     """Send the distinct rows of a part to the regions that they are in."""
     table = got(room / "cells" / part.name)
     table = table.append_column(AT, as_arrow(np.arange(table.num_rows)))
-    number_of = regions.numbers(_coded_cells(table, columns))
+    number_of = regions.numbers(coded_cells(table, columns))
     sent(room / "to-region" / part.name, table, number_of, len(regions.leaves))
 
 
@@ -121,7 +173,7 @@ class _Arrived:
         tables = [got(room / "to-region" / name, number) for name in shape.parts]
         start = np.concatenate([[0], np.cumsum([table.num_rows for table in tables])])
         table = pa.concat_tables(tables).combine_chunks()
-        codes, weight = _coded_cells(table, shape.columns), as_numpy(plain(table.column(WEIGHT)))
+        codes, weight = coded_cells(table, shape.columns), as_numpy(plain(table.column(WEIGHT)))
         columns = [(np.ascontiguousarray(codes[:, at]), size) for at, size in enumerate(shape.sizes)]
         cells = distinct_codes(columns, table.num_rows, weight)
         return cls(cells, start, as_numpy(plain(table.column(AT))), weight)

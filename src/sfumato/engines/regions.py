@@ -175,7 +175,7 @@ class RegionalWork:
             raise DataError(
                 f"Classes were to be decided about in regions of {self.limit:,} distinct rows, but a region of about "
                 f"{round(largest):,} cannot be cut so that what is required can hold on both sides.\n"
-                "Raise --cells-on-driver if executors have the memory (about 100 bytes each), declare coarser values "
+                "Raise --cells-on-driver if executors have the memory (about 1 kB each), declare coarser values "
                 "(bins), or ask for less."
             )
         return {

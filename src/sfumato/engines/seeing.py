@@ -18,6 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import as_arrow, as_numpy
+from sfumato.data.drawing import Draw
+from sfumato.data.encoding import holds_sets
 from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.files import Source, digest, read_columns, read_table
 from sfumato.data.files.release import DESCRIPTION, PARTS, read_description, schema_for, strays_in
@@ -29,7 +31,7 @@ from sfumato.engines.regions import Cluster
 from sfumato.engines.tasks import WEIGHT
 from sfumato.engines.workroom import arrived, got, plain, put, sent
 from sfumato.errors import DataError, did_you_mean
-from sfumato.models.base import Policy
+from sfumato.models.base import Policy, PrivacyModel
 
 SPARE = 4  # times as many distinct rows in files of a release, where they must be judged at once
 
@@ -42,11 +44,13 @@ class Look:
     schema: Schema
     columns: tuple[str, ...] | None = None  # None: all that a requirement may be about
     carried: bool = False  # whether columns that are only carried along are among these
+    singles: bool = False  # whether columns of sets are left out
+    draw: Draw | None = None  # which rows are looked at; None: all
 
     def chosen(self, found: Sequence[str]) -> list[str]:
         """Return which of the columns of a file are looked at; people's names never are."""
         if self.columns is not None:
-            return list(self.columns)
+            return [name for name in self.columns if name in found]
         hidden = (Role.IDENTIFIER,) if self.carried else (Role.OTHER, Role.IDENTIFIER)
         return [name for name in found if (spec := self.schema.spec(name)) is None or spec.role not in hidden]
 
@@ -60,13 +64,32 @@ class Look:
         if self.columns is not None:
             wanted = {name: spec for name in chosen if (spec := schema.spec(name)) is not None}
             schema = Schema(columns=wanted, rest=schema.rest, missing=schema.missing)
+        if self.singles:
+            sets = [field.name for field in table.schema if self._is_set(field)]
+            table = table.drop_columns(sets)
+            schema = replace(schema, columns={name: spec for name, spec in schema.columns.items() if name not in sets})
         release = Release.from_table(table, schema)
+        if self.draw is not None:
+            rows = np.flatnonzero(self._drawn(release, path)).astype(np.int32)
+            table, release = table.take(as_arrow(rows)), release.rows(rows, None)
         number_of = number_equal_rows(release.columns, release.carried, release.n_rows)
         _, first, count = np.unique(number_of, return_index=True, return_counts=True)
         distinct = table.take(as_arrow(first))
         arrays = {name: plain(distinct.column(name)) for name in distinct.column_names}
         put(self.room / "seen" / path.name, [pa.table({**arrays, WEIGHT: as_arrow(count.astype(np.int64))})])
         return Saw(path.name, digest(path), release.n_rows, first.size, frozenset(names))
+
+    def _is_set(self, field: pa.Field) -> bool:
+        spec = self.schema.spec(field.name)
+        return spec is not None and holds_sets(field.type, spec)
+
+    def _drawn(self, release: Release, path: Path) -> NDArray[np.bool_]:
+        """Return which rows are drawn: the same whenever this is done."""
+        assert self.draw is not None
+        if self.draw.by_class:
+            return self.draw.takes(_mixed_labels(release.quasi_identifiers, release.n_rows))
+        chance = np.random.default_rng(list(path.name.encode()))
+        return self.draw.takes(chance.integers(0, 2**64 - 1, release.n_rows, dtype=np.uint64, endpoint=True))
 
 
 @dataclass(frozen=True)
@@ -173,19 +196,86 @@ def release_seen(cluster: Cluster, room: Path, folder: Path, schema: Schema, pol
     strays = stray_columns(StrayKind.IDENTIFIER, people, rows)
     if is_ours:
         strays += strays_in(folder, description, {each.name: each.sha256 for each in saw}, rows)
-    whole_only = sorted({model.name for model in policy if not model.judges_apart})
+    whole_only = [model for model in policy if looks_at_all(model, schema)]
     # Files have rows in common, so that there are mostly fewer distinct ones.
     if distinct <= (SPARE * most if whole_only else most):
         release = weighted_release(pa.concat_tables(tables_seen(room, names)), schema, description)
-    elif whole_only:
-        raise DataError(
-            f"The release was to be judged by its distinct rows on the driver, which takes {most:,}, but its files "
-            f"have {distinct:,}, and {', '.join(whole_only)} looks at all of them at once.\n"
-            "Raise --cells-on-driver if the driver has the memory. Nothing was published."
-        )
     else:
-        release = _in_parts(cluster, room, names, schema, description, -(-distinct // most))
+        release, parts = weighted_release(got(room / "seen" / names[0]).slice(0, 0), schema, description), None
+        if len(whole_only) < len(tuple(policy)):
+            parts = _in_parts(cluster, room, names, schema, description, -(-distinct // most))
+        if whole_only:
+            release = _seen_at_once(cluster, room, paths, schema, description, whole_only, most)
+        release = replace(release, parts=parts)
     return replace(release, strays=(*release.strays, *strays))
+
+
+def looks_at_all(model: PrivacyModel, schema: Schema) -> bool:
+    """Whether a model has to see all rows at once: without quasi-identifiers, all records are one class."""
+    one_class = model.judged_role is Role.ITEMS and not schema.named(Role.QUASI_IDENTIFIER)
+    return one_class or not model.judges_apart
+
+
+def columns_at_once(models: Sequence[PrivacyModel], schema: Schema) -> tuple[str, ...] | None:
+    """Return the columns that models look at who judge all rows at once; None: everything that tells people apart."""
+    columns: list[str] = []
+    for model in models:
+        if model.judged_role is Role.SENSITIVE_QUASI_IDENTIFIER:
+            return None
+        # Of items, records are looked at, whatever class they are in, unless classes are to be safe.
+        if model.judged_role is not Role.ITEMS or getattr(model, "within", None) == "classes":
+            columns += schema.named(Role.QUASI_IDENTIFIER)
+        columns += model.judged_columns
+    return tuple(dict.fromkeys(columns))
+
+
+def _seen_at_once(
+    cluster: Cluster,
+    room: Path,
+    paths: Sequence[Path],
+    schema: Schema,
+    description: Mapping[str, Any],
+    models: Sequence[PrivacyModel],
+    most: int,
+) -> Release:
+    """Return the distinct rows of the columns that models look at who judge all at once, with weights."""
+    columns = columns_at_once(models, schema)
+    if columns is not None:
+        cluster.each(partial(see_file, Look(room, schema, columns)), paths, "read back what is judged at once")
+        schema = replace(schema, columns={name: spec for name in columns if (spec := schema.spec(name)) is not None})
+    held: list[pa.Table] = []
+    waiting = 0
+    for table in tables_seen(room, [path.name for path in paths]):
+        held, waiting = [*held, table], waiting + table.num_rows
+        if waiting > SPARE * most:
+            held, waiting = [_held_once(pa.concat_tables(held), schema)], 0
+        if held[0].num_rows > SPARE * most:
+            break
+    release = weighted_release(pa.concat_tables(held), schema, description)
+    if release.n_rows > SPARE * most:
+        raise _too_many(models, release.n_rows, most)
+    return release
+
+
+def _held_once(table: pa.Table, schema: Schema) -> pa.Table:
+    """Return a table of rows with weights, equal ones held once."""
+    weights = as_numpy(plain(table.column(WEIGHT)))
+    bare = table.drop_columns([WEIGHT])
+    release = Release.from_table(bare, schema)
+    number_of = number_equal_rows(release.columns, release.carried, release.n_rows)
+    first = np.unique(number_of, return_index=True)[1]
+    count = np.zeros(first.size, dtype=np.int64)
+    np.add.at(count, number_of, weights)
+    return bare.take(as_arrow(first)).append_column(WEIGHT, as_arrow(count))
+
+
+def _too_many(models: Sequence[PrivacyModel], distinct: int, most: int) -> DataError:
+    names = ", ".join(sorted({model.name for model in models}))
+    return DataError(
+        f"The release was to be judged by its distinct rows on the driver, which takes {most:,}, but it has "
+        f"{distinct:,} or more, and {names} looks at all of them at once.\n"
+        "Raise --cells-on-driver if the driver has the memory. Nothing was published."
+    )
 
 
 def columns_seen(cluster: Cluster, room: Path, folder: Path, columns: Sequence[str], most: int) -> Release:
@@ -211,8 +301,6 @@ def columns_seen(cluster: Cluster, room: Path, folder: Path, columns: Sequence[s
 
 def _in_parts(
     cluster: Cluster, room: Path, names: tuple[str, ...], schema: Schema, description: Mapping[str, Any], parts: int
-) -> Release:
+) -> PartsByClass:
     counts = cluster.each(partial(send_classes, room, schema, parts), names, "sort by class")
-    read = PartsByClass(room, names, schema, description, parts, value_counts(counts, schema))
-    none = got(room / "seen" / names[0]).drop_columns([WEIGHT]).slice(0, 0)
-    return replace(Release.from_table(none, schema, description), parts=read)
+    return PartsByClass(room, names, schema, description, parts, value_counts(counts, schema))

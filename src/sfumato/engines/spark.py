@@ -30,13 +30,15 @@ from sfumato.data.schema import Role, Schema
 from sfumato.engines.dividing import CELLS_HERE, DividedEngine
 from sfumato.engines.regions import Job, Result
 from sfumato.engines.tasks import Splits
-from sfumato.errors import DataError, InputError, SfumatoError
+from sfumato.errors import DataError, InputError, OutputError, SfumatoError
 from sfumato.progress import Progress
 
 PATIENCE = 20.0  # seconds that a master, or its first executor, may take to answer
 NEWEST_NEEDED = (4, 0)  # of pyspark
 JAVA_NEEDED = 17
-_LOST = re.compile(r"ExecutorLost|OutOfMemory|exit code 137|Python worker exited|Worker.*(lost|decommission)", re.I)
+_LOST = re.compile(
+    r"ExecutorLost|OutOfMemory|\bMemoryError|exit code 137|Python worker exited|Worker.*(lost|decommission)", re.I
+)
 
 
 class SparkCluster:
@@ -136,6 +138,12 @@ def _given_up(error: Exception, what: str) -> SfumatoError:
             f"Spark gave up to {what}: executors were lost again and again, which mostly means out of memory.\n"
             "Give them more (spark.executor.memory, spark.executor.pyspark.memory), or fewer cores each. "
             "Nothing was published."
+        )
+    if number := re.search(r"\[Errno (\d+)\]", str(error)):
+        return OutputError(
+            f"Spark gave up to {what}: a file of the work folder could not be read or written "
+            f"({os.strerror(int(number[1]))}).\nName an output folder that the driver and all executors reach by the "
+            "same path, with room for the table in codes, twice. Nothing was published."
         )
     kind = re.search(r"\b([A-Za-z_.]*(?:Error|Exception))\b", str(error).split("Traceback")[-1])
     return SfumatoError(

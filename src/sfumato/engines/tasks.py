@@ -3,7 +3,7 @@
     books, template, decision   what all parts have in common
     coded/PART                  rows in codes, in the order of the source; columns with role `other` as they were found
     cells/PART                  the distinct rows of a part, and how many there are of each
-    drawn/PART                  sets of values, drawn by chance
+    drawn/PART                  sets of values, or values, drawn by chance
     to-KIND/PART                rows on their way: a batch for each place that they go to
     seen/FILE                   the distinct rows of a written file
 
@@ -18,28 +18,39 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.choosing import Step
 from sfumato.data.bit_sets import BitSets, bit_sets_of
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_rows
+from sfumato.data.dataset import (
+    Cells,
+    CodedColumn,
+    CodedSets,
+    Dataset,
+    as_arrow,
+    as_numpy,
+    distinct_rows,
+)
 from sfumato.data.distinct import Tally
 from sfumato.data.encoding import tally
 from sfumato.data.files import Source, digest, read_table
 from sfumato.data.files.release import write_part
 from sfumato.data.files.typed import RowGroups, read_row_groups
-from sfumato.data.keystream import Keys, Keystream
+from sfumato.data.keystream import Keys, Keystream, ascending
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.release import Release, members_of, publish
 from sfumato.data.schema import Schema
 from sfumato.engines.workroom import arrived, got, kept, plain, put, sent
 
-PLACE, ROW, WEIGHT = "\0place", "\0row", "\0weight"  # beside columns of a table, whose names hold no such character
+PLACE, ROW, WEIGHT, CLASS = (
+    "\0place",
+    "\0row",
+    "\0weight",
+    "\0class",
+)  # beside columns of a table, whose names hold no such character
 
 
 # Codes.
@@ -221,103 +232,17 @@ def keys_of(key: bytes, *names: object) -> Keys:
 
 
 def draw_part(room: Path, key: bytes, part: Part) -> None:
-    """Draw sets for the rows of a part."""
+    """Draw sets, or values, for the rows of a part."""
     drawing = kept(room / "drawing")
     drawn = drawing.draw(coded_part(room, part.name), keys_of(key, "cells", part.first), Workplace())
     arrays = {}
-    for name, sets in drawn.items():
-        start, items = members_of(sets, 0, part.rows)
+    for name, shown in drawn.items():
+        if isinstance(shown, Labelled):
+            arrays[name] = as_arrow(shown.codes)
+            continue
+        start, items = members_of(shown, 0, part.rows)
         arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
     put(room / "drawn" / part.name, [pa.table(arrays)])
-
-
-def leading_items(room: Path, column: str, rank: NDArray[np.int64], part: Part) -> dict[tuple[int, int], int]:
-    """Return how many occurrences there are in records that begin with the same two items, frequent ones first."""
-    sets = coded_part(room, part.name).columns[column]
-    assert isinstance(sets, CodedSets)
-    size = np.diff(sets.start)
-    found: dict[tuple[int, int], int] = {}
-    pairs, number_of = np.unique(_leading(sets, rank), axis=0, return_inverse=True)
-    counts = np.bincount(number_of.ravel(), weights=size, minlength=len(pairs)).astype(np.int64)
-    for (one, two), count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        found[one, two] = count
-    return found
-
-
-def _leading(sets: CodedSets, rank: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the ranks of the two most frequent items of each record, (n, 2); those of missing ones come last."""
-    last, size = rank.size, np.diff(sets.start)
-    record = np.repeat(np.arange(size.size), size)
-    order = np.lexsort((rank[sets.items], record))
-    ranks = rank[sets.items][order]
-    found = np.full((size.size, 2), last, dtype=np.int64)
-    for place in range(2):
-        has = size > place
-        found[has, place] = ranks[sets.start[:-1][has] + place]
-    return found
-
-
-@dataclass(frozen=True)
-class ItemParts:
-    """Which part of the records each belongs to, by its leading items: bin b begins at first[b].
-
-    Where all records of a bin begin alike and are too many, it has several parts, which take turns.
-    """
-
-    columns: tuple[str, ...]
-    rank: NDArray[np.int64]  # of each item of the first column
-    first: tuple[tuple[int, int], ...]
-    parts: tuple[int, ...]  # of each bin
-
-    @property
-    def numbers(self) -> range:
-        """The number of each part."""
-        return range(sum(self.parts))
-
-    def of(self, sets: CodedSets, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the part of each record, (n,), given the numbers of their rows."""
-        width = self.rank.size + 1
-        key = _leading(sets, self.rank) @ np.array([width, 1])
-        begins = np.array([one * width + two for one, two in self.first], dtype=np.int64)
-        found = np.searchsorted(begins, key, side="right") - 1
-        parts = np.array(self.parts, dtype=np.int64)
-        return np.asarray((np.cumsum(parts) - parts)[found] + rows % parts[found])
-
-
-def send_items(room: Path, parts: ItemParts, part: Part) -> None:
-    """Send the records of a part, with the numbers of their rows, to the parts that items are withheld in."""
-    dataset, decision = coded_part(room, part.name), kept(room / "decision")
-    made = decision.on(room, part, dataset)
-    rows = np.arange(part.rows) if made.keep_row is None else np.flatnonzero(made.keep_row)
-    sets = dataset.columns[parts.columns[0]]
-    assert isinstance(sets, CodedSets)
-    table = got(room / "coded" / part.name).select(parts.columns)
-    table = table.append_column(ROW, as_arrow(part.first + np.arange(part.rows))).take(as_arrow(rows))
-    part_of = parts.of(sets, part.first + np.arange(part.rows))
-    sent(room / "to-items" / part.name, table, part_of[rows], len(parts.numbers))
-
-
-def withhold(
-    room: Path, step: Step, workplace: Workplace, key: bytes, parts: Sequence[Part], number: int
-) -> tuple[Mapping[str, Any], dict[str, CodedSets]]:
-    """Withhold items in one part of the records; return what there is to say, and the columns without their rows."""
-    table = arrived(room / "to-items", [part.name for part in parts], number)
-    table = table.sort_by(ROW)
-    rows = as_numpy(plain(table.column(ROW)))
-    dataset = rows_like(table.drop_columns([ROW]), kept(room / "template"))
-    seed = int.from_bytes(keys_of(key, "items", number)()[:16], "little")
-    place = replace(workplace, rng=np.random.default_rng(seed))
-    made = step.carry_out(dataset, Recoding(), place)
-    arrays, shells = {ROW: as_arrow(rows)}, {}
-    for name in table.column_names:
-        column = made.columns.get(name, dataset.columns.get(name))
-        if isinstance(column, CodedSets):
-            start, items = members_of(column, 0, rows.size)
-            arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
-            shells[name] = replace(column, start=np.zeros(1, dtype=np.int64), items=np.empty(0, dtype=np.int32))
-    home = np.searchsorted([part.first for part in parts], rows, side="right") - 1
-    sent(room / "to-home" / f"{number}", pa.table(arrays), home, len(parts))
-    return made.facts, shells
 
 
 # Publishing.
@@ -331,7 +256,7 @@ class Publishing:
     total: int  # rows of the table
     files: int
     key: bytes | None  # of the order of rows; None: as they were
-    drawn: Mapping[str, CodedSets]  # columns without their rows
+    drawn: Mapping[str, Labelled | CodedSets]  # columns without their rows
     items: Mapping[str, CodedSets]
     item_parts: int
     types: Mapping[str, pa.DataType]  # of columns in the files
@@ -391,7 +316,7 @@ def write_file(room: Path, folder: Path, number: int) -> tuple[str, str, int]:
     """Write one file of the release; return its name, its digest, and how many rows it has."""
     publishing: Publishing = kept(room / "publishing")
     table = arrived(room / "to-file", [part.name for part in publishing.parts], number)
-    table = table.take(as_arrow(np.argsort(as_numpy(plain(table.column(PLACE))), kind="stable"))).drop_columns([PLACE])
+    table = table.take(as_arrow(ascending(as_numpy(plain(table.column(PLACE)))))).drop_columns([PLACE])
     template, decision = kept(room / "template"), kept(room / "decision")
     columns: dict[str, Labelled | CodedSets] = {}
     shells = {**decision.recoding.columns, **publishing.items, **publishing.drawn}

@@ -21,7 +21,7 @@ import pyarrow.ipc as pa_ipc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import as_arrow
-from sfumato.data.kinds import value_type
+from sfumato.data.kinds import is_list, value_type
 
 
 def keep(path: Path, content: Any) -> None:
@@ -75,7 +75,9 @@ def arrived(folder: Path, names: Iterable[str], place: int) -> pa.Table:
 
 
 def plain(array: pa.ChunkedArray) -> pa.Array:
-    """Return an array without a dictionary, in one piece."""
+    """Return an array without a dictionary, also in lists, in one piece."""
     whole = array.cast(value_type(array.type)) if pa.types.is_dictionary(array.type) else array
+    if is_list(whole.type) and pa.types.is_dictionary(whole.type.value_type):
+        whole = whole.cast(pa.large_list(value_type(whole.type.value_type)))
     found = whole.combine_chunks()
     return found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)

@@ -7,6 +7,7 @@ while records that were kept aside become likelier.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,6 +17,7 @@ import numpy as np
 
 from sfumato.errors import PolicyError
 from sfumato.estimators.base import Solution, Table
+from sfumato.estimators.kronecker import expected_l2
 from sfumato.estimators.likelihood import PATIENCE, Likelihood
 from sfumato.estimators.mle import MOST, even
 from sfumato.estimators.paper import TINY, bayes_step, within_noise
@@ -68,13 +70,25 @@ class Auto:
         if not cheap and likelihood.work * PASSES * USUAL > budget:
             table, steps = _discrepancy(records, start)
             return table, steps, 0.0, "discrepancy"
-        if single:
+        if single or _settled(records):
             table, steps = likelihood.converged(start, 1e-6, int(min(MOST, budget / likelihood.work)))
             return table, steps, steps * likelihood.work, "converged"
         rng = np.random.default_rng(self.seed)
         most = int(min(STEPS, budget / (PASSES * likelihood.work)))
         table, steps = likelihood.until_held_out(start, most, rng)
         return table, steps, PASSES * (steps + PATIENCE) * likelihood.work, "held out"
+
+
+def _settled(records: Records) -> bool:
+    """Whether single values were drawn, and so many records that noise is less than the count of an average cell.
+
+    A single value says little about where to stop: held-out records then stop too early (measured up to a cell error of
+    1, where steps up to the end lost least).
+    """
+    axes = records.axes
+    if all(axis.shares is None for axis in axes):
+        return False
+    return expected_l2(axes, records.n_rows) * math.sqrt(math.prod(records.shape)) < 1
 
 
 def _start(records: Records, chosen: tuple[int, ...], found: dict[tuple[int, ...], Table]) -> Table:

@@ -23,6 +23,7 @@ Table: TypeAlias = NDArray[np.float64]  # one axis for each column, in their ord
 
 HOPELESS = 1.0  # an expected error of shares that exceeds every distance there can be
 DOUBTFUL = 0.2
+NEVER = 1e-12  # in place of the share of a value that is never drawn
 DOUBTFUL_CELL = 0.5  # an expected error of a cell, in counts of an average cell
 
 
@@ -30,7 +31,8 @@ DOUBTFUL_CELL = 0.5  # an expected error of a cell, in counts of an average cell
 class Axis:
     """A column of a table, and how it was randomized; a column that was not has eta 1 and p 1.
 
-    With `grouped`, cells show groups of values that nobody drew, of eta values at most.
+    With `grouped`, cells show groups of values that nobody drew, of eta values at most. With `shares`, a cell shows one
+    value: the true one with probability p, otherwise any, each value with its share.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Axis:
     eta: int = 1
     p: float = 1.0
     grouped: bool = False
+    shares: tuple[float, ...] | None = None
 
     @property
     def d(self) -> int:
@@ -50,21 +53,40 @@ class Axis:
         return self.eta > 1 or self.p < 1
 
     @property
-    def g(self) -> float:
-        """The probability that a cell shows the true value."""
-        return self.p + (1 - self.p) * self.eta / self.d
+    def g(self) -> NDArray[np.float64]:
+        """The probability that a cell shows each value when it is the true one, (d,)."""
+        if self.shares is not None:
+            return self.p + self.h
+        return np.full(self.d, self.p + (1 - self.p) * self.eta / self.d)
 
     @property
-    def h(self) -> float:
-        """The probability that a cell shows another given value."""
+    def h(self) -> NDArray[np.float64]:
+        """The probability that a cell shows each value when another is the true one, (d,)."""
+        if self.shares is not None:
+            return (1 - self.p) * np.array(self.shares)
         if self.d == 1:
-            return 1.0
-        return self.p * (self.eta - 1) / (self.d - 1) + (1 - self.p) * self.eta / self.d
+            return np.ones(1)
+        return np.full(self.d, self.p * (self.eta - 1) / (self.d - 1) + (1 - self.p) * self.eta / self.d)
 
     @property
-    def ratio(self) -> float:
-        """How much likelier a set is for a value in it than for one outside, minus one; infinite when p is 1."""
-        return self.p * self.d / (self.eta * (1 - self.p)) if self.p < 1 else math.inf
+    def shown_truly(self) -> float:
+        """The probability that a cell shows the true value; of drawn values as common as they are drawn."""
+        return float(self.g.mean() if self.shares is None else np.array(self.shares) @ self.g)
+
+    @property
+    def gap(self) -> float:
+        """How much likelier a cell shows a value because it is the true one."""
+        return float(self.g[0] - self.h[0])
+
+    @property
+    def ratio(self) -> NDArray[np.float64]:
+        """How much likelier a cell that shows a value is for that than for one outside, minus one, (d,); p is below 1.
+
+        A value that is never drawn, and so is shown only by those who have it, gets a very large number.
+        """
+        drawn = np.array(self.shares) if self.shares is not None else np.full(self.d, self.eta / self.d)
+        ratio: NDArray[np.float64] = self.p / ((1 - self.p) * np.maximum(drawn, NEVER))
+        return ratio
 
 
 @dataclass(frozen=True)

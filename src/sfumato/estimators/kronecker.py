@@ -1,39 +1,60 @@
 """Tables seen through randomization: a product of one small mixing for each column, never the whole matrix.
 
 A column shows a value with probability g when it is true and h when another is: over an axis x becomes
-(g - h) x + h (sum of x along the axis).
+(g - h) x + h (sum of x along the axis). g and h may differ from value to value, their difference does not.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.estimators.base import Axis, Table
 
+Weights: TypeAlias = Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]  # for each axis, (d,) each
 
-def mixed(table: Table, weights: Sequence[tuple[float, float]]) -> Table:
-    """Return a table after mixing along each axis: `weights` holds what a value keeps and what it gives to each other.
 
-    >>> mixed(np.array([3.0, 1.0]), [(0.9, 0.1)]).round(2).tolist()
+def mixed(table: Table, weights: Weights) -> Table:
+    """Return a table after mixing along each axis: what a value keeps of itself, and what it gets of each other.
+
+    >>> mixed(np.array([3.0, 1.0]), [(np.full(2, 0.9), np.full(2, 0.1))]).round(2).tolist()
     [2.8, 1.2]
     """
     for position, (own, other) in enumerate(weights):
-        if other:
-            table = (own - other) * table + other * table.sum(axis=position, keepdims=True)
-        elif own != 1:
-            table = own * table
+        if other.any():
+            kept, given = (along(each, position, table.ndim) for each in (own - other, other))
+            table = kept * table + given * table.sum(axis=position, keepdims=True)
+        elif (own != 1).any():
+            table = along(own, position, table.ndim) * table
     return table
 
 
-def shown(axes: Sequence[Axis]) -> list[tuple[float, float]]:
+def gathered(table: Table, weights: Weights) -> Table:
+    """Return for each true combination the mean of a table over what it may be shown as: the other way round."""
+    for position, (own, other) in enumerate(weights):
+        if other.any():
+            kept, given = (along(each, position, table.ndim) for each in (own - other, other))
+            table = kept * table + (given * table).sum(axis=position, keepdims=True)
+        elif (own != 1).any():
+            table = along(own, position, table.ndim) * table
+    return table
+
+
+def along(values: NDArray[np.float64], position: int, n_axes: int) -> Table:
+    """Return values of one axis in the shape of a table."""
+    return values.reshape([-1 if axis == position else 1 for axis in range(n_axes)])
+
+
+def shown(axes: Sequence[Axis]) -> Weights:
     """Return the mixing that turns counts into how many records show each combination."""
     return [(axis.g, axis.h) for axis in axes]
 
 
-def shown_squared(axes: Sequence[Axis]) -> list[tuple[float, float]]:
+def shown_squared(axes: Sequence[Axis]) -> Weights:
     """Return the same with squared probabilities: what is subtracted to get variances."""
     return [(axis.g**2, axis.h**2) for axis in axes]
 
@@ -48,7 +69,7 @@ def unmixed(seen: Table, axes: Sequence[Axis]) -> Table:
     for position, axis in enumerate(axes):
         if axis.randomized:
             total = seen.sum(axis=position, keepdims=True)
-            seen = (seen - axis.h / axis.eta * total) / (axis.g - axis.h)
+            seen = (seen - along(axis.h, position, seen.ndim) / axis.eta * total) / axis.gap
     return seen
 
 
@@ -60,7 +81,7 @@ def error_of(counts: Table, axes: Sequence[Axis]) -> Table:
     """
     weights = []
     for axis in axes:
-        scale = (axis.g - axis.h) ** 2
+        scale = axis.gap**2
         own = ((1 - 2 * axis.h) * axis.g + axis.h**2) / scale
         weights.append((own, axis.h * (1 - axis.h) / scale))
     return np.sqrt(np.maximum(mixed(counts, weights) - counts, 0))
@@ -73,10 +94,17 @@ def expected_l2(axes: Sequence[Axis], n_rows: int) -> float:
     product = 1.0
     for axis in axes:
         if axis.randomized:
-            spread = (axis.g - axis.h) ** 2
+            spread = axis.gap**2
             if not spread:
                 return math.inf
-            product *= axis.eta * (1 - axis.eta / axis.d) / spread + 1 / axis.d
+            if axis.shares is None:
+                product *= axis.eta * (1 - axis.eta / axis.d) / spread + 1 / axis.d
+                continue
+            # Of a record of each value; values are taken for as common as they are drawn.
+            share, g, h = np.array(axis.shares), axis.g, axis.h
+            other = h * (1 - h)
+            own = g * (1 - h) ** 2 + (1 - g) * h**2
+            product *= float((share * (other.sum() - other + own)).sum()) / spread
     return math.sqrt(max(product - 1, 0) / n_rows)
 
 

@@ -2,7 +2,7 @@
 
 A set is likelier by a factor 1 + ratio for the values in it (p < 1), or impossible for all others (p = 1). Along an
 axis with p < 1 the table gets one more entry, the sum of the axis, and the others are multiplied by the ratio: then
-every pattern is a plain sum of entries.
+every pattern is a plain sum of entries. Where cells show one value each, the ratio may be another for every value.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.estimators.base import Axis, Table
+from sfumato.estimators.kronecker import along
 from sfumato.estimators.records import Records
 from sfumato.kernels.cells.reconstruction import likelihood_pass
 
@@ -70,7 +71,7 @@ class Likelihood:
         for position, axis in enumerate(self.axes):
             if axis.p < 1:
                 real, total = np.split(pulled, [axis.d], axis=position)
-                pulled = axis.ratio * real + total
+                pulled = along(axis.ratio, position, pulled.ndim) * real + total
         return table / table.sum() * pulled, log
 
     def log(self, table: Table, weight: NDArray[np.float64]) -> float:
@@ -82,7 +83,7 @@ class Likelihood:
         for position, axis in enumerate(self.axes):
             if axis.p < 1:
                 total = spread.sum(axis=position, keepdims=True)
-                spread = np.concatenate([axis.ratio * spread, total], axis=position)
+                spread = np.concatenate([along(axis.ratio, position, spread.ndim) * spread, total], axis=position)
         first, start, members = self._sets
         places = np.empty(max(self.entries, 1), dtype=np.int64)
         flat = np.ascontiguousarray(spread).ravel()

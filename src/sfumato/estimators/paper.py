@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.errors import PolicyError
 from sfumato.estimators.base import Axis, Solution, Table
-from sfumato.estimators.kronecker import combinations_shown, mixed, shown, shown_squared, unmixed
+from sfumato.estimators.kronecker import combinations_shown, gathered, mixed, shown, shown_squared, unmixed
 from sfumato.estimators.records import Records
 from sfumato.parameters import whole_number
 
@@ -50,7 +50,7 @@ def bayes_step(table: Table, seen: Table, axes: Sequence[Axis]) -> Table:
     expected = mixed(table, weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(expected > 0, seen / expected, 0.0)
-    after: Table = table * mixed(share, weights) / combinations_shown(axes)
+    after: Table = table * gathered(share, weights) / combinations_shown(axes)
     return after
 
 

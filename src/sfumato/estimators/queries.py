@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
 from sfumato.data.distinct import text_codes
-from sfumato.data.release import Release
+from sfumato.data.names import listed
+from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, did_you_mean
 from sfumato.estimators.base import Axis, CrossTable, Estimator, Expectation, Table
@@ -111,7 +112,7 @@ def query(release: Release, columns: Sequence[str], where: Mapping[str, str] | N
     filter on one is answered from the table that has it as a further column.
     """
     where = dict(where or {})
-    names = list(columns)
+    names = listed(columns)
     stated = release.description.get("rows", release.total)
     if stated != release.total:
         raise DataError(
@@ -176,14 +177,13 @@ class _Column:
                 return cls(_grouped(column, about["groups"]), sets=column)
             if "groups" in about and not isinstance(column, CodedSets):  # of one value each
                 return cls.of_codes(name, column.codes, column.labels)
+            if "shares" in about and isinstance(column, ReleasedColumn):
+                return _replaced(column, about)
             eta, p = _stated(about, name)
             if isinstance(column, BitSets):
                 axis = Axis(name, column.labels, eta, p)
                 if axis.eta == axis.d or axis.p == 0:
-                    raise DataError(
-                        f"Column {name!r} was asked for, but every cell of it shows the same for all values: nothing "
-                        "can be told about it.\nAsk for other columns."
-                    )
+                    raise _tells_nothing(name)
                 if (column.size != eta).any():
                     raise DataError(
                         f"Column {name!r} does not show eta = {eta} values in every cell, as release.json states.\n"
@@ -211,6 +211,39 @@ class _Column:
         return Cells.of_values(self.axis, self.codes if rows is None else self.codes[rows])
 
 
+def _tells_nothing(name: str) -> DataError:
+    return DataError(
+        f"Column {name!r} was asked for, but every cell of it shows the same for all values: nothing can be told about "
+        "it.\nAsk for other columns."
+    )
+
+
+def _replaced(column: ReleasedColumn, about: Mapping[str, Any]) -> _Column:
+    """Return a column whose cells show one value each, kept or drawn by shares that release.json states."""
+    try:
+        domain, shares = tuple(map(str, about["domain"])), [Fraction(str(share)) for share in about["shares"]]
+        p = Fraction(str(about["p"]))
+        fine = 0 <= p <= 1 and len(shares) == len(domain) == len(set(domain)) and min(shares) >= 0 and sum(shares) == 1
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        fine = False
+    if not fine:
+        raise DataError(
+            f"The release.json does not say how column {column.name!r} was drawn (domain, shares, p).\n"
+            "Get the whole release folder, as `sfumato anonymize` wrote it."
+        )
+    place_of = {label: place for place, label in enumerate(domain)}
+    places = np.array([place_of.get(label, -1) for label in column.labels], dtype=np.int32)
+    if (places < 0).any():
+        raise DataError(
+            f"Column {column.name!r} shows {int((places < 0).sum()):,} value(s) outside its domain in release.json.\n"
+            "The release is damaged: get it again."
+        )
+    if not p:
+        raise _tells_nothing(column.name)
+    axis = Axis(column.name, domain, 1, float(p), shares=tuple(map(float, shares)))
+    return _Column(axis, codes=places[column.codes])
+
+
 def _grouped(column: BitSets, groups: Any) -> Axis:
     """Return a column whose cells show groups of values, as release.json lists them."""
     try:
@@ -224,10 +257,7 @@ def _grouped(column: BitSets, groups: Any) -> Axis:
             "Get the whole release folder, as `sfumato anonymize` wrote it."
         )
     if len(groups) == 1:
-        raise DataError(
-            f"Column {column.name!r} was asked for, but every cell of it shows the same for all values: nothing can be "
-            "told about it.\nAsk for other columns."
-        )
+        raise _tells_nothing(column.name)
     size = np.array([len(group) for group in groups])
     place = np.array([group_of[label] for label in column.labels])
     shown = np.unique(column.packed, axis=0)

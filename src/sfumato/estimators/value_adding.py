@@ -29,7 +29,7 @@ class ValueAdding:
             return Solution(counts, drawn=counts * (parts - 1))
         seen, n = records.seen, records.n_rows
         shown = combinations_shown(records.axes)
-        inside = math.prod(axis.g for axis in records.axes)
+        inside = math.prod(axis.shown_truly for axis in records.axes)
         if shown == seen.size:
             counts = np.full(seen.shape, n / seen.size)
         else:

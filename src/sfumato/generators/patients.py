@@ -168,10 +168,29 @@ def write_demo(folder: Path, rows: int, *, overwrite: bool = False) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"The folder {folder} cannot be made: {error.strerror}.\nName another with --out.") from None
-    with atomic_file(folder / "patients.csv", overwrite=True) as temporary:
+    _write(folder, rows, "plan.toml")
+    return folder / "plan.toml"
+
+
+def add_demo(folder: Path, rows: int, plan: str) -> None:
+    """Put the same, with another name for the plan, beside what a folder holds; nothing of that is overwritten."""
+    if there := [name for name in (*_FILES, plan) if (folder / name).exists()]:
+        raise OutputError(
+            f"The example was to go into this project, but it has files of the same names: {', '.join(there)}.\n"
+            "Open another folder for it: sfumato web FOLDER."
+        )
+    _write(folder, rows, plan)
+
+
+_FILES = ("patients.csv", "jobs.csv", "diseases.csv", "symptoms.csv")
+
+
+def _write(folder: Path, rows: int, plan: str) -> None:
+    table, *_ = _FILES
+    with atomic_file(folder / table, overwrite=True) as temporary:
         pyarrow.csv.write_csv(patients(rows), temporary)
     texts = {
-        "plan.toml": DEMO_PLAN,
+        plan: DEMO_PLAN,
         "jobs.csv": hierarchy_lines(JOBS),
         "diseases.csv": hierarchy_lines(DISEASES),
         "symptoms.csv": "disease,symptoms\n" + "".join(f"{name},{'|'.join(of)}\n" for name, of in SYMPTOMS.items()),
@@ -179,4 +198,3 @@ def write_demo(folder: Path, rows: int, *, overwrite: bool = False) -> Path:
     for name, text in texts.items():
         with atomic_file(folder / name, overwrite=True) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    return folder / "plan.toml"

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sfumato.data.files import Source, read_columns, read_digested
+from sfumato.disk import atomic_file
 from sfumato.errors import DataError
 
 SPELLING, TERM = "spelling", "term"
@@ -83,3 +84,11 @@ def aliases_text(term_of: Mapping[str, str]) -> str:
     writer = csv.writer(into, lineterminator="\n")
     writer.writerows([(SPELLING, TERM), *sorted(term_of.items())])
     return into.getvalue()
+
+
+def keep_aliases(path: Path, more: Mapping[str, str]) -> None:
+    """Add spellings to a list, which is made where there is none."""
+    before = Aliases.read(path).term_of if path.is_file() else {}
+    path.parent.mkdir(exist_ok=True)
+    with atomic_file(path) as temporary:
+        temporary.write_text(aliases_text({**before, **more}), encoding="utf-8")

@@ -9,7 +9,8 @@ Every metric works from the original and the release alone; see `base` for the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sfumato.data.dataset import Dataset
@@ -111,6 +112,7 @@ def measure_all(
     tables: tuple[tuple[str, ...], ...] = (),
     queries: Mapping[str, Any] | None = None,
     rules: Mapping[str, Any] | None = None,
+    people: bool = False,
     progress: Progress = SILENT,
 ) -> tuple[Measurement, ...]:
     """Return all measurements of a release, in the order of `METRICS`.
@@ -119,7 +121,8 @@ def measure_all(
     table that a journalist would search (see `Risk`), `sampling` says what is known of the people outside the table,
     `seed` fixes the random queries and folds. A change of belief is measured when a knowledge table comes with the
     release, and cross tables (those named in `tables`, else random ones) when columns are randomized and `estimate`
-    says how tables are computed back. `queries` and `rules` are parameters of `QueryError` and `RuleRetention`.
+    says how tables are computed back. `queries` and `rules` are parameters of `QueryError` and `RuleRetention`. With
+    `people`, each row is a person, and is called so.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -133,7 +136,7 @@ def measure_all(
     Rows dropped: 0 % (original: 0 %)
     Discernibility: 8 (original: 4)
     """
-    comparison = Comparison(dataset, release)
+    comparison = Comparison(dataset, release, people)
     asked = Asked(
         target=target,
         population=population,
@@ -144,11 +147,42 @@ def measure_all(
         queries=queries or {},
         rules=rules or {},
     )
-    metrics = [metric for member in METRICS.values() for metric in member.suited_to(comparison, asked)]
+    metrics = list(_suited(comparison, asked))
     stage = progress.stage("measure", len(metrics))
     found = []
-    for metric in metrics:
-        found.append(metric.of(comparison))
+    for metric, sides in metrics:
+        found.append(_told(metric, sides))
         stage.advance()
     stage.done()
     return tuple(found)
+
+
+def _told(metric: Metric, sides: Comparison) -> Measurement:
+    """Return a measurement; where it goes by single rows, or by some of them, it says so and why."""
+    measured = metric.of(sides)
+    if sides.survey is not None and metric.by_rows:
+        why = f"Rows count once each here, not by {sides.survey.column!r}: {metric.by_rows}."
+        measured = replace(measured, explanation=f"{measured.explanation} {why}".strip())
+    return measured if sides.drawn is None else measured.said_of(sides.drawn)
+
+
+def _suited(comparison: Comparison, asked: Asked) -> Iterator[tuple[Metric, Comparison]]:
+    """Yield metrics in order, each with what it is measured on: single rows only where it has to be."""
+    rows = comparison.of_sample
+    if rows is None:
+        yield from (
+            (metric, comparison) for member in METRICS.values() for metric in member.suited_to(comparison, asked)
+        )
+        return
+    columns = comparison.dataset.columns
+    counted = replace(
+        asked,
+        target=asked.target if asked.target in columns else None,
+        tables=tuple(names for names in asked.tables if all(name in columns for name in names)),
+    )
+    for member in METRICS.values():
+        by_count, by_row = list(member.suited_to(comparison, counted)), list(member.suited_to(rows, asked))
+        if member.speaks_of_sets and rows.has_sets:
+            by_count = []
+        yield from ((metric, comparison) for metric in by_count if metric in by_row or not by_row)
+        yield from ((metric, rows) for metric in by_row if metric not in by_count)

@@ -11,7 +11,7 @@ from sfumato.metrics.comparison import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class AverageClassSize(MetricOfClasses):
-    """How many published records share their quasi-identifiers on average, and C_AVG = that over k.
+    """How many published {comparison.those} share their quasi-identifiers on average, and C_AVG = that over k.
 
     C_AVG after LeFevre et al. (2006): 1 is the best that k-anonymity allows. `k` is taken from the description of the
     release when not given.
@@ -31,6 +31,7 @@ class AverageClassSize(MetricOfClasses):
     name: ClassVar[str] = "average-class-size"
     about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
+    by_rows: ClassVar[str] = "classes are made of the people in the table"
 
     k: int | None = None
 
@@ -57,7 +58,7 @@ class AverageClassSize(MetricOfClasses):
             title="Average class size",
             value=value,
             before=ratio(comparison.dataset.total, comparison.cells_before.weight.size),
-            unit="rows",
+            unit=comparison.counted,
             better="lower",
             worst=float(comparison.release.total),
             explanation=f"On average {amount(value)} published records share their quasi-identifiers{than_k}.",

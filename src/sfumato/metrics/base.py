@@ -7,12 +7,13 @@ release just made, on one read back from disk, and on a table that another tool 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from html import escape
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from sfumato.data.dataset import Dataset
+from sfumato.data.drawing import Drawn
 from sfumato.data.release import Release
 from sfumato.data.sampling import UNKNOWN, Sampling
 from sfumato.metrics.comparison import Comparison
@@ -83,6 +84,11 @@ class Measurement:
             "facts": dict(self.facts),
         }
 
+    def said_of(self, drawn: Drawn) -> Measurement:
+        """Return the measurement with the words that it is of a random part of both tables."""
+        note = "; ".join(words for words in (self.note, str(drawn)) if words)
+        return replace(self, note=note, facts={**self.facts, "sample": drawn.as_dict()})
+
     def headline(self) -> dict[str, Any]:
         """Return the figure and what it means as plain data, without facts: those may hold values of columns."""
         return {key: value for key, value in self.as_dict().items() if key != "facts"}
@@ -104,6 +110,8 @@ class Metric(Protocol):
     name: ClassVar[str]
     about: ClassVar[About]
     main: ClassVar[bool] = False  # worth a line of a summary
+    by_rows: ClassVar[str] = ""  # why rows count once each, whatever their survey weights; "" where they go by these
+    speaks_of_sets: ClassVar[bool] = False  # whether it tells more where columns of sets are at hand, row by row
 
     @classmethod
     def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
@@ -136,10 +144,19 @@ def amount(value: float, unit: str = "") -> str:
     """
     if unit == "share":
         return f"{100 * value:.3g} %" if abs(value) < 9.995 else f"{100 * value:,.0f} %"
-    if unit == "rows" and value == 1:
-        return "1 row"
+    if unit in ("rows", "people") and value == 1:
+        return "1 row" if unit == "rows" else "1 person"
     text = f"{value:,.0f}" if value == int(value) or abs(value) >= 1e4 else f"{value:.4g}"
     return f"{text} {unit}" if unit else text
+
+
+def plain(count: float) -> float:
+    """Return a count as plain data; that of rows with survey weights need not be whole.
+
+    >>> plain(3.0), plain(2.5)
+    (3, 2.5)
+    """
+    return int(count) if count == int(count) else round(float(count), 6)
 
 
 def ratio(part: float, whole: float) -> float:

@@ -53,6 +53,7 @@ class BeliefChange(Metric):
     name: ClassVar[str] = "belief-change"
     about: ClassVar[About] = About.RISK
     main: ClassVar[bool] = True
+    by_rows: ClassVar[str] = "an intruder knows one person of the table at a time"
 
     column: str | None = None  # None: all quasi-sensitive columns, read together
     c: float | str | Fraction = 1  # of the diversity l' that is reported, the largest l with p1 <= c (pl + ...)

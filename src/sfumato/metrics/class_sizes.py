@@ -29,6 +29,7 @@ class ClassSizes(MetricOfClasses):
 
     name: ClassVar[str] = "class-sizes"
     about: ClassVar[About] = About.RISK
+    by_rows: ClassVar[str] = "who hides among others hides among those in the table"
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -55,9 +56,9 @@ class ClassSizes(MetricOfClasses):
             title="Smallest class",
             value=float(summary["min"]),
             before=float(_summary(before)["min"]),
-            unit="rows",
+            unit=comparison.counted,
             explanation=f"The release has {amount(summary['classes'])} classes of {amount(summary['min'])} to "
-            f"{amount(summary['max'])} records; half of them have {amount(summary['median'])} or fewer.",
+            f"{amount(summary['max'])} {comparison.those}; half of them have {amount(summary['median'])} or fewer.",
             facts={"bins": bins, "before": _summary(before), "after": summary},
         )
 

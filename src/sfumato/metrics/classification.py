@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,8 @@ class Classification(Metric):
             binned,
             class_of[pair.original.codes],
             len(classes),
-            pair.weights[0],
+            pair.rows[0],
+            comparison.of_records(before=True),
         )
         after = self._cross_validate(
             [(other.released.codes, other.cover) for other in features],
@@ -103,7 +104,8 @@ class Classification(Metric):
             binned,
             _class_of_labels(pair.cover, class_of, len(classes))[pair.released.codes],
             len(classes),
-            pair.weights[1],
+            pair.rows[1],
+            comparison.of_records(before=False),
         )
         difference = _difference(before, after)
         guessed = [amount(side["baseline"], "share") for side in (before, after)]
@@ -118,10 +120,10 @@ class Classification(Metric):
             better="higher",
             worst=after["baseline"],
             note=f"guessing {guessed[1]}{difference and '; ' + difference}",
-            explanation=f"Trained on published records, a logistic regression predicts {target!r} of other published "
-            f"records right in {amount(after['accuracy'], 'share')} of the cases; always saying their most frequent "
-            f"class gets {guessed[1]}. On the original it is {amount(before['accuracy'], 'share')}, and {guessed[0]} "
-            f"by guessing.{difference and ' ' + difference[0].upper() + difference[1:] + '.'}",
+            explanation=f"Trained on published {comparison.those}, a logistic regression predicts {target!r} of others "
+            f"right in {amount(after['accuracy'], 'share')} of the cases; always saying their most frequent class gets "
+            f"{guessed[1]}. On the original it is {amount(before['accuracy'], 'share')}, and {guessed[0]} by guessing."
+            f"{difference and ' ' + difference[0].upper() + difference[1:] + '.'}",
             facts={
                 "target": target,
                 "classes": classes,
@@ -129,7 +131,8 @@ class Classification(Metric):
                 "folds": self.folds,
                 "before": before,
                 "after": after,
-            },
+            }
+            | comparison.weighted_by,
         )
 
     def _nothing(self, why: str, target: str | None) -> Measurement:
@@ -177,45 +180,34 @@ class Classification(Metric):
         class_of_row: NDArray[np.int64],
         n_classes: int,
         weights: NDArray[np.int64] | None,
+        survey: NDArray[np.float64] | None,
     ) -> dict[str, Any]:
         """Train and test on all folds; rows with class -1 are left out."""
         if cells is None:
             sized = [(codes, covered.n_labels) for codes, covered in columns]
             cells = distinct_codes(sized, class_of_row.size, weights)
-        pairs, counts = _counted(cells.cell_of.astype(np.int64) * (n_classes + 1) + class_of_row + 1, weights)
-        n_rows = int(counts.sum())
-        labelled = pairs % (n_classes + 1) > 0
-        pairs, counts = pairs[labelled], counts[labelled]
-        # Rows are numbered in the order of their contents, so that chance treats equal tables equally.
-        rng = np.random.default_rng(self.seed)
-        n_labelled = int(counts.sum())
-        if n_labelled > self.most_rows:
-            drawn = rng.choice(n_labelled, self.most_rows, replace=False, shuffle=False)
-            counts = np.bincount(np.searchsorted(np.cumsum(counts), drawn, side="right"), minlength=pairs.size)
-            pairs, counts = pairs[counts > 0], counts[counts > 0]
-        n_used = int(counts.sum())
-        fold_of = rng.permutation(n_used) % self.folds
-        pair_of = np.repeat(np.arange(pairs.size), counts)
-        by_fold = np.bincount(pair_of * self.folds + fold_of, minlength=pairs.size * self.folds)
-        by_fold = by_fold.reshape(pairs.size, self.folds)
+        keys = cells.cell_of.astype(np.int64) * (n_classes + 1) + class_of_row + 1
+        drawn = self._drawn(keys, n_classes, weights, survey)
+        pairs, n_used = drawn.pairs, int(drawn.by_fold.sum())
 
         used, cell_of = np.unique(pairs // (n_classes + 1), return_inverse=True)
         class_of = pairs % (n_classes + 1) - 1
         table = np.zeros((self.folds, used.size, n_classes))
-        table[:, cell_of, class_of] = by_fold.T
+        table[:, cell_of, class_of] = drawn.by_fold.T * drawn.each
         totals = table.sum(axis=(0, 1))
         present = np.flatnonzero(totals)
         table = table[:, :, present]
         result = {
             "rows": n_used,
-            "rows_unlabelled": n_rows - n_labelled,
+            "rows_unlabelled": drawn.unlabelled,
             "classes": present.size,
             "baseline": ratio(float(totals.max(initial=0.0)), n_used),
+            # Rows of unequal weights tell as much as so many of equal ones (Kish 1965).
+            "effective_rows": ratio(n_used**2, float(drawn.each**2 @ drawn.by_fold.sum(axis=1))),
         }
         if present.size < 2 or n_used < 2 * self.folds:
-            nothing_to_learn = result["baseline"]
-            balanced = ratio(1, present.size)
-            return result | {"accuracy": nothing_to_learn, "balanced_accuracy": balanced, "log_loss": 0.0}
+            nothing = {"accuracy": result["baseline"], "balanced_accuracy": ratio(1, present.size), "log_loss": 0.0}
+            return result | nothing
         design = _Design(cells.codes[used], table.sum(axis=(0, 2)), [covered for _, covered in columns], binned)
         right, loss = np.zeros(present.size), 0.0
         for fold in range(self.folds):
@@ -230,10 +222,51 @@ class Classification(Metric):
             "log_loss": loss / n_used,
         }
 
+    def _drawn(
+        self,
+        keys: NDArray[np.int64],
+        n_classes: int,
+        weights: NDArray[np.int64] | None,
+        survey: NDArray[np.float64] | None,
+    ) -> _Drawn:
+        """Draw rows and folds. Rows are numbered by their contents, so that chance treats equal tables equally."""
+        pairs, number_of = np.unique(keys, return_inverse=True)
+        counts = counted(number_of, pairs.size, weights)
+        mass = counts if survey is None else np.bincount(number_of, survey, minlength=pairs.size)
+        n_rows, labelled = int(counts.sum()), pairs % (n_classes + 1) > 0
+        pairs, counts, each = pairs[labelled], counts[labelled], (mass / np.maximum(counts, 1))[labelled]
+        rng = np.random.default_rng(self.seed)
+        n_labelled = int(counts.sum())
+        if n_labelled > self.most_rows:
+            drawn = rng.choice(n_labelled, self.most_rows, replace=False, shuffle=False)
+            counts = np.bincount(np.searchsorted(np.cumsum(counts), drawn, side="right"), minlength=pairs.size)
+            pairs, counts, each = pairs[counts > 0], counts[counts > 0], each[counts > 0]
+        n_used = int(counts.sum())
+        fold_of = rng.permutation(n_used) % self.folds
+        pair_of = np.repeat(np.arange(pairs.size), counts)
+        by_fold = np.bincount(pair_of * self.folds + fold_of, minlength=pairs.size * self.folds)
+        each = each * (n_used / (float(each @ counts) or 1.0))
+        return _Drawn(pairs, by_fold.reshape(pairs.size, self.folds), each, n_rows - n_labelled)
+
+
+class _Drawn(NamedTuple):
+    """Rows to learn from. Sizes: p pairs of a cell and a class, f folds.
+
+    Of a survey, the rows of a pair count the mean of their weights, and all together as many as there are, so that the
+    penalty means the same.
+    """
+
+    pairs: NDArray[np.int64]  # (p,): cell times (classes + 1), plus the class, from 1 on
+    by_fold: NDArray[np.int64]  # (p, f): rows
+    each: NDArray[np.float64]  # (p,): what a row counts
+    unlabelled: int  # rows without a class
+
 
 def _difference(before: dict[str, Any], after: dict[str, Any]) -> str:
     """Return what is to be said of a difference that does not mean what it seems to; nothing of one that does."""
-    variance = sum(side["accuracy"] * (1 - side["accuracy"]) / max(side["rows"], 1) for side in (before, after))
+    variance = sum(
+        side["accuracy"] * (1 - side["accuracy"]) / max(side["effective_rows"], 1) for side in (before, after)
+    )
     if 0 < abs(after["accuracy"] - before["accuracy"]) <= _CHANCE * math.sqrt(variance):
         return "the difference is within chance"
     left_out = after["rows_unlabelled"]
@@ -415,9 +448,3 @@ def _class_of_labels(covered: Cover, class_of: NDArray[np.int64], n_classes: int
     for at in range(n_classes):
         result[(covered.sums(class_of == at) == covered.size) & (covered.size > 0)] = at
     return result
-
-
-def _counted(keys: NDArray[np.int64], weights: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct keys, and how many rows have each."""
-    found, number_of = np.unique(keys, return_inverse=True)
-    return found, counted(number_of, found.size, weights)

@@ -15,7 +15,7 @@ from sfumato.data.labels import number_text
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import About, Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Measurement, Metric, amount, plain, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import cover
 
@@ -55,6 +55,7 @@ class ColumnDistributions(Metric):
 
     name: ClassVar[str] = "column-distributions"
     about: ClassVar[About] = About.LOSS
+    speaks_of_sets: ClassVar[bool] = True
 
     most_bins: int = 30
 
@@ -83,8 +84,8 @@ class ColumnDistributions(Metric):
             before=0.0,
             unit="share",
             better="lower",
-            explanation=f"On average {amount(value, 'share')} of a column's records would have to change their value "
-            "to turn one distribution into the other.",
+            explanation=f"On average {amount(value, 'share')} of a column's {comparison.those} would have to change "
+            "their value to turn one distribution into the other.",
             facts={"columns": columns} | comparison.weighted_by,
         )
 
@@ -96,12 +97,12 @@ class ColumnDistributions(Metric):
 
     def _items(self, column: CodedSets, comparison: Comparison) -> dict[str, Any]:
         """How often each item occurs; items that the original does not have are left out."""
-        before = np.bincount(column.items, minlength=len(column.labels))
+        before = comparison.occurrences(column, len(column.labels), before=True)
         published = comparison.release.columns.get(column.name)
         after = np.zeros(len(column.labels))
         if isinstance(published, CodedSets):
             code_of = {label: code for code, label in enumerate(column.labels)}
-            counts = np.bincount(published.items, minlength=len(published.labels))
+            counts = comparison.occurrences(published, len(published.labels), before=False)
             for label, count in zip(published.labels, counts, strict=True):
                 if label in code_of:
                     after[code_of[label]] = count
@@ -112,14 +113,14 @@ class ColumnDistributions(Metric):
         """A column of single values that is published as sets: each member of a set gets its part of the record."""
         published = comparison.release.columns[column.name]
         assert isinstance(published, CodedSets)
-        weight = _parts(published)
+        weight = _parts(published, comparison.of_records(before=False))
         markers = comparison.dataset.schema.missing
         marker = visible_labels(column, markers)[column.missing] if column.missing >= 0 else None
         labels = tuple(column.labels[column.missing] if label == marker else label for label in published.labels)
         each = np.arange(len(labels), dtype=np.int32)
         terms = ReleasedColumn(name=column.name, role=column.role, kind=column.kind, codes=each, labels=labels)
         covered = cover(terms, column, domain=comparison.domain(column.name), exact=True, markers=markers)
-        before = np.bincount(column.codes, minlength=len(column.labels))
+        before = np.bincount(column.codes, comparison.of_records(before=True), minlength=len(column.labels))
         facts = self._facts(column, before, covered.spread(weight), as_sets=True)
         never = float(weight[covered.outside].sum())
         if never:  # declared values that do not occur in the original
@@ -130,12 +131,12 @@ class ColumnDistributions(Metric):
         return facts
 
 
-def _parts(sets: CodedSets) -> NDArray[np.float64]:
+def _parts(sets: CodedSets, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Return how many records each label stands for when the members of a set share its record, shape (labels,)."""
-    if isinstance(sets, BitSets):
+    if isinstance(sets, BitSets) and weights is None:
         return sets.parts()
     size = np.diff(sets.start)
-    share = np.repeat(1 / np.maximum(size, 1), size)
+    share = np.repeat((1 if weights is None else weights) / np.maximum(size, 1), size)
     parts: NDArray[np.float64] = np.bincount(sets.items, share, minlength=len(sets.labels)).astype(np.float64)
     return parts
 
@@ -153,15 +154,10 @@ def _described(
         "bins": bins.labels,
         "edges": bins.edges,
         "others": bins.others,
-        "before": [_shown(count) for count in counts_before.tolist()],
+        "before": [plain(count) for count in counts_before.tolist()],
         "after": [round(float(count), 6) for count in counts_after],
         "moved": _moved(counts_before, counts_after),
     }
-
-
-def _shown(count: float) -> float:
-    """Return a count; that of rows with weights need not be whole."""
-    return int(count) if count == int(count) else round(count, 6)
 
 
 def _moved(before: NDArray[Any], after: NDArray[Any]) -> float:

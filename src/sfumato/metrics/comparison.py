@@ -12,8 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_numpy, counted, distinct_codes
+from sfumato.data.dataset import (
+    Cells,
+    CodedColumn,
+    CodedSets,
+    Dataset,
+    as_numpy,
+    counted,
+    distinct_codes,
+    visible_labels,
+)
 from sfumato.data.distinct import text_codes
+from sfumato.data.drawing import Drawn
 from sfumato.data.encoding import encode_column
 from sfumato.data.figures import Spans
 from sfumato.data.hierarchy import ROOT
@@ -35,6 +45,7 @@ class Pair:
     released: ReleasedColumn
     cover: Cover  # of the released labels
     weights: tuple[Weights, Weights] = (None, None)  # how many rows, or people, each row of the two tables stands for
+    rows: tuple[Weights, Weights] = (None, None)  # how many rows
 
     @cached_property
     def before(self) -> NDArray[Any]:
@@ -45,6 +56,11 @@ class Pair:
     def shown_by(self) -> NDArray[Any]:
         """How many rows show each label, shape (m,)."""
         return _counted(self.released, self.weights[1])
+
+    @cached_property
+    def by_rows(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The same two, of rows whatever they stand for in a survey."""
+        return _counted(self.original, self.rows[0]), _counted(self.released, self.rows[1])
 
 
 def _counted(column: CodedColumn | ReleasedColumn, weights: Weights) -> NDArray[Any]:
@@ -72,6 +88,7 @@ class Comparison:
 
     dataset: Dataset
     release: Release
+    people: bool = False  # whether each row is all that there is of a person, because rows were put together
     _pairs: dict[str, Pair] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -80,13 +97,45 @@ class Comparison:
         return self.dataset.columns, self.release.columns
 
     @property
+    def counted(self) -> str:
+        """What is counted, for people."""
+        return "people" if self.people else "rows"
+
+    @property
+    def those(self) -> str:
+        """The same, for what is told of the table itself."""
+        return "people" if self.people else "records"
+
+    @property
+    def drawn(self) -> Drawn | None:
+        """What both are random parts of, where they are."""
+        return self.release.drawn
+
+    @property
+    def of_sample(self) -> Comparison | None:
+        """The same of single rows of both, where those here lack columns: whatever is of single rows is asked there."""
+        if self.dataset.sample is None or self.release.sample is None:
+            return None
+        return Comparison(self.dataset.sample, replace(self.release.sample, public=self.release.public))
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether a column holds sets, before or after."""
+        return any(isinstance(column, CodedSets) for side in self.sides for column in side.values())
+
+    @property
     def n_rows(self) -> int:
         """Rows to account for: those of the original (of the release, should it have more)."""
+        if self.drawn is not None:
+            return self.release.total + self.n_dropped
         return max(self.dataset.total, self.release.total)
 
     @property
     def n_dropped(self) -> int:
-        """Rows of the original that the release does not have."""
+        """Rows of the original that the release does not have; of samples, as large a share as of the whole tables."""
+        if self.dataset.drawn is not None and self.drawn is not None:
+            lacking = max(0, self.dataset.drawn.of - self.drawn.of)
+            return round(self.release.total * lacking / max(self.drawn.of, 1))
         return max(0, self.dataset.total - self.release.total)
 
     @cached_property
@@ -121,6 +170,17 @@ class Comparison:
             return cells
         weights = self.survey.before if before else self.survey.after
         return replace(cells, weight=np.bincount(cells.cell_of, weights, minlength=cells.weight.size))
+
+    def of_records(self, before: bool) -> NDArray[np.float64] | None:
+        """Return what each record of one side counts by a survey, (n,), or None where all count the same."""
+        return None if self.survey is None else self.survey.before if before else self.survey.after
+
+    def occurrences(self, sets: CodedSets, size: int, *, before: bool) -> NDArray[Any]:
+        """Return how often each of `size` members occurs in the sets of one side, by the weights of their records."""
+        weights = self.of_records(before)
+        if weights is None:
+            return np.bincount(sets.items, minlength=size)
+        return np.bincount(sets.items, np.repeat(weights, np.diff(sets.start)), minlength=size)
 
     @cached_property
     def quasi_identifiers(self) -> tuple[Pair, ...]:
@@ -160,7 +220,8 @@ class Comparison:
             covered = cover(released, original, domain=self.domain(name), markers=markers, spans=self.spans(name))
             settled = _settled(released, original, covered)
             survey, rows = self.survey, (self.dataset.weights, self.release.weights)
-            self._pairs[name] = replace(settled, weights=rows if survey is None else (survey.before, survey.after))
+            weights = rows if survey is None else (survey.before, survey.after)
+            self._pairs[name] = replace(settled, weights=weights, rows=rows)
         return self._pairs[name]
 
     def domain(self, name: str) -> tuple[str, ...]:
@@ -186,6 +247,10 @@ class Comparison:
         name = original.name
         column = self.release.columns.get(name)
         if isinstance(column, ReleasedColumn):
+            if column.role is Role.SENSITIVE_QUASI_IDENTIFIER and original.missing >= 0 and column.missing < 0:
+                marker = visible_labels(original, self.dataset.schema.missing)[original.missing]
+                if marker in column.labels:  # where cells are drawn, what is missing is a value of its own
+                    return replace(column, missing=column.labels.index(marker))
             return column
         if isinstance(column, CodedSets):
             raise DataError(

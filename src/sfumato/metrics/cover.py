@@ -26,6 +26,7 @@ from sfumato.data.labels import parse_set, range_ends
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import SECRET_ROLES, Kind
 from sfumato.errors import DataError
+from sfumato.metrics.spelling import codes_of
 
 DIGITS = 15  # characters of a number up to which floats are exact enough
 Piece = tuple[int, int]  # the codes from the first to the last, both included
@@ -191,7 +192,7 @@ def cover(
     """
     reader = _Reader(column, domain, known, markers)
     shown_by = np.bincount(released.codes, minlength=len(released.labels))
-    value_of = np.array([reader.code_of.get(label, -1) for label in released.labels], dtype=np.int32)
+    value_of = codes_of(released, column)
     starred = [label == ROOT for label in released.labels]
     value_of[starred] = -1
     stands_for = [span_of(spans or {}, label) for label in released.labels]

@@ -30,6 +30,7 @@ class CrossTables(Metric):
     name: ClassVar[str] = "cross-tables"
     about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
+    by_rows: ClassVar[str] = "tables are computed back from random sets record by record"
 
     estimate: Estimate | None = None
     tables: tuple[tuple[str, ...], ...] = ()
@@ -108,6 +109,9 @@ def randomized_columns(release: Release) -> list[str]:
     for name, about in release.description.get("columns", {}).items():
         if name in release.columns and {"domain", "groups"} <= set(about):
             if 1 < len(about["groups"]) < len(about["domain"]):
+                found.append(name)
+        elif name in release.columns and {"domain", "shares", "p"} <= set(about):
+            if 0 < about["p"] < 1:
                 found.append(name)
         elif name in release.columns and {"domain", "eta", "p"} <= set(about):
             informative = about["p"] > 0 and about["eta"] < len(about["domain"])

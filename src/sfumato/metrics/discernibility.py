@@ -31,12 +31,13 @@ class Discernibility(MetricOfClasses):
 
     name: ClassVar[str] = "discernibility"
     about: ClassVar[About] = About.LOSS
+    by_rows: ClassVar[str] = "classes are made of the people in the table"
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         squares = _sum_of_squares(comparison.cells_after.weight)
         penalty = comparison.n_dropped * comparison.dataset.total
-        rows = comparison.n_rows
+        rows, one = comparison.n_rows, "person" if comparison.people else "record"
         return Measurement(
             name=self.name,
             about=self.about,
@@ -46,7 +47,7 @@ class Discernibility(MetricOfClasses):
             before=float(_sum_of_squares(comparison.cells_before.weight)),
             better="lower",
             worst=float(rows * rows),
-            explanation="The sum of squared class sizes; a dropped record counts as if it could be any other.",
+            explanation=f"The sum of squared class sizes; a dropped {one} counts as if it could be any other.",
             facts={
                 "from_classes": squares,
                 "from_dropped": penalty,

@@ -37,8 +37,8 @@ class Distortion(Metric):
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         masked = [comparison.pair(name) for name in comparison.release.masked_columns]
-        quasi_identifiers = [_Losses.of(pair, comparison.n_dropped) for pair in comparison.quasi_identifiers]
-        sensitive = [_Losses.of(pair, comparison.n_dropped) for pair in masked]
+        quasi_identifiers = [_Losses.of(pair, comparison.mass[2]) for pair in comparison.quasi_identifiers]
+        sensitive = [_Losses.of(pair, comparison.mass[2]) for pair in masked]
         qi, sa = _mean(quasi_identifiers), _mean(sensitive)
         qi_norm, sa_norm = (_mean(columns, "normalized") for columns in (quasi_identifiers, sensitive))
         return Measurement(
@@ -60,7 +60,8 @@ class Distortion(Metric):
                 "normalized": {"quasi_identifiers": qi_norm, "sensitive": sa_norm, "total": qi_norm + sa_norm},
                 "columns": [losses.facts for losses in (*quasi_identifiers, *sensitive)],
                 "masks": [_masks(pair) for pair in masked],
-            },
+            }
+            | comparison.weighted_by,
         )
 
 
@@ -69,8 +70,8 @@ class _Losses:
     facts: dict[str, Any]
 
     @classmethod
-    def of(cls, pair: Pair, dropped: int) -> _Losses:
-        rows = int(pair.shown_by.sum()) + dropped
+    def of(cls, pair: Pair, dropped: float) -> _Losses:
+        rows = float(pair.shown_by.sum()) + dropped
         below, domain = _leaves_below(pair)
         lost = float(pair.shown_by @ ((below - 1) / domain)) + dropped * (domain - 1) / domain
         spread = (below - 1) / max(domain - 1, 1)
@@ -117,7 +118,7 @@ def _masks(pair: Pair) -> dict[str, Any]:
     """Return how many rows of a column are masked, by how far the label lies above values."""
     hierarchy = pair.original.hierarchy
     by_level: dict[int, int] = {}
-    for code, (label, rows) in enumerate(zip(pair.released.labels, pair.shown_by.tolist(), strict=True)):
+    for code, (label, rows) in enumerate(zip(pair.released.labels, pair.by_rows[1].tolist(), strict=True)):
         node = hierarchy.node_of.get(label) if hierarchy is not None and code != pair.released.missing else None
         level = 0 if node is None or hierarchy is None else hierarchy.level[node]
         by_level[level] = by_level.get(level, 0) + int(rows)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.schema import Role
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, plain, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.general_items import Sides, general_items, item_sides
 
@@ -55,19 +55,18 @@ class ItemLoss(Metric):
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         sides = item_sides(comparison, self.column)
-        before, after = (
-            np.bincount(side.items, minlength=sides.sensitive.size) for side in (sides.before, sides.after)
-        )
+        before = comparison.occurrences(sides.before, sides.sensitive.size, before=True)
+        after = comparison.occurrences(sides.after, sides.sensitive.size, before=False)
         known = after[: sides.n_original]
         general = general_items(comparison, self.column, sides)
-        lost = int(before.sum() - after.sum())
+        lost = plain(before.sum() - after.sum())
         softened = float((after * general.loss).sum())
         secret = sides.sensitive[: sides.n_original]
-        of_secret = int(before[: sides.n_original][secret].sum())
-        lost_secret = of_secret - int(known[secret].sum())
+        of_secret = plain(before[: sides.n_original][secret].sum())
+        lost_secret = of_secret - plain(known[secret].sum())
         divergence, symmetric = distances(before[: sides.n_original], known)
         value = ratio(lost + softened, before.sum())
-        generalized = int(after[general.loss > 0].sum())
+        generalized = plain(after[general.loss > 0].sum())
         also = (
             f" {amount(generalized)} others are published as a more general label, which loses "
             f"{amount(ratio(softened, generalized), 'share')} of each."
@@ -95,8 +94,8 @@ class ItemLoss(Metric):
             f"{of_secrets}.{also}",
             facts={
                 "column": self.column,
-                "occurrences_before": int(before.sum()),
-                "occurrences": int(after.sum()),
+                "occurrences_before": plain(before.sum()),
+                "occurrences": plain(after.sum()),
                 "withheld": lost,
                 "generalized": generalized,
                 "generalized_loss": softened,
@@ -108,7 +107,8 @@ class ItemLoss(Metric):
                 "symmetric_divergence": symmetric,
                 "new_labels": len(sides.labels) - sides.n_original,
                 "frequencies": _frequencies(sides, before, after),
-            },
+            }
+            | comparison.weighted_by,
         )
 
 
@@ -145,8 +145,8 @@ def _frequencies(sides: Sides, before: NDArray[Any], after: NDArray[Any]) -> lis
         {
             "item": sides.labels[item],
             "sensitive": bool(sides.sensitive[item]),
-            "before": int(before[item]),
-            "after": int(after[item]),
+            "before": plain(before[item]),
+            "after": plain(after[item]),
         }
         for item in order
     ]

@@ -44,5 +44,5 @@ class MaskedDetail(Metric):
             explanation=f"On average a masked column leaves {amount(value, 'share')} of its values open: "
             "0 % is the original, 100 % is nothing left.",
             warning=little_left(value, "the masked columns"),
-            facts={"columns": columns, "rows_dropped": comparison.n_dropped},
+            facts={"columns": columns, "rows_dropped": comparison.n_dropped} | comparison.weighted_by,
         )

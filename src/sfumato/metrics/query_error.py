@@ -49,6 +49,7 @@ class QueryError(Metric):
     name: ClassVar[str] = "query-error"
     about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
+    speaks_of_sets: ClassVar[bool] = True
 
     dimensions: tuple[int, ...] = (1, 3, 5)  # quasi-identifiers in a query; no more than there are
     selectivity: float = 0.5  # share of records that a query aims at, if columns were even and independent
@@ -92,6 +93,8 @@ class QueryError(Metric):
         summary = _summary(errors)
         worst, median = float(without.mean()) if without.size else 0.0, amount(summary["median"], "share")
         of_terms = f" and some of the terms in {sides.terms!r}" if sides.terms is not None else ""
+        has_terms = self.terms and sides.terms is None and _set_column(comparison) is not None
+        left_out = " Terms are left out: their records would count once each." if has_terms else ""
         return Measurement(
             name=self.name,
             about=self.about,
@@ -103,11 +106,11 @@ class QueryError(Metric):
             better="lower",
             worst=worst,
             note=f"half of them {median} or less; {amount(worst, 'share')} with no detail left",
-            explanation=f"Counting records with random values in a few quasi-identifiers{of_terms} gives a result that "
-            f"is off by {amount(summary['mean'], 'share')} of the true count on average, and by {median} or less in "
-            "half the cases. The mean can exceed 100 %, however little detail is lost, as small counts weigh as much "
-            "as large ones: one person taken for three is off by 200 %. With * in every quasi-identifier it would be "
-            f"{amount(worst, 'share')}.",
+            explanation=f"Counting {comparison.those} with random values in a few quasi-identifiers{of_terms} gives a "
+            f"result that is off by {amount(summary['mean'], 'share')} of the true count on average, and by {median} "
+            "or less in half the cases. The mean can exceed 100 %, however little detail is lost, as small counts "
+            "weigh as much as large ones: one person taken for three is off by 200 %. With * in every quasi-identifier "
+            f"it would be {amount(worst, 'share')}.{left_out}",
             facts={
                 "selectivity": self.selectivity,
                 "seed": self.seed,

@@ -45,6 +45,7 @@ class Risk(Metric):
     name: ClassVar[str] = "risk"
     about: ClassVar[About] = About.RISK
     main: ClassVar[bool] = True
+    by_rows: ClassVar[str] = "who is found is one of those in the table"
 
     threshold: float = 0.2  # risks above this are counted
     population: Dataset | None = None
@@ -67,6 +68,7 @@ class Risk(Metric):
         known = (
             "" if self.population is not None else " The population is not known, so the journalist is not told apart."
         )
+        them = "them" if comparison.people else "their record"
         return Measurement(
             name=self.name,
             about=self.about,
@@ -76,7 +78,7 @@ class Risk(Metric):
             before=before["max"],
             unit="share",
             better="lower",
-            explanation=f"Who knows a person's quasi-identifiers finds their record with a chance of at most "
+            explanation=f"Who knows a person's quasi-identifiers finds {them} with a chance of at most "
             f"{amount(after['max'], 'share')}, {amount(after['mean'], 'share')} on average.{known}",
             facts={
                 "threshold": self.threshold,

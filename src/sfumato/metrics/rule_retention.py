@@ -51,6 +51,7 @@ class RuleRetention(Metric):
 
     name: ClassVar[str] = "rule-retention"
     about: ClassVar[About] = About.LOSS
+    by_rows: ClassVar[str] = "the support of a rule is a number of records"
 
     column: str
     support: float | str | Fraction = SUPPORT  # share of records that hold X and Y

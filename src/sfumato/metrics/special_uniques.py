@@ -42,6 +42,7 @@ class SpecialUniques(Metric):
 
     name: ClassVar[str] = "special-uniques"
     about: ClassVar[About] = About.RISK
+    by_rows: ClassVar[str] = "who is found is one of those in the table"
 
     size: int | None = None  # of the largest sets of columns; None: as many as can be looked at
     sampling: Sampling = UNKNOWN
@@ -75,8 +76,8 @@ class SpecialUniques(Metric):
             before=before["few"],
             unit="share",
             better="lower",
-            explanation=f"Of the release's records, {amount(after['few'], 'share')} are alone with what some {few} "
-            f"quasi-identifiers or fewer show of them; of the original's, {amount(before['few'], 'share')}"
+            explanation=f"Of the release's {comparison.those}, {amount(after['few'], 'share')} are alone with what "
+            f"some {few} quasi-identifiers or fewer show of them; of the original's, {amount(before['few'], 'share')}"
             f"{_foremost(before)}.",
             facts={"few": few, "before": before, "after": after},
         )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.data.dataset import CodedColumn, CodedSets
+from sfumato.data.dataset import CodedColumn, CodedSets, visible_labels
 from sfumato.data.schema import Role
 from sfumato.metrics.base import About, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
@@ -36,6 +36,7 @@ class Suppression(Metric):
     name: ClassVar[str] = "suppression"
     about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
+    by_rows: ClassVar[str] = "it counts rows and cells of the table"
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -47,7 +48,7 @@ class Suppression(Metric):
             name=self.name,
             about=self.about,
             main=self.main,
-            title="Rows dropped",
+            title=f"{comparison.counted.capitalize()} dropped",
             value=value,
             before=0.0,
             unit="share",
@@ -55,7 +56,8 @@ class Suppression(Metric):
             worst=1.0,
             empty=" and ".join(empty),
             warning=" ".join(f"Nothing is left of {what}: every row shows the same." for what in (*empty, *partly)),
-            explanation=f"{amount(comparison.n_dropped)} of {amount(dataset.total)} rows are not in the release.",
+            explanation=f"{amount(comparison.n_dropped)} of {amount(dataset.total)} {comparison.counted} are not in "
+            "the release.",
             facts={
                 "rows_before": dataset.total,
                 "rows": release.total,
@@ -79,6 +81,8 @@ def _column(comparison: Comparison, column: CodedColumn | CodedSets) -> dict[str
             "empty": bool(n_before and not n_after),
         }
     about = comparison.release.description.get("columns", {}).get(column.name, {})
+    if {"domain", "shares", "p"} <= set(about) and about["p"] < 1:
+        return facts | _replaced(comparison, column, about)
     if {"domain", "eta", "p"} <= set(about) and (about["eta"] > 1 or about["p"] < 1):
         return facts | _randomized(comparison, len(about["domain"]), about["eta"], about["p"])
     if isinstance(published, CodedSets):  # several values where there was one
@@ -87,9 +91,10 @@ def _column(comparison: Comparison, column: CodedColumn | CodedSets) -> dict[str
     else:
         pair = comparison.pair(column.name)
         shown = pair.cover.value_of >= 0
-        generalized = int(pair.shown_by[~shown].sum())
-        after = np.bincount(pair.cover.value_of[shown], pair.shown_by[shown], minlength=len(column.labels))
-        replaced = int(np.maximum(after - pair.before, 0).sum())
+        before, shown_by = pair.by_rows
+        generalized = int(shown_by[~shown].sum())
+        after = np.bincount(pair.cover.value_of[shown], shown_by[shown], minlength=len(column.labels))
+        replaced = int(np.maximum(after - before, 0).sum())
         empty = len(column.labels) > 1 and len(pair.released.labels) <= 1
     return facts | {
         "generalized": generalized,
@@ -106,6 +111,19 @@ def _randomized(comparison: Comparison, values: int, eta: int, p: float) -> dict
         "randomized": {"values": values, "shown": eta, "true": true},
         "changed": ratio(comparison.n_dropped + comparison.release.total * (1 - true / eta), comparison.n_rows),
         "empty": eta == values or p == 0,
+    }
+
+
+def _replaced(comparison: Comparison, column: CodedColumn, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a column some of whose values were replaced: how likely a cell shows the true one."""
+    p, share_of = about["p"], dict(zip(map(str, about["domain"]), about["shares"], strict=True))
+    labels = visible_labels(column, comparison.dataset.schema.missing)
+    drawn = np.array([share_of.get(label, 0.0) for label in labels])
+    true = p + (1 - p) * float(column.occurrences @ drawn) / max(int(column.occurrences.sum()), 1)
+    return {
+        "randomized": {"values": len(share_of), "shown": 1, "true": true},
+        "changed": ratio(comparison.n_dropped + comparison.release.total * (1 - true), comparison.n_rows),
+        "empty": p == 0,
     }
 
 

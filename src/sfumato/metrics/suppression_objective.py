@@ -40,6 +40,7 @@ class SuppressionObjective(Metric):
 
     name: ClassVar[str] = "suppression-objective"
     about: ClassVar[About] = About.LOSS
+    by_rows: ClassVar[str] = "the paper that it is from counts records"
 
     column: str
     goal: str = "distribution"

@@ -57,8 +57,9 @@ class TermLoss(Metric):
             )
         before, after = comparison.terms
         given = worth_of(comparison.dataset.schema)
-        worth = _worth(before, given)
-        value = ratio(worth - _worth(after, given), worth) if worth else 0.0
+        worth = _worth(before, given, comparison.of_records(before=True))
+        left = _worth(after, given, comparison.of_records(before=False))
+        value = ratio(worth - left, worth) if worth else 0.0
         weighed = (
             "so that a record's last term counts most" if given is None else "by what the plan says they are worth"
         )
@@ -85,15 +86,20 @@ class TermLoss(Metric):
                 "mean_after": ratio(n_after, after.start.size - 1),
                 "records_without_terms_before": int((np.diff(before.start) == 0).sum()),
                 "records_without_terms_after": int((np.diff(after.start) == 0).sum()),
-            },
+            }
+            | comparison.weighted_by,
         )
 
 
-def _worth(sets: CodedSets, given: Mapping[str, Fraction] | None) -> float:
-    if given is not None:
-        count = np.bincount(sets.items, minlength=len(sets.labels))
-        return math.fsum(float(given.get(label, 1)) * n for label, n in zip(sets.labels, count.tolist(), strict=True))
+def _worth(sets: CodedSets, given: Mapping[str, Fraction] | None, weights: NDArray[np.float64] | None = None) -> float:
+    """Return what all terms are worth, by the weights of their records."""
     size: NDArray[np.int64] = np.diff(sets.start)
-    of_size = np.bincount(size, minlength=1)  # by size, so that the order of rows does not change the last digit
+    if given is not None:
+        of_items = None if weights is None else np.repeat(weights, size)
+        count = np.bincount(sets.items, of_items, minlength=len(sets.labels))
+        return math.fsum(float(given.get(label, 1)) * n for label, n in zip(sets.labels, count.tolist(), strict=True))
+    of_size = np.bincount(
+        size, weights, minlength=1
+    )  # by size, so that the order of rows does not change the last digit
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, of_size.size))])
     return float((of_size * harmonic).sum())

@@ -94,10 +94,12 @@ class AlphaDiversity(PrivacyModel):
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
-        return (
-            "Knowing or excluding a value of one sensitive column may give away another: ask for multi-diversity. "
-            f"{LIMIT[self.reading]}"
-        )
+        return f"Knowing or excluding a value of one sensitive column may give away another. {LIMIT[self.reading]}"
+
+    @property
+    def advice(self) -> str:
+        """What stops that, too."""
+        return "Ask for multi-diversity where values of several columns may be known."
 
     @property
     def judged_columns(self) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ class Verdict:
     known_from: Mapping[str, str] = field(default_factory=dict)  # public input -> where the judge got it from
     notes: tuple[str, ...] = ()  # what whoever reads the verdict should know about its inputs
     finding: str = ""  # in words, where names tell more than figures
+    people: bool = False  # whether what is called a row is a person, because rows were put together
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data that JSON can hold; what is infinite becomes None."""
@@ -55,6 +56,7 @@ class Verdict:
             "measure": self.measure,
             "bound": self.bound,
             "group": self.group,
+            **({"people": True} if self.people else {}),
             **({"known_from": dict(self.known_from)} if self.known_from else {}),
             **({"facts": dict(self.facts)} if self.facts else {}),
         }
@@ -106,11 +108,11 @@ class Verdict:
         words = f"{self.measure} {reached}, required {self.bound} {required}"
         if self.satisfied:
             return f"{words} ({_counted(self.groups, self.group)})"
-        rows = f", {_counted(self.failing_rows, 'row')}" if self.failing_rows else ""
+        rows = f", {_counted(self.failing_rows, 'person' if self.people else 'row')}" if self.failing_rows else ""
         return f"{words} ({self.failing:,} of {_counted(self.groups, self.group)}{rows})"
 
 
-_ADDED = frozenset({"rows", "withheld", "classes_that_lack_values"})
+_ADDED = frozenset({"rows", "records", "withheld", "classes_that_lack_values"})
 
 
 def _merged_facts(worse: Mapping[str, Any], better: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,6 +132,8 @@ def _merged_facts(worse: Mapping[str, Any], better: Mapping[str, Any]) -> dict[s
 
 
 def _counted(count: int, thing: str) -> str:
+    if thing == "person":
+        return f"{count:,} {'person' if count == 1 else 'people'}"
     plural = "" if count == 1 else "es" if thing.endswith("s") else "s"
     return f"{count:,} {thing}{plural}"
 
@@ -185,6 +189,11 @@ class PrivacyModel(Protocol):
     @property
     def limit(self) -> str:
         """One sentence for people: an attack that it does not stop."""
+
+    @property
+    def advice(self) -> str:
+        """What the holder of the data may ask for to stop that, too; nothing where there is nothing to ask for."""
+        return ""
 
     @property
     def judged_columns(self) -> tuple[str, ...]:

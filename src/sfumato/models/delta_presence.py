@@ -24,7 +24,8 @@ class DeltaPresence(PrivacyModel):
     """Of the people of a population that a class could be about, a share from `low` to `high` is in the table.
 
     A person counts if the published labels of the class cover their quasi-identifiers. Somebody whom no class could be
-    about is surely not in the table: then only `low` = 0 holds. Decisions are exact, and the ends belong to the range.
+    about is surely not in the table: then only `low` = 0 holds. Labels that overlap fail: what classes rule out for one
+    another is not known. Decisions are exact, and the ends belong to the range.
 
     Source: Nergiz, Atzori and Clifton (2007).
     Limit: what is sensitive in the rows is not looked at, once somebody's row is found.
@@ -83,7 +84,12 @@ class DeltaPresence(PrivacyModel):
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
-        return "Who is known to be in the table is not protected by it. Ask for a model of classes as well."
+        return "Who is known to be in the table is not protected by it."
+
+    @property
+    def advice(self) -> str:
+        """What stops that, too."""
+        return "Ask for a model of classes as well."
 
     @property
     def judged_columns(self) -> tuple[str, ...]:
@@ -112,6 +118,12 @@ class DeltaPresence(PrivacyModel):
             population=covered.population,
             surely_absent=covered.elsewhere,
         )
+        if covered.overlap and (low or high < 1):
+            found = (
+                f"{covered.overlap:,} of {size.size:,} classes cover people whom others cover as well, so that nobody "
+                "can tell how likely these are to be in the table"
+            )
+            return replace(verdict, satisfied=False, finding=found, failing=max(verdict.failing, covered.overlap))
         rare = int((~enough).sum())
         if low and (rare or covered.elsewhere):
             found = (

@@ -92,8 +92,13 @@ class HkpCoherence(PrivacyModel):
         """An attack that it does not stop."""
         return (
             f"Who knows a sensitive item of a person, more than {self.p:,} public ones, or which items a person does "
-            "not have, may learn more. Ask for rho-uncertainty where sensitive items may be known."
+            "not have, may learn more."
         )
+
+    @property
+    def advice(self) -> str:
+        """What stops that, too."""
+        return "Ask for rho-uncertainty where sensitive items may be known."
 
     @property
     def judged_columns(self) -> tuple[str, ...]:

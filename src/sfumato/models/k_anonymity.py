@@ -49,7 +49,9 @@ class KAnonymity(PrivacyModel):
         return f"Whoever knows all quasi-identifiers of a person finds at least {self.k:,} rows that could be theirs."
 
     def promise_beside(self, schema: Schema) -> str:
-        """What holds where people are judged, all of whose rows stay."""
+        """What holds where people are judged: those of one row each, or all of whose rows stay."""
+        if schema.gathered:
+            return f"Whoever knows all quasi-identifiers of a person finds at least {self.k:,} people alike."
         if schema.person is None:
             return self.promise
         return f"Whoever knows all quasi-identifiers in all rows of a person finds at least {self.k:,} people alike."
@@ -57,10 +59,12 @@ class KAnonymity(PrivacyModel):
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
-        return (
-            "Rows that look alike may share a sensitive value: then it is known without knowing the row. "
-            "Ask for l-diversity or t-closeness as well."
-        )
+        return "Those who look alike may share a sensitive value: then it is known of each of them."
+
+    @property
+    def advice(self) -> str:
+        """What stops that, too."""
+        return "Ask for l-diversity or t-closeness as well."
 
     @property
     def judged_columns(self) -> tuple[str, ...]:

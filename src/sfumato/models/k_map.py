@@ -24,8 +24,9 @@ POPULATION = about(
 class KMap(PrivacyModel):
     """Every equivalence class could be about at least `k` people of a population.
 
-    A person counts if the published labels of the class cover their quasi-identifiers. The population contains the
-    people in the table, so that k-anonymity implies k-map.
+    A person counts if the published labels of the class cover their quasi-identifiers, and those of no other class do:
+    else the other class may rule them out. The population contains the people in the table, so that k-anonymity implies
+    k-map.
 
     Source: Sweeney (2002).
     Limit: who knows that somebody is in the table looks among its rows alone, and these may be few.
@@ -51,10 +52,12 @@ class KMap(PrivacyModel):
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
-        return (
-            "Who knows that a person is in the table looks among its rows alone, which may be fewer. "
-            "Ask for k-anonymity where that is known."
-        )
+        return "Who knows that a person is in the table looks among its rows alone, which may be fewer."
+
+    @property
+    def advice(self) -> str:
+        """What stops that, too."""
+        return "Ask for k-anonymity where that is known."
 
     @property
     def judged_columns(self) -> tuple[str, ...]:
@@ -62,15 +65,16 @@ class KMap(PrivacyModel):
         return ()
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
-        """Judge a release by how many people each class covers."""
+        """Judge a release by how many people each class covers that no other does, or by its rows if these are more."""
         covered = covered_people(release, self.population, self)
         return class_verdict(
             self,
             covered.classes,
-            passes=covered.people >= self.k,
-            reached=covered.people,
+            passes=covered.surely >= self.k,
+            reached=covered.surely,
             required=self.k,
             measure="fewest people",
             bound="at least",
             population=covered.population,
+            **({"classes_that_overlap": covered.overlap} if covered.overlap else {}),
         )

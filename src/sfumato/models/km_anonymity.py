@@ -107,6 +107,11 @@ class KmAnonymity(PrivacyModel):
         """Yield what it cannot be combined with."""
         yield from judged_otherwise(self, self.column, together)
 
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts: the sets of each are counted in it alone, where they are so asked."""
+        return self.within_classes
+
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by every set of up to m items that occurs in it."""
         from sfumato.models.judging.small_sets import search_sets  # compiled: only when needed

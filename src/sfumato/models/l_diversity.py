@@ -163,6 +163,8 @@ class LDiversity(PrivacyModel):
     def promise_beside(self, schema: Schema) -> str:
         """What holds where people are judged, who may have several values."""
         l, column = plain_number(self.exact_l), repr(self.sensitive)
+        if schema.gathered and self.kind == "frequency" and not self.known:
+            return f"In every class, at most one of {l} people has the same value of {column}."
         if schema.person is None or self.kind not in ("distinct", "frequency"):
             return self.promise
         if self.kind == "frequency":
@@ -174,7 +176,7 @@ class LDiversity(PrivacyModel):
         """An attack that it does not stop."""
         alike = "Values may differ and yet mean much the same, such as two kinds of cancer"
         if self.kind == "distinct":
-            return f"{alike}; and one value may stand in nearly all rows of a class."
+            return f"{alike}; and nearly all of a class may have one value."
         if self.kind == "recursive":
             return (
                 f"{alike}; and whoever can rule out {self.exact_l - 1} or more values for a person may learn the rest."

@@ -14,7 +14,12 @@ from sfumato.data.schema import Role
 from sfumato.models.base import Need, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.chance import wrong_with
 from sfumato.models.judging.logarithms import logarithm_exceeds
-from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, randomized_column
+from sfumato.models.judging.randomized import (
+    RandomizedColumn,
+    failing_rows,
+    randomized_column,
+    refuse_shares,
+)
 from sfumato.parameters import Takes, about
 
 
@@ -84,6 +89,7 @@ class LocalDifferentialPrivacy(PrivacyModel):
         facts: dict[str, dict[str, Any]] = {}
         for name, epsilon in self.epsilon.items():
             column = randomized_column(release, name, self)
+            refuse_shares(column, self, "")
             holds = column.rho > 0 and not logarithm_exceeds(1 / column.rho, epsilon)
             wrong, said = wrong_with(release, column)
             notes += said

@@ -107,7 +107,7 @@ class RhoUncertainty(PrivacyModel):
             return f"{self.promise} That holds in every class of quasi-identifiers, and in the table as a whole."
         return (
             f"{self.promise} That is for who knows items only: whoever also knows a person's quasi-identifiers may "
-            'find the same sensitive item in a whole class, which within = "classes" would bound, too.'
+            "find the same sensitive item in a whole class."
         )
 
     @property
@@ -118,6 +118,11 @@ class RhoUncertainty(PrivacyModel):
             "had to go, who knows which items a person does not have, or who compares two releases of the same records "
             "is not covered" + (", nor is one who also knows quasi-identifiers." if self.within == "table" else ".")
         )
+
+    @property
+    def advice(self) -> str:
+        """What stops that, too."""
+        return 'Ask for it within = "classes" where quasi-identifiers may be known.' if self.within == "table" else ""
 
     @property
     def judged_columns(self) -> tuple[str, ...]:

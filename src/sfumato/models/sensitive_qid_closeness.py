@@ -21,8 +21,10 @@ from sfumato.models.judging.randomized import (
     base_rates,
     failing_rows,
     randomized_column,
+    refuse_shares,
 )
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
+from sfumato.models.judging.worst_values import replaced_distance
 from sfumato.models.t_closeness import DISTANCES, hierarchies_missing
 from sfumato.parameters import Takes, about
 
@@ -42,6 +44,9 @@ class SensitiveQidCloseness(PrivacyModel):
 
     An audit with the base rates of the original is exact. Without them it estimates the prior from the release, and can
     refute closeness to the table's prior but not prove it.
+
+    Cells that show one value, drawn by a matrix that keeps shares as they are (post randomization), are judged by it as
+    well: by the worst value that can be shown.
 
     Source: Sei, Okumura, Takenouchi and Ohsuga (2017).
     Limit: it judges one cell at a time. What several columns say together about one person adds up.
@@ -116,7 +121,8 @@ class SensitiveQidCloseness(PrivacyModel):
             if wrong:
                 found_faults[name] = wrong
             judged.append((column, np.full(release.n_rows, not holds or bool(wrong))))
-            facts[name] = {"eta": column.eta, "p": float(column.p), "distance": distance, "t": float(t), **known}
+            drawn = {"eta": column.eta} if column.shares is None else {"moved": _moved(release, column)}
+            facts[name] = drawn | {"p": float(column.p), "distance": distance, "t": float(t), **known}
             if distance / float(t) > worst:
                 worst, reached, required = distance / float(t), distance, t
         failing = [column.name for column, rows in judged if rows.any()]
@@ -140,6 +146,7 @@ class SensitiveQidCloseness(PrivacyModel):
         """Return whether a column holds, the distance of the worst set, and how that was found."""
         rho = column.rho
         if self.prior == "any":
+            refuse_shares(column, self, " to any prior")
             # The worst prior puts all its mass on two values as far apart as can be, for every distance.
             root = math.sqrt(rho)
             return rho * (1 + t) ** 2 >= (1 - t) ** 2, (1 - root) / (1 + root), {"prior": "any"}
@@ -166,6 +173,9 @@ class SensitiveQidCloseness(PrivacyModel):
     ) -> tuple[Fraction | float, bool]:
         if not counts.sum():
             return Fraction(0), True
+        if column.shares is not None:
+            edges = None if self.distance == "equal" else self._edges(column)
+            return replaced_distance(counts, column.p, column.shares, edges), True
         if self.distance == "equal":
             return equal_distance(counts, column.eta, rho), True
         return tree_distance(counts, column.eta, float(rho), self._edges(column))
@@ -184,16 +194,30 @@ class SensitiveQidCloseness(PrivacyModel):
         )
 
 
+def _moved(release: Release, column: RandomizedColumn) -> float | None:
+    """Return by how much the share of a value moves on average, at most; None where base rates are not known.
+
+    It is 0 where the matrix is invariant: rounding of the published shares is what is left.
+    """
+    counts = base_rates(release, column)
+    if counts is None or column.shares is None or not counts.sum():
+        return None
+    n = int(counts.sum())
+    pairs = zip(counts.tolist(), column.shares, strict=True)
+    return float((1 - column.p) * max(abs(share - Fraction(count, n)) for count, share in pairs))
+
+
 def _estimated(column: RandomizedColumn, n_rows: int) -> tuple[NDArray[np.int64], float]:
     """Return how often each value seems to occur, and how far shares of sets may be off.
 
     A value is shown by h of the records that lack it and g of those that have it: that is solved for the latter.
     """
-    g, h = float(column.g), float(column.h)
-    if g - h < 1e-12 or not n_rows:
+    g, h = column.chances
+    gap = float((g - h)[0])
+    if gap < 1e-12 or not n_rows:
         return np.ones(column.d, dtype=np.int64), 1.0
-    share = np.maximum((column.shown / n_rows - h) / (g - h), 0)
+    share = np.maximum((column.shown / n_rows - h) / gap, 0)
     share /= max(share.sum(), 1e-300)
-    spread = column.eta * (1 - column.eta / column.d) / (g - h) ** 2
+    spread = column.eta * (1 - column.eta / column.d) / gap**2
     size = min(column.eta, column.d - column.eta)
     return np.rint(share * max(n_rows, 10**6)).astype(np.int64), math.sqrt(spread * max(size, 1) / n_rows)

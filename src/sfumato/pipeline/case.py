@@ -19,7 +19,7 @@ import pyarrow as pa
 from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
-from sfumato.data.files import fitted, how_read, is_there
+from sfumato.data.files import is_there
 from sfumato.data.files.csv_release import Dialect
 from sfumato.data.files.databases.publishing import Publication, publishing, refuse_early
 from sfumato.data.files.release import DESCRIPTION, as_release, read_release, schema_for, write_release
@@ -28,10 +28,11 @@ from sfumato.data.files.stat import STAT_FORMATS, codes_of
 from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
-from sfumato.disk import atomic_folder
+from sfumato.disk import atomic_folder, scratch_folder
 from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
-from sfumato.errors import DataError, OutputError
+from sfumato.engines.dividing import DividedEngine
+from sfumato.errors import DataError
 from sfumato.estimators import reconstruct
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
@@ -51,15 +52,21 @@ from sfumato.pipeline.facts import (
     warnings_of_release,
     warnings_of_steps,
 )
-from sfumato.pipeline.judging import Seen, judge, refuse_unless_all_hold, refuse_unstated
+from sfumato.pipeline.judging import (
+    ROWS_HERE,
+    Seen,
+    judge,
+    refuse_those_who_need_rows,
+    refuse_unless_all_hold,
+    refuse_unstated,
+)
 from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, finish_earlier, plan_facts
 from sfumato.pipeline.known import Gathering, Known, changes_since, crowd_at
-from sfumato.pipeline.making import Made, make, refuse_nothing_to_publish
+from sfumato.pipeline.making import Made, dialect_of, make, refuse_inputs_in, refuse_nothing_to_publish
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress, announce
 
-ROWS_HERE = 20_000_000  # of a release of many parts that is measured and attacked on this machine
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 
 
@@ -140,9 +147,9 @@ class Case:
         `page` renders the holder's report from the facts of the run. What was audited is there to stay before anything
         is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
-        self._refuse_inputs_in(out)
+        refuse_inputs_in(out, self.plan, self.engine)
         self.original.hold_once()
-        dialect = self._dialect()
+        dialect = dialect_of(self.plan, self.engine)
         if self.plan.target is not None:
             finish_earlier(out, self.plan.target)
             refuse_early(self.plan.target, self.plan.release.if_exists)
@@ -185,23 +192,38 @@ class Case:
         return outcome
 
     def _looked_at_here(self, outcome: Outcome, out: Path, page: Page, parts: frozenset[str]) -> Outcome:
-        """Measure and attack a release of many parts on this machine, if it has the room; else leave it for later."""
-        here = self.plan.source is not None and is_there(self.plan.source)
-        if outcome.facts["release"]["rows"] > ROWS_HERE or not here:
+        """Measure and attack a release of many parts: row by row where there is room here, else where its parts are."""
+        source = self.plan.source
+        if source is None or not parts:
             return outcome
-        done = Case(self.plan, progress=self.progress)._whole(out, page, parts)
+        if outcome.facts["release"]["rows"] <= ROWS_HERE and is_there(source):
+            done = Case(self.plan, progress=self.progress)._whole(out, page, parts)
+        else:
+            with scratch_folder(out) as work, self.engine.workroom(work):
+                case = Case(self.plan, engine=self.engine, progress=self.progress)
+                done = case._whole(out, page, parts, case.beside(out, out / "release"))
         return replace(outcome, facts=done.facts, measurements=done.measurements, exposures=done.exposures)
+
+    def beside(self, path: Path, folder: Path) -> Seen:
+        """Look at a release in parts of a folder beside the original, both as distinct rows with weights."""
+        assert isinstance(self.engine, DividedEngine)
+        comparing = self.engine.compare(folder, self.plan.schema)
+        refuse_those_who_need_rows(self.plan, comparing.rows)
+        before, after = comparing.both(self.original.dataset if self.original.at_hand else None)
+        if before is not None:
+            self.original.dataset = before
+        return Seen.at(path, self.plan, self.progress, look=lambda: after)
 
     def complete(self, run: Path, page: Page, *, measure: bool = True, attack: bool = True) -> Mapping[str, Any]:
         """Measure and attack what that is missing of a run, and return its facts; nothing is done where it is whole."""
         return self._whole(run, page, asked(measure=measure, attack=attack)).facts
 
-    def _whole(self, run: Path, page: Page, parts: frozenset[str]) -> Outcome:
+    def _whole(self, run: Path, page: Page, parts: frozenset[str], seen: Seen | None = None) -> Outcome:
         kept = Kept.at(run)
         missing = parts & set(kept.pending)
         if not missing:
             return Outcome(self.plan, Release({}, None, 0, ()), (), kept.facts)
-        seen = Seen.at(run, self.plan, self.progress)
+        seen = seen or Seen.at(run, self.plan, self.progress)
         kept.refuse_unless_same(seen.record, self.original)
         release = replace(seen.release, public=self._known(seen).public)
         outcome = self._completed(Outcome(self.plan, release, (), kept.facts), release, missing)
@@ -231,30 +253,6 @@ class Case:
             clock=self.clock,
         )
         return known, made
-
-    def _refuse_inputs_in(self, out: Path) -> None:
-        if self.plan.target is not None and not self.engine.holds_rows:
-            found = f"[release] names a table of a database, but --engine {self.engine.name} writes files."
-            raise OutputError(f"{found}\nLeave the table out, or use --engine local.")
-        plan = self.plan
-        inputs = {"the plan": plan.path, "source.path": plan.source.file if plan.source else None, **plan.files}
-        inside = [name for name, path in inputs.items() if path and path.resolve().is_relative_to(out.resolve())]
-        if inside:
-            raise OutputError(
-                f"The output folder {out} holds what this run reads: {', '.join(inside)}.\nChoose another folder."
-            )
-
-    def _dialect(self) -> Dialect | None:
-        """Return the dialect of the source, where the release shall have it."""
-        if self.plan.release.dialect == "plain" or not self.engine.holds_rows:  # parts are no CSV files
-            return None
-        source = self.plan.source
-        if source is None or format_of(source) not in ("csv", "tsv"):
-            raise DataError(
-                "The release was to have the dialect of the source, but that is no CSV file.\n"
-                'Write [release] dialect = "plain", or leave it out.'
-            )
-        return Dialect.found(how_read(fitted(source, self.plan.schema)))
 
     def _as_in_source(self, release: Release, dialect: Dialect | None) -> Release:
         """Return a release that is written as its source is: in its dialect, or with its codes for labels."""
@@ -402,11 +400,10 @@ class Case:
 
     def _known(self, seen: Seen, *, judging: bool = False) -> Known:
         dataset = (lambda: self.original.dataset) if self.original.at_hand else None
-        gathering = Gathering(
-            self.plan, dataset, seen.record, seen.release.description, progress=self.progress, judging=judging
-        )
+        description = seen.release.description
+        gathering = Gathering(self.plan, dataset, seen.record, description, progress=self.progress, judging=judging)
         known, notes = gathering.known(), list(seen.notes)
-        if seen.release.description.get("test_only"):
+        if description.get("test_only"):
             notes.append(TEST_ONLY)
         if seen.record is not None:
             notes += changes_since(seen.record, self.original)
@@ -429,6 +426,7 @@ class Case:
             tables=asked.tables,
             queries=asked.of_queries,
             rules=asked.of_rules,
+            people=self.plan.counts_people,
             progress=self.progress,
         )
 

@@ -23,8 +23,8 @@ from sfumato.disk import scratch_folder
 from sfumato.engines import Engine, LocalEngine, engine_named
 from sfumato.engines.dividing import DividedEngine
 from sfumato.errors import DataError
-from sfumato.pipeline.case import ROWS_HERE, Case, Outcome
-from sfumato.pipeline.judging import Seen
+from sfumato.pipeline.case import Case, Outcome
+from sfumato.pipeline.judging import ROWS_HERE, Seen, refuse_those_who_need_rows
 from sfumato.plan import Plan
 from sfumato.progress import Progress
 
@@ -55,7 +55,8 @@ def asking(
 ) -> Iterator[tuple[Case, Seen]]:
     """Give a case and a table as an outsider sees it, both looked at by an engine: as distinct rows with weights.
 
-    Who needs every row of both gets them here, as far as one machine has the room.
+    Who looks at every row of both gets them here where distinct ones do not say everything and one machine has the
+    room, else single rows of a random part.
     """
     chosen = engine_of(plan, engine or LocalEngine.name, **given)
     if chosen.holds_rows:
@@ -69,8 +70,12 @@ def asking(
         )
     folder = _in_parts(path)
     if every_row and folder is not None:
-        _refuse_too_many(folder, chosen.name)
+        refuse_those_who_need_rows(plan, _rows_in(folder))
     with scratch_folder(path) as work, chosen.workroom(work):
+        if every_row and folder is not None and not _row_by_row(chosen, folder, plan):
+            case = Case(plan, engine=chosen, progress=progress)
+            yield case, case.beside(path, folder)
+            return
         if every_row:
             table = None
             if plan.source is not None and plan.source.in_catalog:
@@ -79,6 +84,14 @@ def asking(
             return
         look = None if folder is None else partial(chosen.read_back, folder, plan.schema, plan.policy)
         yield Case(plan, engine=chosen, progress=progress), Seen.at(path, plan, progress, look=look)
+
+
+def _row_by_row(engine: DividedEngine, folder: Path, plan: Plan) -> bool:
+    """Whether every row is looked at here: there is room for them, and distinct ones do not say everything."""
+    comparing = engine.compare(folder, plan.schema)
+    engine.comparing = None
+    in_people = plan.weight or plan.sampling.weight or plan.sampling.household
+    return comparing.rows <= ROWS_HERE and (in_people is not None or not comparing.counts_all)
 
 
 def columns_at(path: Path, columns: Sequence[str], *, engine: str | Engine | None = None, **given: Any) -> Release:
@@ -99,15 +112,8 @@ def _in_parts(path: Path) -> Path | None:
     return path if path.is_dir() else None
 
 
-def _refuse_too_many(folder: Path, engine: str) -> None:
-    """Raise where a release has more rows than can be looked at one by one on this machine."""
-    rows = sum(pa_parquet.read_metadata(part).num_rows for part in parts_of(_data_in(folder)))
-    if rows > ROWS_HERE:
-        raise DataError(
-            f"What was lost and what an intruder gets is worked out from single rows, on the driver, which takes "
-            f"{ROWS_HERE:,}; with --engine {engine} the release has {rows:,}.\n"
-            "Measure a sample of the source and of the release, or audit it: that takes any size."
-        )
+def _rows_in(folder: Path) -> int:
+    return sum(pa_parquet.read_metadata(part).num_rows for part in parts_of(_data_in(folder)))
 
 
 def _data_in(folder: Path) -> Path:

@@ -232,6 +232,7 @@ def verdict_facts(verdicts: Sequence[Verdict], schema: Schema) -> list[dict[str,
             "text": str(verdict),
             "promise": verdict.model.promise_beside(schema),
             "limit": verdict.model.limit,
+            "advice": verdict.model.advice,
         }
         for verdict in verdicts
     ]

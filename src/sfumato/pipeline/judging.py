@@ -21,8 +21,11 @@ from sfumato.pipeline.known import Known, Record
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
-# What a release says of a column that shows sets for values: how they were drawn, or which groups they are.
-STATED = (frozenset({"domain", "eta", "p"}), frozenset({"domain", "groups"}))
+# What a release says of a column whose cells hide values: how sets or values were drawn, or which groups they are.
+STATED = (frozenset({"domain", "eta", "p"}), frozenset({"domain", "shares", "p"}), frozenset({"domain", "groups"}))
+
+
+ROWS_HERE = 20_000_000  # of a release of many parts that are looked at one by one on this machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +89,21 @@ def refuse_unstated(release: Release) -> None:
         )
 
 
+def refuse_those_who_need_rows(plan: Plan, rows: int) -> None:
+    """Raise where more rows than this machine takes would have to be looked at one by one: no part of them will do."""
+    named = {
+        "survey weights": plan.weight or plan.sampling.weight,
+        "households": plan.sampling.household,
+    }
+    found = [f"{what} (column {column!r})" for what, column in named.items() if column is not None]
+    if found and rows > ROWS_HERE:
+        raise DataError(
+            f"A release of {rows:,} rows was to be measured with {' and '.join(found)}, for which every row is looked "
+            f"at on the driver, which takes {ROWS_HERE:,}.\n"
+            "Measure a sample of the source and of the release, leave these out, or audit it: that takes any size."
+        )
+
+
 def _is_about(facts: Mapping[str, Any], folder: Path) -> bool:
     """Whether the facts of a run are about the release in a folder; those of version 0.1 do not say."""
     files = facts["release"].get("files")
@@ -121,7 +139,14 @@ def judge(
                 f"The audit of {model.name} broke ({type(error).__name__}), so nothing can be said about the release.\n"
                 "No release was written. This is a bug in sfumato: please report it."
             ) from error
-        verdicts.append(replace(verdict, known_from=known.used_by(model), notes=(*verdict.notes, *known.notes)))
+        verdicts.append(
+            replace(
+                verdict,
+                known_from=known.used_by(model),
+                notes=(*verdict.notes, *known.notes),
+                people=known.people,
+            )
+        )
         stage.advance()
     stage.done()
     return tuple(verdicts)
@@ -130,15 +155,20 @@ def judge(
 def _judged_in_parts(
     release: Release, parts: Iterable[Release], policy: Policy, known: Known, progress: Progress
 ) -> tuple[Verdict, ...]:
-    """Judge part by part, each with all rows of some classes, and return what holds for all of them together."""
+    """Judge part by part, each with all rows of some classes, and return what holds for all of them together.
+
+    Who has to see everything at once is shown the release itself, which holds what they look at.
+    """
+    apart = Policy(tuple(model for model in policy if model.judges_apart))
     verdicts: tuple[Verdict, ...] = ()
     for part in parts:
-        found = judge(replace(part, strays=()), policy, known, progress)
+        found = judge(replace(part, strays=()), apart, known, progress)
         verdicts = tuple(map(Verdict.merged, verdicts, found)) if verdicts else found
     assert verdicts, "a release has rows"
-    if release.strays:
-        verdicts = (*verdicts, *judge(replace(release, parts=None), Policy(()), known, progress))
-    return verdicts
+    together = Policy(tuple(model for model in policy if not model.judges_apart))
+    rest = judge(replace(release, parts=None), together, known, progress)  # and what does not belong there
+    by_part, at_once = iter(verdicts), iter(rest)
+    return (*(next(by_part if model.judges_apart else at_once) for model in policy), *at_once)
 
 
 def refuse_those_who_count_rows(policy: Policy) -> None:

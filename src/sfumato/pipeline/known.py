@@ -68,6 +68,7 @@ class Known:
     public: PublicInputs
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what whoever reads a verdict should know about them
+    people: bool = False  # whether the plan counts people, each of whom may have had several rows
     coverage: Coverage | None = None  # what the knowledge table knows of the terms, where a release is to be made
 
     def used_by(self, model: PrivacyModel) -> dict[str, str]:
@@ -115,7 +116,7 @@ class Gathering:
         prior = self._prior(knowledge) if knowledge is not None and knowledge.weight is None else None
         rates = {name: found for name in self._columns() if (found := self._rates(name)) is not None}
         public = PublicInputs(knowledge, prior, rates, self._populations())
-        return Known(public, dict(self.origins), tuple(self.notes), covered)
+        return Known(public, dict(self.origins), tuple(self.notes), self.plan.counts_people, covered)
 
     def _populations(self) -> dict[str, Dataset]:
         """Return the people that rows could be about, of each file that a requirement names."""
@@ -212,7 +213,7 @@ class Gathering:
             return self.record.base_rates[name]
         if given is not None:
             self.origins[rates_of(name)] = Origin.GIVEN
-            return read_base_rates(given, self.plan.schema.missing)
+            return read_base_rates(given, self.plan.schema.missing, of_plan=True)
         if self.dataset is not None:
             column = self.dataset().columns.get(name)
             if not isinstance(column, CodedColumn):
@@ -244,10 +245,11 @@ def changes_since(record: Record, original: Original) -> Iterator[str]:
 
 def crowd_at(path: Path | None, plan: Plan) -> Dataset | None:
     """Return the quasi-identifiers of a larger table, else of the plan's population; what else it holds is left out."""
+    of_plan = path is None
     path = path or plan.files.get("population.table")
     if path is None:
         return None
-    table = read_table(fitted(Source(path, missing=plan.schema.missing), plan.schema))
+    table = read_table(fitted(Source(path, missing=plan.schema.missing, of_plan=of_plan), plan.schema))
     wanted = {spec.name: spec for spec in plan.schema if spec.role is Role.QUASI_IDENTIFIER}
     absent = [name for name in wanted if name not in table.column_names]
     if absent:

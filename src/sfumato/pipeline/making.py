@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.anonymizers.base import Phase, Workplace, chosen_of, options_of
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, chosen_of, options_of
 from sfumato.anonymizers.people import spread
 from sfumato.data.dataset import Dataset
 from sfumato.data.figures import FEW, with_figures
+from sfumato.data.files import fitted, how_read
+from sfumato.data.files.csv_release import Dialect
+from sfumato.data.files.source import format_of
 from sfumato.data.legend import legends
 from sfumato.data.persons import Alike, Persons, people_per_class
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.weighting import row_weights_of
 from sfumato.engines.base import Engine
-from sfumato.errors import DataError
+from sfumato.engines.local import LOCAL_SERVES
+from sfumato.errors import DataError, OutputError, PolicyError
 from sfumato.models.base import describe
 from sfumato.pipeline.clock import Clock
 from sfumato.pipeline.known import Known
@@ -66,7 +72,7 @@ def make(
     with engine.stoppable() as stop:
         # Entropy from the system unless a seed is given; the seed itself is kept nowhere.
         workplace = Workplace(
-            rng=np.random.default_rng(seed),
+            rng=_chance(seed),
             seeded=seed is not None,
             threads=engine.threads(threads),
             progress=progress,
@@ -105,6 +111,13 @@ def make(
     return Made(release, tuple(steps), _examples(dataset, recoding), alike, notes)
 
 
+def _chance(seed: Any) -> np.random.Generator:
+    """Return what chance comes from."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
+        raise PolicyError("The seed is no whole number of at least 0.\nGive one, to repeat a test, or none.")
+    return np.random.default_rng(None if seed is None else int(seed))
+
+
 def _alike(plan: Plan, dataset: Dataset, recoding: Recoding, persons: Persons) -> Alike | None:
     if not dataset.quasi_identifiers:
         return None
@@ -132,7 +145,42 @@ def refuse_nothing_to_publish(plan: Plan, dataset: Dataset) -> None:
         raise DataError("The table has columns but no rows.\nThere is nothing to publish.")
     if not dataset.quasi_identifiers and any(step.anonymizer.phase <= Phase.TERMS for step in plan.steps()):
         raise DataError("No column of the table is a quasi-identifier.\nGive at least one that role in the plan.")
-    plan.sampling.refuse_too_small(dataset.n_rows)
+    plan.sampling.refuse_unfit(dataset.carried, dataset.n_rows, dataset.rows)
+
+
+def refuse_unfit(plan: Plan, dataset: Dataset) -> None:
+    """Raise what a run would find wrong before it decides anything, for who only wants to know."""
+    refuse_nothing_to_publish(plan, dataset)
+    before: list[Anonymizer] = []
+    for step in plan.steps():
+        step.anonymizer.refuse_unfit(dataset, step.policy, before)
+        before.append(step.anonymizer)
+
+
+def dialect_of(plan: Plan, engine: Engine) -> Dialect | None:
+    """Return the dialect of the source, where the release shall have it."""
+    if plan.release.dialect == "plain" or not engine.holds_rows:  # parts are no CSV files
+        return None
+    source = plan.source
+    if source is None or format_of(source) not in ("csv", "tsv"):
+        raise DataError(
+            "The release was to have the dialect of the source, but that is no CSV file.\n"
+            'Write [release] dialect = "plain", or leave it out.'
+        )
+    return Dialect.found(how_read(fitted(source, plan.schema)))
+
+
+def refuse_inputs_in(out: Path, plan: Plan, engine: Engine) -> None:
+    """Raise where the output folder holds what a run reads, or a release would go where its engine does not write."""
+    if plan.target is not None and not engine.holds_rows:
+        found = f"[release] names a table of a database, but --engine {engine.name} writes files."
+        raise OutputError(f"{found}\nLeave the table out, or {LOCAL_SERVES}.")
+    inputs = {"the plan": plan.path, "source.path": plan.source.file if plan.source else None, **plan.files}
+    inside = [name for name, path in inputs.items() if path and path.resolve().is_relative_to(out.resolve())]
+    if inside:
+        raise OutputError(
+            f"The output folder {out} holds what this run reads: {', '.join(inside)}.\nChoose another folder."
+        )
 
 
 def _examples(dataset: Dataset, recoding: Recoding) -> dict[str, Any]:
@@ -179,6 +227,8 @@ def _described(plan: Plan, release: Release, dataset: Dataset, known: Known, *, 
     if plan.publish_prior and public.knowledge is not None and public.belief is not None:
         described["prior"] = dict(zip(public.knowledge.labels, public.belief.tolist(), strict=True))
     described["columns"] = columns = {name: dict(column) for name, column in described["columns"].items()}
+    if plan.schema.gathered:
+        described["gathered"] = True  # each row is a person
     if plan.schema.person is not None:
         described["person"] = plan.schema.person
         columns[plan.schema.person]["numbers"] = "people"

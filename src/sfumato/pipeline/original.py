@@ -21,6 +21,7 @@ from sfumato.data.persons import Alike, Persons, number_columns, persons_by
 from sfumato.data.schema import Role
 from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
+from sfumato.engines.local import LOCAL_SERVES
 from sfumato.errors import DataError, PlanError, Problem
 from sfumato.pipeline.clock import Clock
 from sfumato.plan import Plan
@@ -73,7 +74,7 @@ class Original:
         if (self.plan.gather is not None or self.plan.schema.person is not None) and not self.engine.holds_rows:
             raise DataError(
                 f"People were to be counted with --engine {self.engine.name}, whose rows lie in many parts.\n"
-                "Gather them first, or use --engine local, which takes what fits into the memory of one machine."
+                f"Gather them first, or {LOCAL_SERVES}."
             )
         table, self.given = self.given if self.given is not None else self._read(), None
         schema = self.plan.schema

@@ -35,6 +35,7 @@ def _key(name: str, takes: Takes, title: str, help: str, **more: Any) -> Paramet
     return Parameter(name=name, takes=takes, title=title, help=help, **more)
 
 
+_LABELS = "Of Stata, SPSS and SAS: whether codes show their labels. Write false where labels name people or places."
 _WORDS: Mapping[str, Any] = {"type": "array", "items": {"type": ["string", "number"]}}
 _ONE = {"type": ["string", "integer", "boolean"]}
 _TREE = {
@@ -100,8 +101,8 @@ SOURCE = Table(
             "database",
             Takes.TEXT,
             "Database",
-            "In place of a file: the name of a connection (`sfumato connections`), or a SQLite file (.sqlite .db). "
-            "Never an address or a password.",
+            "In place of a file: the name of a connection (`sfumato connections`), or a file of SQLite or DuckDB "
+            "(.sqlite .duckdb). Never an address or a password.",
         ),
         _key(
             "table",
@@ -129,6 +130,7 @@ SOURCE = Table(
             "Header",
             "Whether the first line of a CSV file names the columns; without, they are column_1, column_2 ...",
         ),
+        _key("labels", Takes.FLAG, "Value labels", _LABELS, default=True),
         _key(
             "decimal",
             Takes.CHOICE,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.anonymizers import ANONYMIZERS
-from sfumato.data.schema import Role
+from sfumato.data.schema import Role, Schema
 from sfumato.errors import InputError
 from sfumato.models import PRIVACY_MODELS
 from sfumato.parameters import Parameter, Takes, parameters_of
@@ -63,7 +63,7 @@ def able() -> dict[str, Member]:
     }
 
 
-def promise_of(requirement: Mapping[str, Any]) -> tuple[str, str]:
+def promise_of(requirement: Mapping[str, Any], beside: Schema | None = None) -> tuple[str, str]:
     """Return what a requirement promises and what it does not stop, in sentences; nothing where it cannot be.
 
     >>> promise_of({"model": "k-anonymity", "k": 5})[0]
@@ -72,7 +72,7 @@ def promise_of(requirement: Mapping[str, Any]) -> tuple[str, str]:
     values = {name: value for name, value in requirement.items() if name not in ("model", "anonymizer")}
     try:
         model = PRIVACY_MODELS[str(requirement.get("model"))](**values)
-        return model.promise, model.limit
+        return model.promise_beside(beside or Schema()), f"{model.limit} {model.advice}".rstrip()
     except (KeyError, TypeError, InputError):
         return "", ""
 

@@ -13,7 +13,7 @@ from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.choosing import aiming_at
 from sfumato.data.files import Source, is_there, read_columns
 from sfumato.data.knowledge_reading import KnowledgeSource
-from sfumato.data.schema import ColumnSpec, Schema
+from sfumato.data.schema import ColumnSpec, Role, Schema
 from sfumato.errors import DataError, PlanError, did_you_mean
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Need, Policy, PrivacyModel
@@ -50,6 +50,7 @@ def parse(
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
     schema = Schema(columns, patterns, rest.role if rest else None, source["missing"])
     schema = replace(schema, person=source["person"]) if numbered and gather is None else schema
+    schema = replace(schema, gathered=gather is not None)
     requirements, chosen = _requirements(document.get("require", []), notes)
     _note_populations(requirements, base, notes)
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
@@ -194,9 +195,6 @@ def _knowledge(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[Know
 def _measure(given: Mapping[str, Any], schema: Schema, notes: Notes) -> MeasureOptions:
     values = notes.values(given, MEASURE, "measure")
     target, tables = values["target"], values["tables"]
-    if target is not None and schema.spec(target) is None:
-        near = did_you_mean(target, schema.columns)
-        notes.add("measure.target", f"[measure] target {target!r} is not a column of the plan.{near}")
     listed = isinstance(tables, list | tuple) and all(
         isinstance(each, list | tuple) and each and all(isinstance(name, str) for name in each) for each in tables
     )
@@ -204,9 +202,14 @@ def _measure(given: Mapping[str, Any], schema: Schema, notes: Notes) -> MeasureO
         example = 'tables = [["age", "job"]]'
         notes.add("measure.tables", f"[measure] tables must be a list of lists of columns: {example}.")
         tables = ()
-    for name in sorted({name for each in tables for name in each if schema.spec(name) is None}):
-        near = did_you_mean(name, schema.columns)
-        notes.add("measure.tables", f"[measure] tables names {name!r}, which is not a column of the plan.{near}")
+    asked = [("target", target)] if target is not None else []
+    for key, name in (*asked, *(("tables", name) for name in sorted({name for each in tables for name in each}))):
+        spec = schema.spec(name)
+        if spec is None:
+            near = did_you_mean(name, schema.columns)
+            notes.add(f"measure.{key}", f"[measure] {key} names {name!r}, which is not a column of the plan.{near}")
+        elif spec.role is Role.IDENTIFIER:
+            notes.add(f"measure.{key}", f"[measure] {key} names {name!r}, an identifier, which is not published.")
     usual = MeasureOptions()
     values["tables"] = tuple(tuple(each) for each in tables)
     for key, right, what in (

@@ -17,7 +17,7 @@ from sfumato.data.files import Found, fitted, how_read, read_columns, read_table
 from sfumato.data.gathering import gather
 from sfumato.data.kinds import missing_markers
 from sfumato.data.knowledge_reading import FROM_DATA
-from sfumato.data.persons import number_columns, repeated_persons
+from sfumato.data.persons import number_columns, persons_by, repeated_persons
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.errors import DataError, InputError, PlanError, Problem
@@ -74,7 +74,12 @@ class Preview:
                 for column in self.columns
             ],
             "requirements": [
-                {**describe(model), "promise": model.promise_beside(self.plan.schema), "limit": model.limit}
+                {
+                    **describe(model),
+                    "promise": model.promise_beside(self.plan.schema),
+                    "limit": model.limit,
+                    "advice": model.advice,
+                }
                 for model in self.plan.policy
             ],
             "steps": [
@@ -215,7 +220,15 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
 
 
 def _whole(plan: Plan, progress: Progress) -> pa.Table:
-    """Return the whole table of a plan, gathered where it says so."""
+    """Return the whole table of a plan, gathered where it says so, or raise where its people do not fit."""
+    table = _read(plan, progress)
+    person = plan.schema.person
+    people = persons_by(table, person, plan.schema).people if person is not None else table.num_rows
+    plan.sampling.refuse_unfit(table, people)
+    return table
+
+
+def _read(plan: Plan, progress: Progress) -> pa.Table:
     assert plan.source is not None
     dropped = set(plan.schema.named(Role.IDENTIFIER))
     if plan.gather is None:

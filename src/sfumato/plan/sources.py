@@ -45,7 +45,7 @@ def source_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -
             return Source(Path(f"catalog:{table}"), **written, table=table)
         elif table is not None:
             notes.add(f"{place}.table", f"[{place}] has 'table', but no database that it is of: database = \"...\".")
-        return Source(base / values["path"], **written) if values["path"] else None
+        return Source(base / values["path"], **written, of_plan=True) if values["path"] else None
     if values["path"]:
         notes.add(f"{place}.path", f"[{place}] has both 'path' and 'database'. Keep one: a table is in one place.")
     if (table is None) == (query is None):

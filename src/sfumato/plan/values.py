@@ -49,7 +49,8 @@ class ReleaseOptions:
         metadata=about(
             Takes.TEXT,
             "Database",
-            "Where the release becomes a table: the name of a connection, or a SQLite file (.sqlite .db).",
+            "Where the release becomes a table: the name of a connection, or a file of SQLite or DuckDB "
+            "(.sqlite .duckdb).",
         ),
     )
     table: str | None = field(
@@ -163,7 +164,7 @@ class EngineOptions:
         metadata=about(
             Takes.WHOLE,
             "Cells on the driver",
-            "Of Spark: distinct rows that the driver decides about, about 100 bytes each; 20,000,000 when left out.",
+            "Of Spark: distinct rows that the driver decides about, about 1 kB each; 20,000,000 when left out.",
             least=1,
             example=50_000_000,
         ),
@@ -294,7 +295,7 @@ class Plan:
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a TOML file; paths in it are relative to the file."""
         path = Path(path)
-        where = f"Plan {path.name!r}"
+        where = f"Plan {path.name or str(path)!r}"
 
         def refused(what: str) -> PlanError:
             return PlanError([Problem("", what)], where)
@@ -313,7 +314,7 @@ class Plan:
         """Return the plan that a TOML text describes; paths in it are relative to where its file is, or was."""
         from sfumato.plan.parsing import parse  # which makes plans of this class
 
-        where = f"Plan {path.name!r}"
+        where = f"Plan {path.name or str(path)!r}"
 
         def refused(what: str) -> PlanError:
             return PlanError([Problem("", what)], where)
@@ -346,7 +347,14 @@ class Plan:
         """
         from sfumato.plan.parsing import parse
 
+        if not isinstance(document, Mapping):
+            raise PlanError([Problem("", f"it must be a dictionary, but is a {type(document).__qualname__}.")])
         return parse(document, Path(base), "The plan")
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether people are counted, each of whom may have several rows."""
+        return self.gather is not None or self.schema.person is not None
 
     @property
     def sampling(self) -> Sampling:

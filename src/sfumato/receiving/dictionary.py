@@ -85,6 +85,7 @@ class Dictionary:
     test_only: bool = False
     weight: str | None = None  # the column that says how many people a row stands for
     dropped: int = 0  # rows that are not in it
+    gathered: bool = False  # whether each row is a person
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Dictionary:
@@ -95,7 +96,7 @@ class Dictionary:
         >>> words.promises[0].promise
         'Whoever knows all quasi-identifiers of a person finds at least 3 rows that could be theirs.'
         """
-        masked, beside = masked_columns(description), Schema(person=description.get("person"))
+        masked, beside = masked_columns(description), _beside(description)
         return cls(
             rows=int(description.get("rows", 0)),
             missing=str(description.get("missing", "")),
@@ -104,6 +105,7 @@ class Dictionary:
             test_only=bool(description.get("test_only")),
             weight=str(description["weight"]) if "weight" in description else None,
             dropped=int(description.get("rows_dropped", 0)),
+            gathered=beside.gathered,
         )
 
     @classmethod
@@ -139,8 +141,9 @@ class Dictionary:
 
     def _lines(self) -> Iterator[str]:
         yield "# About this release\n"
+        rows = f"{self.rows:,} {'people, a row each' if self.gathered else 'rows'}"
         yield (
-            f"{self.rows:,} rows, {len(self.entries):,} columns, made from a table about people with sfumato. Cells "
+            f"{rows}, {len(self.entries):,} columns, made from a table about people with sfumato. Cells "
             "were changed so that the promises below hold; they were checked on this very table. `release.json` says "
             "the same for programs.\n"
         )
@@ -179,6 +182,8 @@ def _shown(value: Any) -> str:
         return ", ".join(f"{name}: {_shown(each)}" for name, each in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_shown, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return _code(str(value))
 
 
@@ -201,6 +206,12 @@ def masked_columns(description: Mapping[str, Any]) -> frozenset[str]:
     """Return the sensitive columns that may show labels of their hierarchy."""
     masking = (model for _, model in _models(description) if model is not None and model.masks)
     return frozenset(name for model in masking for name in model.judged_columns)
+
+
+def _beside(description: Mapping[str, Any]) -> Schema:
+    """Return who is counted, and what else somebody may know, as far as promises go by it."""
+    gathered = description.get("gathered") is True
+    return Schema(person=description.get("person"), gathered=gathered)
 
 
 def _promise(described: Mapping[str, Any], model: PrivacyModel | None, beside: Schema) -> Promise:
@@ -284,6 +295,15 @@ def _randomized(about: Mapping[str, Any], members: str) -> tuple[str, str, str]:
             f"Every cell shows all values of the group that the true one belongs to; there are {len(about['groups']):,}"
             " groups, which are listed with the column.",
             "How common each value of a group is cannot be told. `sfumato reconstruct` lets them share its records.",
+        )
+    if "shares" in about:
+        kept = f"{float(p):.3g}" if isinstance(p, int | float) else "p"
+        return (
+            "A value of the domain, which may have been drawn by chance.",
+            f"A cell kept its value with chance {kept}; otherwise one was drawn, each value with its share in "
+            "release.json, which is about how common it is.",
+            "Counts of this column alone are right on average. Tables with other columns show too little of what goes "
+            "together: `sfumato reconstruct` computes them back, with the error that is left.",
         )
     drawn = "Every cell was drawn by chance"
     try:

@@ -14,6 +14,7 @@ from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import TEXT, CodedSets
 from sfumato.data.distinct import text_codes
 from sfumato.data.kinds import infer_kind, is_list
+from sfumato.data.names import listed
 from sfumato.data.release import Release
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import DataError, did_you_mean
@@ -100,10 +101,13 @@ class Loaded:
         The rows behind a label spread evenly over what it may stand for, or by `rates`: how common each value is.
         Numbers need the edges of `bins`; `values` are those of a column whose labels do not say what is behind them.
         """
-        if not columns:
+        names = listed(columns)
+        if not names:
             raise DataError("A table was asked for, but of no columns.\nName at least one.")
+        if len(set(names)) < len(names):
+            raise DataError("A table was asked for with columns named twice.\nName each once.")
         return table_of(
-            [self._single(name) for name in columns],
+            [self._single(name) for name in names],
             bins=bins or {},
             values=values or {},
             rates=rates or {},
@@ -127,11 +131,11 @@ class Loaded:
         quasi_identifiers = {shown.name for shown in self.release.quasi_identifiers}
         return means_of(
             numbers,
-            [self._single(name) for name in by],
+            [self._single(name) for name in listed(by)],
             limits=limits,
             weight=self.row_weights(weight),
             count=self.row_counts(),
-            classwise=weight in (None, self.weight or "") and set(by) <= quasi_identifiers,
+            classwise=weight in (None, self.weight or "") and set(listed(by)) <= quasi_identifiers,
         )
 
     def regression(
@@ -144,9 +148,10 @@ class Loaded:
         weight: str | None = None,
     ) -> Regression:
         """Return the linear regression of numbers, or of the share of one `value`, on some columns."""
-        if not on or outcome in on:
-            raise DataError(f"A regression of {outcome!r} was asked for on {list(on)}.\nName other columns.")
-        covariates = [self._single(name) for name in on]
+        names = listed(on)
+        if not names or outcome in names:
+            raise DataError(f"A regression of {outcome!r} was asked for on {names}.\nName other columns.")
+        covariates = [self._single(name) for name in names]
         return regression_of(
             self._single(outcome),
             covariates,

@@ -28,6 +28,7 @@ from sfumato.receiving.values import Floats, Groups, Ranges
 
 INTERCEPT = "(intercept)"
 STEPS, TOLERANCE = 500, 1e-8
+SPARE = 2  # rows beyond one a term that it takes at least: fewer fit so well by chance that errors look like none
 CROWDED = 1 / 4  # of its width: how far the mean of a range may lie from its middle
 WELL_APART = 1e-6  # the least eigenvalue of products of columns of length 1
 _TINY = 1e-12
@@ -96,10 +97,11 @@ def regression_of(
     used &= weight > 0
     design, low, high = design[used], low[used], high[used]
     rows = _Rows(weight[used], count[used])
-    if rows.total <= design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
+    if rows.total <= design.shape[1] + SPARE or np.linalg.matrix_rank(design) < design.shape[1]:
         raise DataError(
-            f"A regression with {design.shape[1]:,} terms was asked for, which {rows.total:,} rows do not tell apart.\n"
-            "Ask for fewer columns, or for columns that differ between rows."
+            f"A regression with {design.shape[1]:,} terms was asked for, which {rows.total:,} rows do not tell apart, "
+            f"or without an error to go by.\nAsk for fewer columns, or for columns that differ, of "
+            f"{design.shape[1] + SPARE + 1:,} rows at least."
         )
     coefficients, std_error = _fitted(design, low, high, rows)
     moved = np.zeros_like(coefficients)
@@ -139,8 +141,9 @@ def _outcome(outcome: Ranges | Groups, value: str | None, rates: Mapping[str, Ra
     if isinstance(outcome, Groups):
         axis = spread(outcome, rates=rates.get(outcome.name))
         if value not in axis.values:
+            found = "holds words" if value is None else f"has no value {value!r}"
             raise DataError(
-                f"The outcome {outcome.name!r} holds words.\nSay which of them counts (value), such as "
+                f"The outcome {outcome.name!r} {found}.\nSay which of its words counts (value), such as "
                 f"{next(iter(axis.values), '')!r}."
             )
         share = axis.share[:, axis.values.index(value)].copy()
@@ -185,9 +188,9 @@ def _fitted(design: Floats, low: Floats, high: Floats, rows: _Rows) -> tuple[Flo
     residual = value - design @ coefficients
     bread = np.linalg.inv((design * (both * (1 - open_share))[:, None]).T @ design)
     each = design * (rows.weight * residual)[:, None]
-    meat = (each * rows.count[:, None]).T @ each
     correction = rows.total / (rows.total - design.shape[1])
-    return coefficients, np.sqrt(correction * np.diag(bread @ meat @ bread))
+    variance = correction * (rows.count[:, None] * (each @ bread) ** 2).sum(axis=0)  # no rounding makes it negative
+    return coefficients, np.sqrt(variance)
 
 
 def _moved(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -56,7 +57,8 @@ def _of_words(column: Groups, values: Sequence[str] | None, rates: Rates | None)
     given = weights_in(rates) if rates is not None else column.rates.weight if column.rates is not None else None
     domain = tuple(values) if values is not None else column.domain
     if domain is None:
-        hidden = [label for label, members in column.members.items() if members is None and label != ROOT]
+        unknown = [label for label, members in column.members.items() if members is None]
+        hidden = [label for label in unknown if label != ROOT] or [ROOT]
         raise DataError(
             f"A table by {column.name!r} was asked for, but the release does not say which values stand behind "
             f"{some(hidden, 3)}.\nGive all values of the column (values), or ask for another one."
@@ -98,9 +100,17 @@ def _shared(possible: NDArray[np.bool_], weight: Floats) -> Floats:
     return shared
 
 
+def _edge(given: Any) -> float:
+    """Return the edge of a bin as a number: none is above or below what is no number."""
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        return math.nan
+
+
 def _of_numbers(column: Ranges, bins: Sequence[float] | None, rates: Rates | None) -> Spread:
-    edges = [float(edge) for edge in bins or ()]
-    if len(edges) < 2 or any(low >= high for low, high in pairwise(edges)):
+    edges = [_edge(given) for given in bins or ()]
+    if len(edges) < 2 or not all(low < high for low, high in pairwise(edges)):
         raise DataError(
             f"A table by {column.name!r} was asked for, which holds numbers.\n"
             "Give the edges of bins, rising, such as 20, 30, 40: from 20 up to, but not including, 30, and so on."

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.report.plots import Number
-from sfumato.report.reading import Facts, columns_of, mapping, mappings, number, text
+from sfumato.report.reading import Facts, columns_of, counted, mapping, mappings, measurement, number, text
 from sfumato.report.wording import UNKNOWN, count, listed, plural, share
 
 TITLE = "The columns"
 DIFFER = (
-    "Figures of a column differ by what they count. Generalized: rows whose label is no single value. Detail lost: how "
-    "much of the column's range its labels leave open, on average. Moved: by what share of rows the distribution is "
-    "off when a label is read evenly, where what is too much in one row may make up for what is too little in another. "
-    "Of randomized columns that is not what an analyst computes back."
+    "Figures of a column differ by what they count. Generalized: {} whose label is no single value. Detail lost: how "
+    "much of the column's range its labels leave open, on average. Moved: by what share of {} the distribution is "
+    "off when a label is read evenly, where what is too much in one place may make up for what is too little in "
+    "another. Of randomized columns that is not what an analyst computes back."
 )
 
 
@@ -27,7 +27,7 @@ def content(facts: Facts) -> dict[str, Any] | None:
         for name in ("suppression", "ncp", "masked-detail", "column-distributions")
     )
     lost = ncp | masked
-    rows = number(mapping(facts.get("release")).get("rows"))
+    rows, what = _published(facts), counted(facts)
     dropped = sum(entry.get("dropped") is True for entry in found)
     gone = f"; {'it is' if dropped == 1 else 'they are'} not in the release" if dropped else ""
     identifiers = f", {plural(dropped, 'of them an identifier', 'of them identifiers')}{gone}" if dropped else ""
@@ -43,13 +43,13 @@ def content(facts: Facts) -> dict[str, Any] | None:
                 "distinct": count(entry.get("values")),
                 "missing": count(entry.get("missing")),
                 "levels": count(entry.get("levels")),
-                "fate": _fate(entry, kept.get(text(entry.get("name"))), rows),
+                "fate": _fate(entry, kept.get(text(entry.get("name"))), rows, what),
                 "lost": share(mapping(lost.get(text(entry.get("name")))).get("loss")),
                 "moved": share(mapping(moved.get(text(entry.get("name")))).get("moved")),
             }
             for entry in found
         ],
-        "why": DIFFER if moved else "",
+        "why": DIFFER.format(what, what) if moved else "",
         "spelling": _spelling(mapping(facts.get("knowledge"))),
     }
 
@@ -75,7 +75,13 @@ def _spelling(known: Facts) -> dict[str, Any] | None:
     }
 
 
-def _fate(entry: Facts, kept: Facts | None, rows: Number) -> str:
+def _published(facts: Facts) -> Number:
+    """Return of how many rows, or people where these are counted, cells were compared."""
+    compared = mapping(measurement(facts, "suppression").get("facts"))
+    return number(compared.get("rows")) or number(mapping(facts.get("release")).get("rows"))
+
+
+def _fate(entry: Facts, kept: Facts | None, rows: Number, what: str) -> str:
     if entry.get("dropped") is True:
         return "dropped"
     if entry.get("role") == "other":
@@ -85,14 +91,14 @@ def _fate(entry: Facts, kept: Facts | None, rows: Number) -> str:
     drawn = mapping(kept.get("randomized"))
     if drawn:
         values, true = plural(drawn.get("values"), "value"), f"with the true one in {share(drawn.get('true'))}"
-        return f"randomized: {count(drawn.get('shown'))} of {values} shown, {true} of rows"
+        return f"randomized: {count(drawn.get('shown'))} of {values} shown, {true} of {what}"
     if number(kept.get("items_before")) is not None:
         before, after = number(kept.get("items_before")) or 0, number(kept.get("items")) or 0
         return "kept" if after >= before else f"{count(before - after)} of {plural(before, 'item')} withheld"
     generalized, replaced = number(kept.get("generalized")) or 0, number(kept.get("replaced")) or 0
     words = []
     if generalized:
-        words.append(f"generalized in {share(generalized / rows)} of rows" if rows else "generalized")
+        words.append(f"generalized in {share(generalized / rows)} of {what}" if rows else "generalized")
     if replaced:
         words.append(f"at least {plural(replaced, 'cell')} replaced")
     return listed(words) or "kept"

@@ -6,8 +6,10 @@ import itertools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from sfumato.data.files import digest
 from sfumato.report import verdict
 from sfumato.report.reading import main_measurements, mapping, mappings, text
 from sfumato.report.wording import amount, plain
@@ -34,6 +36,23 @@ def _changes(runs: Sequence[tuple[str, Mapping[str, Any]]]) -> list[tuple[str, l
     return [
         (f"{before} → {after}", _differences(old, new)) for (before, old), (after, new) in itertools.pairwise(plans)
     ]
+
+
+def changed_since(facts: Mapping[str, Any], folder: Path) -> list[str]:
+    """Return the places in the plan of a run whose files are not those that it was made and judged by any more.
+
+    The source is not read for it: it may be large, and a release of it stays what it is.
+    """
+    plan, inputs = _plan_of(facts), mapping(facts.get("inputs"))
+    changed = []
+    for place, before in inputs.items():
+        found: Any = plan
+        for key in place.split("."):
+            found = mapping(found).get(key)
+        path = folder / found if isinstance(found, str) and not place.startswith("source") else None
+        if path is not None and path.is_file() and digest(path) != before:
+            changed.append(place)
+    return changed
 
 
 def _plan_of(facts: Mapping[str, Any]) -> Mapping[str, Any]:

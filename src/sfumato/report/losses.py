@@ -8,6 +8,7 @@ from sfumato.report.plots import AFTER, BEFORE_AND_AFTER, Picture, Table, bar_ch
 from sfumato.report.reading import (
     Facts,
     columns_of,
+    counted,
     mapping,
     mappings,
     measurement,
@@ -59,7 +60,7 @@ def _loss_by_column(facts: Facts) -> Picture | None:
         alt=f"Detail lost by column, most first: {most}.",
         note="How much of its range a published value leaves open, on average.",
         table=Table(
-            head=["Column", "Detail lost", "of rows kept", "Divergence (nats)"],
+            head=["Column", "Detail lost", f"of {counted(facts)} kept", "Divergence (nats)"],
             rows=[
                 [
                     text(entry.get("name")),
@@ -153,14 +154,15 @@ def _predictions(facts: Facts) -> Picture | None:
         title=f"Predicting {target}",
         plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
         alt=f"Predicting {target} from the quasi-identifiers: {said}.",
-        note=f"A logistic regression tested on rows it has not seen; {classes}. The last pair is what guessing gets.",
+        note=f"A logistic regression tested on {counted(facts)} it has not seen; {classes}. The last pair is what "
+        "guessing gets.",
         legend=BEFORE_AND_AFTER,
         table=Table(
             head=["Measure", "Before", "After"],
             rows=[
                 *([name, share(a), share(b)] for name, (a, b) in named),
                 ["Log loss", figure(before.get("log_loss")), figure(after.get("log_loss"))],
-                ["Rows used", count(before.get("rows")), count(after.get("rows"))],
+                [f"{counted(facts).capitalize()} used", count(before.get("rows")), count(after.get("rows"))],
             ],
         ),
     )

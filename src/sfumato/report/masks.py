@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.report.plots import Table
-from sfumato.report.reading import NOTHING, Facts, mapping, mappings, number, text
+from sfumato.report.reading import NOTHING, Facts, counted, mapping, mappings, number, text
 from sfumato.report.wording import count, plural, share
 
 TITLE = "What masks hide"
@@ -35,7 +35,7 @@ def content(facts: Facts) -> dict[str, Any] | None:
         "sentences": sentences,
         "stronger": [f"Who {words}: up to {share(worst.get(key))}." for key, words in READINGS if key in worst],
         "table": Table(
-            head=["Column", "Masked", "Share of rows", "Hiding one value only"],
+            head=["Column", "Masked", f"Share of {counted(facts)}", "Hiding one value only"],
             rows=[
                 [
                     text(entry.get("name")),

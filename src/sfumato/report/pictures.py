@@ -17,7 +17,7 @@ from sfumato.report.plots import (
     steps,
     steps_of_values,
 )
-from sfumato.report.reading import Facts, columns_of, mapping, number, numbers, sequence, text
+from sfumato.report.reading import Facts, columns_of, counted, mapping, number, numbers, sequence, text
 from sfumato.report.wording import NAME_LENGTH, count, plural, share, shortened
 
 TITLE = "Before and after"
@@ -28,18 +28,19 @@ def content(facts: Facts) -> dict[str, Any] | None:
     """Return every column before and after."""
     rows = (number(mapping(facts.get(side)).get("rows")) for side in ("source", "release"))
     rows_before, rows_after = rows
-    found = [_distribution(entry, rows_before, rows_after) for entry in columns_of(facts, "column-distributions")]
+    what = counted(facts)
+    found = [_distribution(entry, rows_before, rows_after, what) for entry in columns_of(facts, "column-distributions")]
     shown = [picture for picture in found if picture is not None]
     if not shown:
         return None
     return {
-        "sentence": "The share of rows with each value. A generalized label counts for all values it stands for, in "
+        "sentence": f"The share of {what} with each value. A generalized label counts for all values it stands for, in "
         "equal parts, which is how a reader of the release would take it.",
         "pictures": shown,
     }
 
 
-def _distribution(entry: Facts, rows_before: Number, rows_after: Number) -> Picture | None:
+def _distribution(entry: Facts, rows_before: Number, rows_after: Number, what: str) -> Picture | None:
     """Return a column before and after."""
     labels = [text(label) for label in sequence(entry.get("bins"))]
     counts = [numbers(entry.get(side)) for side in ("before", "after")]
@@ -52,9 +53,9 @@ def _distribution(entry: Facts, rows_before: Number, rows_after: Number) -> Pict
     labels = labels[:size]
     name = text(entry.get("name"))
     moved = number(entry.get("moved"))
-    note = _note(entry, moved)
+    note = _note(entry, moved, what)
     table = Table(
-        head=["Value", "Rows before", "Rows after", "Share before", "Share after"],
+        head=["Value", f"{what.capitalize()} before", f"{what.capitalize()} after", "Share before", "Share after"],
         rows=[
             [labels[i], count(counts[0][i]), count(round(counts[1][i] or 0, 1)), share(before[i]), share(after[i])]
             for i in range(size)
@@ -87,13 +88,13 @@ def _distribution(entry: Facts, rows_before: Number, rows_after: Number) -> Pict
     return Picture(title=name, plot=plot, alt=_alt(name, labels, before, after), table=table, note=note, legend=legend)
 
 
-def _note(entry: Facts, moved: Number) -> str:
+def _note(entry: Facts, moved: Number, what: str) -> str:
     role = text(entry.get("role"))
     parts = [role[:1].upper() + role[1:]] if role else []
     if moved is not None:
-        parts.append("the distribution is unchanged" if moved < 5e-7 else f"{share(moved)} of the rows moved")
+        parts.append("the distribution is unchanged" if moved < 5e-7 else f"{share(moved)} of the {what} moved")
     if entry.get("kind") == "set":
-        parts.append("shares of rows that contain the item")
+        parts.append(f"shares of {what} that contain the item")
     elif entry.get("published_as_sets") is True:
         parts.append("randomized: cells count in parts for all values they show, not as an analyst computes them back")
     return "; ".join(parts) + "." if parts else ""

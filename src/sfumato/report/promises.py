@@ -11,8 +11,8 @@ TITLE = "What is promised"
 # What a verdict holds besides the parameters of its model.
 _NO_PARAMETERS = frozenset(
     (
-        *("model", "satisfied", "reached", "required", "groups", "failing", "failing_rows", "facts"),
-        *("text", "promise", "limit", "measure", "bound", "group", "known_from", "columns"),
+        *("model", "satisfied", "reached", "required", "groups", "failing", "failing_rows", "people", "facts"),
+        *("text", "promise", "limit", "advice", "measure", "bound", "group", "known_from", "columns"),
     )
 )
 
@@ -42,6 +42,7 @@ def _card(entry: Facts) -> dict[str, Any]:
         "known": "; ".join(f"{name} {text(origin)}" for name, origin in mapping(entry.get("known_from")).items()),
         "promise": text(entry.get("promise")),
         "limit": text(entry.get("limit")),
+        "advice": text(entry.get("advice")),
     }
 
 
@@ -69,5 +70,6 @@ def _judged(entry: Facts) -> str:
     if entry.get("satisfied") is True:
         return f"{groups} judged, all of them pass."
     rows = number(entry.get("failing_rows"))
-    inside = f" with {plural(rows, 'row')}" if rows else ""
+    counted = ("person", "people") if entry.get("people") is True else ("row", "rows")
+    inside = f" with {plural(rows, *counted)}" if rows else ""
     return f"{groups} judged, {count(entry.get('failing'))} fail{inside}."

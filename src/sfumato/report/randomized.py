@@ -1,4 +1,4 @@
-"""Columns that show sets for values: drawn with what probability, or in which groups, and what can be computed back."""
+"""Columns that hide values in cells: drawn with what probability, or in which groups, and what can be computed back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sfumato.report.wording import UNKNOWN, count, figure, share
 TITLE = "What cells show"
 HEAD = ("Column", "Values", "Shown", "p", "Epsilon", "Expected L2 error", "Published")
 HEAD_OF_GROUPS = ("Column", "Values", "Groups", "Values of a group", "Published")
+HEAD_OF_VALUES = ("Column", "Values", "p", "Shown truly", "Expected L2 error", "Published")
 DRAWN = (
     "A cell shows some values of the column's domain. With probability p the true one is surely among them, otherwise "
     "they are all drawn by chance. Epsilon is the local differential privacy of a cell; without one, p is 1. The error "
@@ -20,6 +21,12 @@ GROUPED = (
     "each value of a group is: an analyst lets them share its records."
 )
 
+REPLACED = (
+    "A cell shows one value. With probability p it is the true one, otherwise it is drawn, each value as often as it "
+    "occurs: so counts of single columns stay as they are on average, and tables of several are computed back. The "
+    "error is that of the unbiased estimate of all shares of the column."
+)
+
 
 def content(facts: Facts) -> dict[str, Any] | None:
     """Return one row for each randomized column, remarks on some, and the error of reconstructed tables."""
@@ -28,20 +35,23 @@ def content(facts: Facts) -> dict[str, Any] | None:
         for step in mappings(facts.get("steps"))
         for column in mappings(mapping(step.get("facts")).get("columns"))
     ]
-    drawn = [column for column in columns if "eta" in column]
-    grouped = [column for column in columns if "groups" in column]
-    found = drawn or grouped
-    if not found:
-        return None
-    return {
-        "sentence": DRAWN if drawn else GROUPED,
-        "head": HEAD if drawn else HEAD_OF_GROUPS,
-        "rows": [_row(column) for column in drawn] or [_row_of_groups(column) for column in grouped],
-        "remarks": [remark for column in found for remark in _remarks(column)],
-        "tables": [
-            _table(entry) for entry in mappings(mapping(measurement(facts, "cross-tables").get("facts")).get("tables"))
-        ],
-    }
+    kinds = (
+        ("eta", DRAWN, HEAD, _row),
+        ("shown_truly", REPLACED, HEAD_OF_VALUES, _row_of_values),
+        ("groups", GROUPED, HEAD_OF_GROUPS, _row_of_groups),
+    )
+    for key, sentence, head, row in kinds:
+        found = [column for column in columns if key in column]
+        if found:
+            tables = mappings(mapping(measurement(facts, "cross-tables").get("facts")).get("tables"))
+            return {
+                "sentence": sentence,
+                "head": head,
+                "rows": [row(column) for column in found],
+                "remarks": [remark for column in found for remark in _remarks(column)],
+                "tables": [_table(entry) for entry in tables],
+            }
+    return None
 
 
 def _row(column: Facts) -> list[str]:
@@ -51,6 +61,17 @@ def _row(column: Facts) -> list[str]:
         count(column.get("eta")),
         figure(column.get("p")),
         figure(column.get("epsilon")) if number(column.get("epsilon")) is not None else UNKNOWN,
+        figure(column.get("expected_l2")) if number(column.get("expected_l2")) is not None else UNKNOWN,
+        text(column.get("published")),
+    ]
+
+
+def _row_of_values(column: Facts) -> list[str]:
+    return [
+        text(column.get("column")),
+        count(column.get("values")),
+        figure(column.get("p")),
+        share(column.get("shown_truly")),
         figure(column.get("expected_l2")) if number(column.get("expected_l2")) is not None else UNKNOWN,
         text(column.get("published")),
     ]
@@ -74,6 +95,8 @@ def _remarks(column: Facts) -> list[str]:
         found.append(f"{name}: the true values themselves are published, as the requirement allows it.")
     if column.get("published") == "whole domain":
         found.append(f"{name}: every cell shows the whole domain, so the column tells nothing.")
+    if column.get("published") == "by chance alone":
+        found.append(f"{name}: every cell is drawn whatever is true, so the column tells nothing.")
     if column.get("small_domain") == "lower":
         found.append(f"{name}: l was lowered to {count(column.get('l'))}, as its domain is small and the plan says so.")
     if column.get("domain") == "data":

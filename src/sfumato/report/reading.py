@@ -99,3 +99,13 @@ def _spoken_for(entry: Facts) -> Facts:
 
     metric = METRICS.get(text(entry.get("name")))
     return {"about": metric.about.value, "main": metric.main, **entry} if metric else {"about": "loss", **entry}
+
+
+def counts_people(facts: Facts) -> bool:
+    """Whether people were counted, each of whom may have several rows."""
+    return number(mapping(facts.get("source")).get("gathered")) is not None
+
+
+def counted(facts: Facts) -> str:
+    """Return what is counted: people, or rows where each is taken for one."""
+    return "people" if counts_people(facts) else "rows"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.report.plots import BEFORE_AND_AFTER, Picture, Table, bar_chart, shares, upright_pairs
-from sfumato.report.reading import Facts, mapping, mappings, measurement, measurements, number, text
-from sfumato.report.wording import NAME_LENGTH, count, figure, plural, said, share, shortened
+from sfumato.report.reading import Facts, counts_people, mapping, mappings, measurement, measurements, number, text
+from sfumato.report.wording import NAME_LENGTH, PEOPLE, count, figure, plural, said, share, shortened
 
 TITLE = "Who could still be found"
 
@@ -118,15 +118,22 @@ def _class_sizes(facts: Facts) -> Picture | None:
     names = [_between(entry.get("from"), entry.get("to")) for entry in bins]
     smallest, largest = (number(mapping(inside.get("after")).get(key)) for key in ("min", "max"))
     most = max(range(len(bins)), key=lambda i: after[i] or 0.0)
+    one, many = PEOPLE if counts_people(facts) else ("row", "rows")
     return Picture(
         title="How many look alike",
         plot=upright_pairs([_between(entry.get("from"), entry.get("to"), brief=True) for entry in bins], before, after),
-        alt=f"Share of rows by the size of their class. After, classes have {count(smallest)} to "
-        f"{plural(largest, 'row')}, and most rows ({share(after[most])}) are in classes of {names[most]}.",
-        note="The share of rows that are in a class of so many rows with the same quasi-identifiers.",
+        alt=f"Share of {many} by the size of their class. After, classes have {count(smallest)} to "
+        f"{plural(largest, one, many)}, and most {many} ({share(after[most])}) are in classes of {names[most]}.",
+        note=f"The share of {many} that are in a class of so many {many} with the same quasi-identifiers.",
         legend=BEFORE_AND_AFTER,
         table=Table(
-            head=["Class size", "Classes before", "Classes after", "Rows before", "Rows after"],
+            head=[
+                "Class size",
+                "Classes before",
+                "Classes after",
+                f"{many.capitalize()} before",
+                f"{many.capitalize()} after",
+            ],
             rows=[
                 [name, *(count(entry.get(key)) for key in ("classes_before", "classes", "rows_before", "rows"))]
                 for name, entry in zip(names, bins, strict=True)

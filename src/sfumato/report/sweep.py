@@ -106,11 +106,11 @@ def headline(facts: Facts) -> str:
     loss = mapping(facts.get("loss"))
     if not loss:
         return f"{said}; nothing that was measured gets worse with strictness."
+    what = text(loss.get("title")).lower()
     bend = next((cell for cell in holding if cell.get("knee")), None)
     if bend is not None:
-        what = text(loss.get("title")).lower()
-        return f"{said}; the knee is at {name_of(bend)}, {what} {_loss(bend, loss)}."
-    return f"{said}; the frontier has no clear knee."
+        return f"{said}; by {what}, the knee is at {name_of(bend)}: {_loss(bend, loss)}."
+    return f"{said}; by {what}, the frontier has no clear knee."
 
 
 def _loss(cell: Facts, loss: Facts) -> str:

@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.report import exposed
-from sfumato.report.reading import Facts, mapping, mappings, measurement, number, sequence, text
-from sfumato.report.wording import count, listed, moment, plural, share, spelled
+from sfumato.report.reading import (
+    Facts,
+    counted,
+    counts_people,
+    mapping,
+    mappings,
+    measurement,
+    number,
+    sequence,
+    text,
+)
+from sfumato.report.wording import PEOPLE, count, listed, moment, plural, share, spelled
 
 
 def content(facts: Facts) -> dict[str, Any]:
@@ -34,8 +44,9 @@ def one_sentence(facts: Facts) -> tuple[bool, str]:
     found = mappings(facts.get("verdicts"))
     broken = [entry for entry in found if entry.get("satisfied") is not True]
     rows = number(mapping(facts.get("release")).get("rows"))
-    leave = f"{plural(rows, 'row')} may" if rows is not None else "the release may"
-    stay = f"the {plural(rows, 'row')} must" if rows is not None else "the release must"
+    shown = plural(rows, "row") if not counts_people(facts) else f"the rows of {plural(_people(facts), *PEOPLE)}"
+    leave = f"{shown} may" if rows is not None else "the release may"
+    stay = f"the {shown.removeprefix('the ')} must" if rows is not None else "the release must"
     if not found:
         return False, f"Nothing was required, so nothing is promised: {stay} stay in the house."
     if broken:
@@ -82,13 +93,18 @@ def _keys(facts: Facts) -> list[dict[str, str]]:
 
     rows_in, rows_out = number(source.get("rows")), number(release.get("rows"))
     dropped = rows_in - rows_out if rows_in is not None and rows_out is not None else 0
-    gathered = number(source.get("gathered"))
-    add("rows in", rows_in, count(rows_in), f"people, of {plural(gathered, 'row')}" if gathered is not None else "")
-    add("rows out", rows_out, count(rows_out), f"{count(dropped)} dropped" if dropped > 0 else "")
+    if counts_people(facts):
+        add("people in", rows_in, count(rows_in), f"of {plural(source.get('gathered'), 'row')}")
+        people = _people(facts)
+        gone = (rows_in or 0) - (people or 0)
+        add("people out", people, count(people), f"{count(gone)} dropped" if gone > 0 else _in_rows(rows_out, people))
+    else:
+        add("rows in", rows_in, count(rows_in))
+        add("rows out", rows_out, count(rows_out), f"{count(dropped)} dropped" if dropped > 0 else "")
 
     sizes = mapping(measurement(facts, "class-sizes").get("facts"))
     before, after = mapping(sizes.get("before")), mapping(sizes.get("after"))
-    for name, key in (("classes that look alike", "classes"), ("rows in the smallest class", "min")):
+    for name, key in (("classes that look alike", "classes"), (f"{counted(facts)} in the smallest class", "min")):
         add(name, after.get(key), count(after.get(key)), _were(before.get(key), count))
 
     for name, whose in (("ncp", "quasi-identifiers"), ("masked-detail", "masked columns")):
@@ -97,6 +113,17 @@ def _keys(facts: Facts) -> list[dict[str, str]]:
     risk = measurement(facts, "risk")
     add("highest risk to be found", risk.get("value"), share(risk.get("value")), _were(risk.get("before"), share))
     return keys
+
+
+def _people(facts: Facts) -> float | None:
+    """Return of how many people rows are published: each row of one, or all rows that they have."""
+    source, release = mapping(facts.get("source")), mapping(facts.get("release"))
+    people, rows = number(source.get("rows")), number(release.get("rows"))
+    return min(people, rows) if people is not None and rows is not None else rows
+
+
+def _in_rows(rows: float | None, people: float | None) -> str:
+    return f"in {plural(rows, 'row')}" if rows != people else ""
 
 
 def _were(value: object, show: Any) -> str:

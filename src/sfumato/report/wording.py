@@ -12,6 +12,8 @@ from sfumato.report.reading import Facts, number, text
 UNKNOWN = "\N{EN DASH}"
 NAME_LENGTH = 60  # characters of a column's name inside a sentence
 
+PEOPLE = ("person", "people")  # one, several
+
 
 def count(value: object) -> str:
     """Return a whole number with separators.
@@ -152,8 +154,9 @@ def amount(value: object, unit: str) -> str:
     """
     if unit == "share":
         return share(value)
-    if unit == "rows":
-        return plural(value, "row") if number(value) is not None else UNKNOWN
+    if unit in ("rows", "people"):
+        one = "row" if unit == "rows" else "person"
+        return plural(value, one, unit) if number(value) is not None else UNKNOWN
     return f"{figure(value)} {unit}" if unit and number(value) is not None else figure(value)
 
 

@@ -42,8 +42,8 @@ class Field:
 
     @property
     def top(self) -> float | None:
-        """How far a slider goes: to the most that there is, else to twice what is said now."""
-        if self.most is not None or self.step != "1":
+        """How far a slider goes: to the most that there is, else to twice what is said now; none for large numbers."""
+        if self.most is not None or self.step != "1" or len(self.placeholder) > len("such as 1000"):
             return self.most
         return max(20.0, 2.0 * int(self.value)) if _WHOLE.fullmatch(self.value) else 20.0
 
@@ -60,13 +60,14 @@ def field_of(
     found = tuple(text for at, texts in (problems or {}).items() if _speaks_of(at, place, key.name) for text in texts)
     default = f" Left out: {_written(key.default)}." if key.default not in (None, "") and not key.required else ""
     limits = f" {key.range[0].upper()}{key.range[1:]}." if key.range else ""
+    shown: Any = as_toml(key.example) if key.takes is Takes.OTHER else _written(key.example)
     common: dict[str, Any] = {
         "name": f"{prefix}{key.name}",
         "label": key.title,
         "hint": f"{key.help}{limits}{default}",
         "required": key.required,
         "problems": found,
-        "placeholder": "" if key.example is None or key.per_column else f"such as {_written(key.example)}",
+        "placeholder": "" if key.example is None or key.per_column else f"such as {shown}",
     }
     if key.per_column:
         given = value if isinstance(value, Mapping) else {}
@@ -74,12 +75,15 @@ def field_of(
         parts = tuple((f"{prefix}{key.name}.{n}", name, _written(given.get(name))) for n, name in enumerate(each))
         return Field(**common, shape="each", parts=parts)
     match key.takes:
+        case Takes.FLAG if key.default is None:
+            answers = (("", "found out"), ("yes", "yes"), ("no", "no"))
+            return Field(**common, shape="choice", choices=answers, value=_written(value))
         case Takes.FLAG:
             return Field(**common, shape="flag", checked=bool(key.default if value is None else value))
         case Takes.CHOICE:
-            shown = tuple((word, word) for word in key.choices)
             nothing = () if key.required else (("", f"as usual ({key.default})" if key.default else "not said"),)
-            return Field(**common, shape="choice", choices=(*nothing, *shown), value=_written(value))
+            choices = (*nothing, *((word, word) for word in key.choices))
+            return Field(**common, shape="choice", choices=choices, value=_written(value))
         case Takes.COLUMN:
             names = tuple(dict.fromkeys([*columns, *([value] if isinstance(value, str) else [])]))
             nothing = () if key.required else (("", "none"),)
@@ -140,6 +144,8 @@ def fill_in(
     for key in keys:
         before = document.get((*place, key.name))
         document.set((*place, key.name), filled(key, prefix, form, columns, before))
+    if document.changes and document.get(place) == {}:
+        document.remove(place)  # a table that says nothing any more
 
 
 def _value(key: Parameter, text: str) -> Any:
@@ -149,6 +155,8 @@ def _value(key: Parameter, text: str) -> Any:
             return tomllib.loads(f"v = {text}")["v"] if "\n" not in text else text
         except (tomllib.TOMLDecodeError, RecursionError, ValueError):
             return text
+    if key.takes is Takes.FLAG:
+        return {"yes": True, "no": False}.get(text)
     if key.takes not in NUMBERS:
         return text
     if _WHOLE.fullmatch(text):

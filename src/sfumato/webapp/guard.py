@@ -60,6 +60,7 @@ class Session:
     clock: Callable[[], float] = time.monotonic
     cookie: str = field(default_factory=lambda: f"sfumato-{secrets.token_hex(8)}")  # cookies ignore ports
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    ended: Callable[[], None] = lambda: None  # told when it ended for lack of use, so that somebody may come again
     _token: str | None = field(default=None, repr=False)
     _value: str | None = field(default=None, repr=False)
     _made: float = 0.0
@@ -87,6 +88,7 @@ class Session:
             return False
         if not self._alive():
             self._value = None
+            self.ended()
             return False
         self._seen = self.clock()
         return True
@@ -178,7 +180,9 @@ def _origin(asked: _Asked) -> None:
 
 def _session(asked: _Asked) -> None:
     if asked.path != ENTER and not asked.session.knows(_cookie(asked.headers, asked.session.cookie)):
-        raise _Refused(401, "Open the address that `sfumato web` shows in its terminal: each is good once.")
+        raise _Refused(
+            401, "Open the address that stands last in the terminal where `sfumato web` runs: each is good once."
+        )
 
 
 CHECKS = (_host, _site, _origin, _session)  # in this order

@@ -20,7 +20,7 @@ from sfumato.parameters import Parameter
 from sfumato.report.reading import mapping, text
 from sfumato.webapp.forms import Field, field_of, fill_in
 from sfumato.webapp.project import Project
-from sfumato.webapp.runs import facts_of
+from sfumato.webapp.runs import HANDOVER, facts_of
 from sfumato.webapp.showing import after, page
 
 
@@ -49,6 +49,7 @@ class OpenPlan:
     redo: str = ""
     ran: str = ""  # the last run by it
     ran_so: bool = False  # whether the plan is still the one of that run
+    handed: bool = False  # whether somebody has confirmed it
     steps: tuple[Step, ...] = field(default=())
 
     @property
@@ -67,6 +68,11 @@ class OpenPlan:
         """Return what stands at a place; None if nothing does."""
         return self.document.get(place) if self.document is not None else None
 
+    @property
+    def wrong(self) -> list[str]:
+        """All that is wrong with it."""
+        return [each for texts in self.problems.values() for each in texts]
+
     def problems_in(self, *tables: str) -> list[str]:
         """Return what is wrong in some tables of the plan."""
         return [
@@ -83,7 +89,7 @@ def found_plan(request: Request) -> OpenPlan:
     name = request.path_params["plan"]
     path = project.plan(name)
     if path is None:
-        raise HTTPException(404)
+        raise HTTPException(404, "There is no such plan in the project: it may have been moved, renamed or deleted.")
     return opened(project, name, path)
 
 
@@ -116,13 +122,14 @@ def opened(project: Project, name: str, path: Path) -> OpenPlan:
         redo=_words(history, history.position + 1),
     )
     ran, by = next(((run, by) for run, at in project.runs().items() if (by := _ran_by(at))["path"] == name), ("", {}))
-    made = replace(made, ran=ran, ran_so=by.get("sha256") == made.digest)
+    handed = bool(ran) and (project.runs()[ran] / HANDOVER).is_file()
+    made = replace(made, ran=ran, ran_so=by.get("sha256") == made.digest, handed=handed)
     return replace(made, steps=_steps(made))
 
 
 def history_of(project: Project, name: str) -> History:
     """Return the versions of a plan."""
-    return History(project.hidden / "history" / name.removesuffix(".toml"))
+    return History(project.hidden / "history" / name.removesuffix(".toml"), project.folder)
 
 
 def _words(history: History, position: int) -> str:
@@ -140,16 +147,17 @@ def _steps(plan: OpenPlan) -> tuple[Step, ...]:
     source = bool(plan.get("source", "path") or plan.get("source", "database"))
     asked = len(plan.get("draft", "questions") or ())
     roles = f"{asked} to answer" if asked else f"{len(plan.columns)} columns"
+    promised = len(plan.requirements)
     making = len(plan.problems_in("release", "anonymizers", "measure", "knowledge"))
     result = f"/runs/{ran}" if ran else "/"
     told: tuple[tuple[str, str, int, bool, str], ...] = (  # words, link, problems, whether it is done, what to say then
         ("Data", base, len(plan.problems_in("source", "gather", "")), source, "read"),
         ("Columns", f"{base}/columns", len(plan.problems_in("columns")) - hierarchies, not asked, roles),
         ("Hierarchies", f"{base}/hierarchies", hierarchies, bool(known), f"{built} of {len(known)}"),
-        ("Promises", f"{base}/promises", len(plan.problems_in("require")), bool(plan.requirements), "asked"),
+        ("Promises", f"{base}/promises", len(plan.problems_in("require")), bool(promised), f"{promised} asked"),
         ("Run", f"{base}/run", making, bool(ran), "done"),
         ("Results", result, 0, bool(ran), "there"),
-        ("Hand over", f"{result}#hand-over" if ran else "/", 0, False, ""),
+        ("Hand over", f"{result}#hand-over" if ran else "/", 0, plan.handed, "confirmed"),
     )
     return tuple(_step(*each) for each in told)
 
@@ -169,11 +177,12 @@ def _step(words: str, link: str, wrong: int, done: bool, says: str) -> Step:
 # Forms of tables.
 
 
-def fields_at(plan: OpenPlan, keys: Iterable[Parameter], *place: str) -> list[Field]:
+def fields_at(
+    plan: OpenPlan, keys: Iterable[Parameter], *place: str, columns: Sequence[str] | None = None
+) -> list[Field]:
     """Return the fields of a table of the plan, with what it says now and what is wrong with it."""
-    said = mapping(plan.get(*place))
-    at = ".".join(place)
-    return [field_of(key, "", said.get(key.name), list(plan.columns), plan.problems, at) for key in keys]
+    said, at, names = mapping(plan.get(*place)), ".".join(place), list(plan.columns) if columns is None else columns
+    return [field_of(key, "", said.get(key.name), names, plan.problems, at) for key in keys]
 
 
 def filled_in(request: Request, form: FormData, keys: Iterable[Parameter], *place: str, then: str) -> Response:
@@ -195,24 +204,31 @@ def edited(
     form: FormData,
     change: Callable[[PlanDocument], None],
     then: str,
+    files: Mapping[str, str] | None = None,
 ) -> Response:
-    """Carry out an edit, keep the version before it, and go on; one of a page that is out of date is asked about."""
+    """Carry out an edit, keep the version before it, and go on; one of a page that is out of date is asked about.
+
+    Files beside the plan go with it: they are written where the edit is, and undone with it.
+    """
     if plan.document is None:
         return after(f"/plans/{plan.name}/text")
     change(plan.document)
-    if not plan.document.changes:
+    written = history_of(request.app.state.project, plan.name).differing(files or {})
+    words = "; ".join([*plan.document.changes, *(f"file {name}" for name in written)])
+    if not words:
         return after(then, "same")
-    words = "; ".join(plan.document.changes)
     if form.get("digest") != plan.digest:
         return conflict(request, plan, plan.document.text, words)
-    save(request, plan, plan.document, words)
+    save(request, plan, plan.document, words, files)
     return after(then, "saved")
 
 
-def save(request: Request, plan: OpenPlan, document: PlanDocument, words: str) -> None:
+def save(
+    request: Request, plan: OpenPlan, document: PlanDocument, words: str, files: Mapping[str, str] | None = None
+) -> None:
     """Write a plan unless its file changed meanwhile, and keep the version; its engine is prepared meanwhile."""
+    history_of(request.app.state.project, plan.name).record(plan.text, document.text, words, files)
     document.save(plan.path, plan.digest)
-    history_of(request.app.state.project, plan.name).record(plan.text, document.text, words)
     required = document.get(("require",))
     kind = {(each.get("model"), each.get("anonymizer")) for each in required or () if isinstance(each, Mapping)}
     request.app.state.jobs.prepare(plan.name, str(sorted(map(str, kind))) if kind else "")

@@ -18,6 +18,7 @@ HIDDEN = ".sfumato"
 ID = re.compile(r"[a-z0-9-]{1,40}")
 PLAN_NAME = re.compile(r"[\w][\w .-]{0,80}\.toml")
 _COLUMNS = re.compile(r"^\s*\[columns\b", re.MULTILINE)
+_TABLES = (".csv", ".tsv", ".parquet", ".xlsx", ".sav", ".dta")
 RUN_FILE = Path("private") / "run.json"
 SWEEP_FILE = "sweep.json"
 
@@ -61,6 +62,11 @@ class Project:
     def plan(self, name: str) -> Path | None:
         """Return where a plan is, by a name from the list."""
         return self.folder / name if name in self.plans() else None
+
+    def tables(self) -> list[str]:
+        """Return what looks like a table in the folders that may be opened, as people see it."""
+        found = [path for root in self.roots for path in sorted(root.glob("*")) if path.suffix in _TABLES]
+        return [self.shown(path) for path in found if path.is_file()]
 
     def new_plan(self, about: str) -> str:
         """Return a name for a plan that is not taken yet."""

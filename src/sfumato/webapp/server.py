@@ -10,6 +10,7 @@ import traceback
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def make_app(
 
 async def _not_there(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    words = error.detail if error.status_code != 404 else "There is no such page."
+    words = error.detail if error.detail != HTTPStatus(404).phrase else "There is no such page."
     return refused(request, error.status_code, words, do="Go back, or to the start of the project.")
 
 
@@ -140,17 +141,20 @@ def serve(
     def end() -> None:
         server.should_exit = True
 
+    def address() -> str:
+        return f"http://127.0.0.1:{port}{ENTER}?token={session.new_token()}"
+
     app = make_app(project, session, lambda: port, quit_=end, max_upload=max_upload, prepares=True)
     server = uvicorn.Server(configuration(app))
     lock.take(port)
     _keep_log(project)
     door = project.hidden / "enter.html"
     try:
-        address = f"http://127.0.0.1:{port}{ENTER}?token={session.new_token()}"
-        say(f"sfumato is at {address}\nThe address is good once, within ten minutes. Ctrl-C here ends it.")
+        session.ended = lambda: say(f"Nobody came for twelve hours. Go on at {address()}")
+        say(f"sfumato is at {(first := address())}\nThe address is good once, within ten minutes. Ctrl-C here ends it.")
         if browser:
             # The address must not stand on a command line, where other users of the machine would see it.
-            write_private(door, f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={address}">')
+            write_private(door, f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={first}">')
             webbrowser.open(door.as_uri())
         server.run(sockets=sockets)
     finally:

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sfumato import __version__
-from sfumato.report import wording
 from sfumato.report.page import environment as report_environment
 from sfumato.report.page import harmless
+from sfumato.report.wording import amount, count, figure, moment, plain, seconds, share
 from sfumato.webapp.language import speak, translations
 from sfumato.webapp.words import WORDS
 
@@ -31,15 +31,7 @@ def environment() -> Environment:
     loaders = [PackageLoader("sfumato.webapp"), PackageLoader("sfumato.report")]
     made = report_environment().overlay(loader=ChoiceLoader(loaders))
     made.filters, made.globals = {**made.filters}, {**made.globals}  # the report keeps its own
-    for filter_ in (
-        wording.count,
-        wording.share,
-        wording.seconds,
-        wording.moment,
-        wording.plain,
-        wording.figure,
-        wording.amount,
-    ):
+    for filter_ in (amount, count, figure, moment, plain, seconds, share):
         made.filters[filter_.__name__] = filter_
     speak(made, translations())
     made.globals["version"], made.globals["waiting"] = __version__, WAITING

@@ -35,6 +35,7 @@ QUESTIONS: Mapping[str, Callable[..., Any]] = {
     "values": lambda bench, name, most=500: bench.values(name, most),
     "uniqueness": lambda bench, names: bench.uniqueness(names).as_dict(),
     "coverage": lambda bench, name, hierarchy=None: bench.coverage(name, hierarchy).as_dict(),
+    "groups": lambda bench, name, hierarchy=None, most=500: bench.groups(name, hierarchy, most),
     "looks": lambda bench, names: bench.looks(names),
     "known_by": lambda bench, name: bench.known_by(name),
     "trial": lambda bench: bench.trial().as_dict(),

@@ -15,6 +15,7 @@ from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode_column
 from sfumato.data.files import Source, fitted, read_table
 from sfumato.data.gathering import gather
+from sfumato.data.hierarchy import ROOT
 from sfumato.data.people import people_of
 from sfumato.data.persons import persons_by
 from sfumato.data.schema import ColumnSpec, Role
@@ -23,10 +24,11 @@ from sfumato.drafting.roles import Guess
 from sfumato.editing import PlanDocument
 from sfumato.errors import DataError, InputError, PlanError
 from sfumato.pipeline.known import Gathering
+from sfumato.pipeline.making import refuse_unfit
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 from sfumato.workbench.columns import Coded, ColumnFacts
-from sfumato.workbench.coverage import NONE, Coverage, coverage
+from sfumato.workbench.coverage import NONE, Coverage, coverage, groups_of, laid_over
 from sfumato.workbench.reach import Reach, reach
 from sfumato.workbench.trial import Trial, sampled, trial
 from sfumato.workbench.uniqueness import Uniqueness, known_by, uniqueness
@@ -68,6 +70,24 @@ class Workbench:
         """Return the values of a column with their rows, the most frequent first, for the holder's eyes."""
         return self._coded(self._look()[1], name).values(most)
 
+    def groups(self, name: str, hierarchy: Any = None, most: int = 500) -> dict[str, Any]:
+        """Return the values of a column, and those that only its hierarchy has, with what each is in; for its holder.
+
+        Where there are more than `most`, nothing but how many is said.
+        """
+        document, held = self._look()
+        coded = self._coded(held, name)
+        spec = self._with_hierarchy(document, name, hierarchy)
+        above: dict[str, str] = {}
+        others: list[str] = []
+        if spec.hierarchy is not None:
+            found, _ = laid_over(spec, coded.labels, coded.type)
+            above = {below: group for below, group in groups_of(found).items() if group != ROOT}
+            others = sorted(set(found.leaves) - set(coded.labels))
+        if len(coded.labels) + len(others) > most:
+            return {"values": [], "above": {}, "more": len(coded.labels) + len(others)}
+        return {"values": [*coded.values(most)["values"], *([value, 0] for value in others)], "above": above, "more": 0}
+
     def uniqueness(self, names: Sequence[str]) -> Uniqueness:
         """Return how many people are alone with what some columns say of them."""
         _, held = self._look()
@@ -79,12 +99,17 @@ class Workbench:
         document, held = self._look()
         return self._coverage(document, held, name, hierarchy)
 
-    def reach(self) -> list[Reach]:
-        """Return what can be reached of each requirement, or raise with all problems of the plan."""
+    def reach(self, *, strict: bool = False) -> list[Reach]:
+        """Return what can be reached of each requirement, or raise with all problems of the plan.
+
+        When `strict`, raise also what a run would find wrong in the data before it decides anything.
+        """
         document, held = self._look()
         plan = document.plan(self.path.parent)
         dataset = self._dataset(plan, held)
-        known = Gathering(plan, lambda: dataset, progress=self.progress, judging=True).known()
+        if strict:
+            refuse_unfit(plan, dataset)
+        known = Gathering(plan, lambda: dataset, progress=self.progress, judging=True, making=strict).known()
         drops_rows = any(getattr(step.anonymizer, "drop_rows", 0) for step in plan.steps())
         return reach(dataset, plan.policy, known.public, drops_rows=drops_rows)
 
@@ -192,12 +217,18 @@ class Workbench:
         given = hierarchy if hierarchy is not None else document.get(("columns", name, "hierarchy"))
         if given is None:
             return Coverage(NONE, values=len(coded.labels), rows_missing=coded.rows_missing)
-        table = document.get(("columns", name)) or {}
-        # Only what a hierarchy depends on: another key may be wrong, and it is the holder who looks.
-        kept = {key: table[key] for key in ("kind", "domain", "bins") if key in table}
-        spec = _spec(name, kept, self.path.parent)
-        spec = replace(spec, hierarchy=hierarchy_source(given, self.path.parent))
+        spec = self._with_hierarchy(document, name, given)
         return coverage(spec, coded.labels, coded.rows, coded.rows_missing, coded.type)
+
+    def _with_hierarchy(self, document: PlanDocument, name: str, hierarchy: Any) -> ColumnSpec:
+        """Return a column with the plan's hierarchy or another one, and only what a hierarchy depends on.
+
+        Another key may be wrong, and it is the holder who looks.
+        """
+        table = document.get(("columns", name)) or {}
+        spec = _spec(name, {key: table[key] for key in ("kind", "domain", "bins") if key in table}, self.path.parent)
+        given = hierarchy if hierarchy is not None else table.get("hierarchy")
+        return spec if given is None else replace(spec, hierarchy=hierarchy_source(given, self.path.parent))
 
     def _dataset(self, plan: Plan, held: _Held) -> Dataset:
         """Return the columns that audits look at in codes; those that were coded for the same before, as they are."""
@@ -215,10 +246,11 @@ class Workbench:
                 known = (made_for, encode_column(held.table.column(name), spec, plan.schema.missing))
                 held.encoded[name] = known
             columns[name] = known[1]
+        named = [name for name in (plan.weight, plan.household) if name in held.table.column_names]
         dataset = Dataset(
             schema=plan.schema,
             columns=columns,
-            carried=None,
+            carried=held.table.select(named) if named else None,
             n_rows=held.table.num_rows,
             order=tuple(columns),
         )

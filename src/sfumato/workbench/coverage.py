@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sfumato.data.codebook import hierarchy_over
+from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.kinds import infer_kind
 from sfumato.data.schema import ColumnSpec, Kind
 
@@ -28,12 +29,36 @@ class Coverage:
     near: Mapping[str, str] | None = None  # what a value that it misses may have been meant to be
     unknown: int = 0  # its own values that do not occur
     rows: int = 0  # whose value it knows
+    all_rows: int = 0
     rows_missing: int = 0  # cells that are missing: they stand alone
     paths: tuple[tuple[str, ...], ...] = ()  # some values, each with what it becomes at every level
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         return asdict(self)
+
+
+def groups_of(hierarchy: Hierarchy) -> dict[str, str]:
+    """Return what each value, and each group, is in: with the groups that hold a single thing, which trees leave out.
+
+    >>> groups_of(Hierarchy.from_paths([("Bern", "West", "Swiss"), ("Chur", "Swiss"), ("Rom",)]))
+    {'Bern': 'West', 'Chur': 'Swiss', 'Rom': '*', 'Swiss': '*', 'West': 'Swiss'}
+    """
+    above = {hierarchy.labels[node]: hierarchy.labels[up] for node, up in enumerate(hierarchy.parent) if up >= 0}
+    top = ROOT
+    for group, held in hierarchy.same.items():  # larger ones first
+        if held == ROOT:
+            above |= dict.fromkeys([each for each, over in above.items() if over == top], group)
+            above[group], top = top, group
+        elif held in above:
+            above[held], above[group] = group, above[held]
+    return above
+
+
+def laid_over(spec: ColumnSpec, labels: Sequence[str], found: Any) -> tuple[Hierarchy, list[str]]:
+    """Return a column's hierarchy over its values, and those that it misses; `found` is the type of the column."""
+    kind = spec.kind or infer_kind(list(labels), found)
+    return hierarchy_over(spec, Kind.ORDERED if kind is Kind.DATE else kind, list(labels))
 
 
 def coverage(spec: ColumnSpec, labels: Sequence[str], rows: Sequence[int], rows_missing: int, found: Any) -> Coverage:
@@ -43,8 +68,7 @@ def coverage(spec: ColumnSpec, labels: Sequence[str], rows: Sequence[int], rows_
     """
     if spec.hierarchy is None:
         return Coverage(NONE, values=len(labels), rows_missing=rows_missing)
-    kind = spec.kind or infer_kind(list(labels), found)
-    hierarchy, absent = hierarchy_over(spec, Kind.ORDERED if kind is Kind.DATE else kind, list(labels))
+    hierarchy, absent = laid_over(spec, labels, found)
     lacking = set(absent)
     rows_of = dict(zip(labels, rows, strict=True))
     frequent = sorted(absent, key=lambda label: (-rows_of[label], label))[:SHOWN]
@@ -60,6 +84,7 @@ def coverage(spec: ColumnSpec, labels: Sequence[str], rows: Sequence[int], rows_
         near={label: found[0] for label, found in similar.items() if found},
         unknown=len(set(hierarchy.leaves) - set(labels)),
         rows=sum(rows_of[label] for label in known),
+        all_rows=sum(rows) + rows_missing,
         rows_missing=rows_missing,
         paths=tuple(hierarchy.ancestors(label) for label in known[::step][:SHOWN]),
     )

@@ -17,6 +17,7 @@ from sfumato.data.encoding import encode
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import Unsatisfiable
 from sfumato.metrics.ncp import Ncp
 from sfumato.models import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import Policy
@@ -150,3 +151,15 @@ def test_rows_that_went_before_stay_away():
         assert not decided.keep_row[~keep].any()
         assert decided.keep_row.sum() == keep.sum() - decided.facts["rows_dropped"]
         assert KAnonymity(k=3).audit(publish(dataset, decided, [])).satisfied
+
+
+@pytest.mark.parametrize("anonymizer", [LocalRecoding, Mondrian])
+def test_who_drops_rows_for_detail_alone_does_not_say_that_nobody_could_meet_it(anonymizer):
+    dataset = encode(pa.table({"a": [1, 2, 3], "b": [1, 2, 3], "s": ["flu", "flu", "hiv"]}), schema())
+    often = (LDiversity(sensitive="s", l=2, kind="frequency"),)
+
+    with pytest.raises(Unsatisfiable, match=r"of all rows can satisfy it.*full-domain"):
+        detail_lost(dataset, anonymizer(drop_rows=0.5), often)
+    for options, asked in (({}, often), ({"drop_rows": 0.5}, (LDiversity(sensitive="s", l=3),))):
+        with pytest.raises(Unsatisfiable, match="No way to form classes can satisfy it"):
+            detail_lost(dataset, anonymizer(**options), asked)

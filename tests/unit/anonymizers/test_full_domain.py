@@ -20,7 +20,7 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
 from sfumato.data.schema import ColumnSpec, Role, Schema
-from sfumato.errors import DataError, PolicyError
+from sfumato.errors import DataError, PolicyError, Unsatisfiable
 from sfumato.models import BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, TCloseness
 from sfumato.models.base import Policy
 
@@ -129,6 +129,7 @@ def rows_to_drop(table, node, models):
         classes = fine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", MIXES, ids=lambda models: "+".join(model.name for model in models))
 @pytest.mark.parametrize("drop_rows", [0, 0.2])
 def test_no_choice_of_levels_loses_less(models, drop_rows):
@@ -152,6 +153,34 @@ def test_no_choice_of_levels_loses_less(models, drop_rows):
             assert found == pytest.approx(min(each[loss] for each in every.values())), shown
         saved += len(every)
     assert saved > 4  # there is something to choose
+
+
+def test_what_the_whole_table_fails_is_met_where_classes_may_be_dropped_and_refused_where_no_levels_do():
+    model, rng, outcomes = LDiversity(sensitive="s", l="3/2", kind="entropy"), np.random.default_rng(5), Counter()
+    for _ in range(30):
+        table = some_rows(rng, 24)
+        table = table.set_column(3, "s", pa.array(rng.choice(["flu", "hiv"], 24, p=[0.92, 0.08])))
+        if passes(model, Counter(table["s"].to_pylist()), Counter(table["s"].to_pylist())):
+            continue
+        every = {}
+        for node in product(*(range(len(next(iter(paths.values())).split())) for paths in PATHS.values())):
+            dropped = rows_to_drop(table, node, [model])
+            if len(dropped) <= 0.8 * table.num_rows:
+                every[node] = losses(table, node, dropped)["ncp"]
+        if not every:
+            outcomes["none"] += 1
+            with pytest.raises(Unsatisfiable, match="19 dropped rows at most"):
+                made(table, (model,), drop_rows=0.8)
+            continue
+        outcomes["some"] += 1
+        _, decided, release = made(table, (model,), drop_rows=0.8)
+        gone = set(np.flatnonzero(~decided.keep_row).tolist())
+        assert model.audit(release).satisfied
+        found = losses_of(table, {c: release.table()[c].to_pylist() for c in PATHS}, gone)["ncp"]
+        assert found == pytest.approx(min(every.values()))
+        with pytest.raises(Unsatisfiable, match="as one class"):
+            made(table, (model,))
+    assert min(outcomes["none"], outcomes["some"]) > 2, outcomes
 
 
 @pytest.mark.parametrize("k", [2, 6, 20])

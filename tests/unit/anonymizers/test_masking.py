@@ -296,22 +296,105 @@ def test_given_base_rates_bound_nothing_for_the_true_reading_and_that_is_said_be
         masked(table, model, schema=schema, rates=counted | {"s": BaseRates(weight={"p": 2, "r": 8})})
 
 
-def test_only_the_classes_that_lose_most_get_a_program(monkeypatch):
+def test_only_the_classes_that_lose_most_for_their_size_get_a_program(monkeypatch):
     table, solved = people(400, seed=5), []
     solve = searching.linear_program.solve
 
-    def counted(program, rows):
-        solved.append(rows.sum())
-        return solve(program, rows)
+    def counted(programs, rows):
+        solved.extend(program.origin.size for program in programs)
+        return solve(programs, rows)
 
     monkeypatch.setattr(searching.linear_program, "solve", counted)
     loss = {}
-    for most in (0, 2, searching.MOST_PROGRAMS):
+    for most in (0, 300, searching.MOST_VARIABLES):
         solved.clear()
-        monkeypatch.setattr(searching, "MOST_PROGRAMS", most)
+        monkeypatch.setattr(searching, "MOST_VARIABLES", most)
         dataset, _, release = masked(table, MULTI)
         assert MULTI.audit(release).satisfied
         loss[most] = Distortion().measure(dataset, release).value
-        assert len(solved) <= most
-    assert len(solved) > 2
+        assert sum(solved) <= most
+    assert sum(solved) > 300
     assert sorted(loss.values(), reverse=True) == list(loss.values())
+
+
+def test_programs_that_are_solved_at_once_have_the_answers_of_each_alone(monkeypatch):
+    table, single, joined = people(200, seed=6), [], []
+    solve = searching.linear_program.solve
+
+    def both(programs, rows):
+        for program, answer in zip(programs, solve(programs, rows), strict=True):
+            joined.append(program.loss @ answer)
+        single.extend(program.loss @ solve([program], [each])[0] for program, each in zip(programs, rows, strict=True))
+        return solve(programs, rows)
+
+    monkeypatch.setattr(searching.linear_program, "solve", both)
+    masked(table, MULTI)
+
+    assert len(single) > 3
+    # Rounded, programs with several best answers may differ by a row.
+    assert sum(joined) == pytest.approx(sum(single), rel=0.05)
+
+
+def with_pay(n, seed=3):
+    """Return people of whom nearly everybody is paid something else."""
+    rng = np.random.default_rng(seed)
+    table = people(n, seed).append_column("pay", pa.array(rng.lognormal(10.5, 0.5, n).astype(np.int64)))
+    pay = ColumnSpec(name="pay", role=Role.SENSITIVE, kind=Kind.NUMBER, hierarchy=Widths((1000, 10000, 50000)))
+    return table, Schema({**SCHEMA.columns, "pay": pay}, missing=("?",))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("search", ["best", "fast"])
+@pytest.mark.parametrize("alpha_qi", [0.3, 0.6])
+def test_a_column_with_very_many_values_is_masked_as_a_whole_where_that_loses_less(monkeypatch, search, alpha_qi):
+    table, schema = with_pay(600)
+    model = MultiDiversity(sensitive=["ill", "job", "pay"], alpha_sa=0.6, alpha_qi=alpha_qi)
+    loss = {}
+    for many in (10**9, regions.MANY_VALUES):
+        monkeypatch.setattr(regions, "MANY_VALUES", many)
+        dataset, _, release = masked(table, model, schema=schema, search=search)
+        assert model.audit(release).satisfied
+        loss[many] = Distortion().measure(dataset, release).value
+    assert loss[regions.MANY_VALUES] <= loss[10**9] + 1e-12
+
+
+@pytest.mark.parametrize("sample", [16, 10**9])
+def test_pieces_that_are_priced_by_a_sample_make_a_release_that_holds(monkeypatch, sample):
+    monkeypatch.setattr(regions, "MOST_REGIONS", 1)
+    monkeypatch.setattr(regions, "SAMPLE", sample)
+    table, schema = with_pay(400)
+    model = MultiDiversity(sensitive=["ill", "job", "pay"], alpha_sa=0.5)
+    _, _, release = masked(table, model, schema=schema, search="fast")
+
+    assert model.audit(release).satisfied
+
+
+@pytest.mark.parametrize("sample", [16, 10**9])
+def test_a_piece_of_many_cells_stays_whole_where_no_part_is_large_enough(monkeypatch, sample):
+    monkeypatch.setattr(regions, "MOST_REGIONS", 1)
+    monkeypatch.setattr(regions, "SAMPLE", sample)
+    _, recoding, release = masked(people(200), MULTI, KAnonymity(k=150))
+
+    assert recoding.facts["classes"] == 1
+    assert MULTI.audit(release).satisfied
+
+
+def test_a_label_that_all_rows_share_keeps_no_piece_from_being_cut(monkeypatch):
+    monkeypatch.setattr(regions, "MOST_REGIONS", 1)
+    table = people(300)
+    _, recoding, release = masked(table.set_column(1, "sex", pa.array(["f"] * 300)), MULTI)
+
+    assert set(release.column("sex").labels) == {"f"}
+    assert recoding.facts["classes"] > 1  # it was one, with * for all
+
+
+def test_cuts_from_the_top_do_not_depend_on_room(monkeypatch):
+    """Work that runs out of room goes on with more where it was."""
+    monkeypatch.setattr(regions, "MOST_REGIONS", 1)
+    table, schema = with_pay(300)
+    model = MultiDiversity(sensitive=["ill", "job", "pay"], alpha_sa=0.5)
+    made = []
+    for work in (1, regions.WORK):
+        monkeypatch.setattr(regions, "WORK", work)
+        made.append(masked(table, model, schema=schema)[2].table().to_pydict())
+    assert made[0] == made[1]

@@ -188,6 +188,7 @@ def test_row_order_makes_no_difference_when_equal_rows_stay_together(rows, optio
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows=rows_of, options=options_of, k=st.integers(1, 3))
 def test_the_number_of_threads_makes_no_difference(rows, options, k):

@@ -318,11 +318,13 @@ def never_worse():
     return ahead
 
 
+@pytest.mark.slow
 def test_best_is_never_worse_than_any_other_search(never_worse):
     assert len(never_worse) > 190
     assert min(never_worse) == 0
 
 
+@pytest.mark.slow
 def test_best_is_better_than_all_others_now_and_then(never_worse):
     assert max(never_worse) > 0
 

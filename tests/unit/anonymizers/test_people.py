@@ -94,6 +94,7 @@ def holds(name: str, classes: Mapping[Any, list[Any]], has: Mapping[Any, frozens
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anonymizer", SHAPES)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("varying", [False, True])
@@ -233,3 +234,27 @@ def test_every_choice_of_one_value_each_is_looked_at() -> None:
         fewest = min(len(set(choice)) for choice in itertools.product(*members))
         shares = Counter(value for each in members for value in each)
         assert (fewest >= 2) == (max(shares.values()) < len(members))
+
+
+@pytest.mark.parametrize(
+    ("k", "values", "found"),
+    [
+        (3, ("flu", "gout"), "Classes of at least 3 people are asked for; the table has 2"),
+        (1, ("flu", "flu"), "all 2 people as one class: column 'illness' has 1 different value"),
+        (1, (("flu", "gout"), ("flu",)), "all 2 people as one class: column 'illness' has too few values to tell"),
+    ],
+)
+def test_what_cannot_be_met_is_said_of_people(k: int, values: tuple[Any, ...], found: str) -> None:
+    each = [(who, value) for who, some in enumerate(values) for value in (some if isinstance(some, tuple) else (some,))]
+    table = pa.table({"p": [who for who, _ in each], "age": [30] * len(each), "illness": [value for _, value in each]})
+    plan = sf.Plan.from_dict(
+        {
+            "source": {"person": "p"},
+            "columns": {"age": {"role": "quasi-identifier"}, "illness": {"role": "sensitive"}},
+            "require": [{"model": "k-anonymity", "k": k}, *MODELS["distinct"]],
+            "release": {"persons": "numbered"},
+        }
+    )
+
+    with pytest.raises(Unsatisfiable, match=found):
+        sf.anonymize(table, plan)

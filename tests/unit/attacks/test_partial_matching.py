@@ -53,6 +53,7 @@ crowds = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     table=tables,

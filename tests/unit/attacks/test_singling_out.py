@@ -55,10 +55,13 @@ def test_groups_are_those_of_a_plain_tally_with_and_without_weights(rows, thresh
         groups = Counter(known(row, columns) for row in rows)
         return sum(size for size in groups.values() if size * threshold < 1), groups
 
-    release = release_of(rows)
+    release, all_wine = release_of(rows), bool(rows) and all(row["basket"] == "wine" for row in rows)
     for table in (release, release.weighted()):
         attacks = list(SinglingOut.suited_to(table, Asked(threshold=threshold)))
-        assert [attack.columns for attack in attacks] == [("ward", "date"), ("symptoms", "basket")]
+        assert [attack.columns for attack in attacks] == [
+            ("ward", "date"),
+            ("symptoms",) if all_wine else ("symptoms", "basket"),
+        ]
         for attack in attacks:
             found, (people, groups) = attack.on(table), exposed(attack.columns)
             assert (found.people, found.exposed) == (len(rows), people)
@@ -80,3 +83,20 @@ def test_titles_name_the_columns_and_what_the_plan_takes_them_for():
 def test_a_table_of_quasi_identifiers_and_secrets_alone_has_nothing_of_the_kind(name):
     release = Release.from_table(pa.table({name: ["x"]}), Schema({name: SCHEMA.columns[name]}))
     assert not list(SinglingOut.suited_to(release, Asked()))
+
+
+def test_a_column_of_secrets_alone_is_not_called_harmless():
+    schema = Schema(
+        {
+            "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
+            "basket": ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine", "pill")),
+        },
+        missing=("",),
+    )
+
+    def columns_in(basket):
+        table = Release.from_table(pa.table({"age": ["20-29"] * len(basket), "basket": basket}), schema)
+        return [attack.columns for attack in SinglingOut.suited_to(table, Asked())]
+
+    assert columns_in(["wine", "wine|pill"]) == []
+    assert columns_in(["wine", "wine|bread"]) == [("basket",)]

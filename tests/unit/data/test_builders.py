@@ -314,6 +314,12 @@ def test_a_slip_in_a_plan_is_named(value, said):
         hierarchy_source(value, Path())
 
 
+def test_a_tree_of_one_group_is_a_tree():
+    built = hierarchy_source({"care": ["nurse", "doctor"]}, Path()).build([], "It")
+
+    assert built.paths() == [("nurse", "*"), ("doctor", "*")]  # all there is lies below the group, so it is the root
+
+
 def test_flat_and_prefix_do_not_depend_on_the_order_of_rows():
     for source in (Flat(), Prefix(1), Dates("year")):
         labels = ["2024-05-03", "2023-01-01", "2022-01-01"]

@@ -172,6 +172,7 @@ def period(day, label):
     return str(day).startswith(label)
 
 
+@pytest.mark.slow
 def test_a_release_of_dates_reads_back_from_both_formats(tmp_path):
 
     pa.csv.write_csv(pa.table(people()), tmp_path / "people.csv")

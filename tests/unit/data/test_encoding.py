@@ -40,6 +40,10 @@ def test_every_mismatch_of_plan_and_table_is_said_at_once():
         encode(table, schema)
     assert "does not have: 'job'. Did you mean 'jobb'?" in str(caught.value)
     assert "says nothing about 2 column(s)" in str(caught.value)
+    named = Schema(columns={**schema.columns, "name": ColumnSpec(name="name", role=Role.IDENTIFIER)})
+    with pytest.raises(DataError) as caught:
+        encode(pa.table({"age": ["1"], "zip": ["1"]}), named)
+    assert "does not have: 'job'. Known: 'age', 'zip'." in str(caught.value), "a name that is not there is not known"
     schema = Schema(
         columns={"age": schema.columns["age"], "zip": ColumnSpec(name="zip", role=Role.SENSITIVE, kind=Kind.ORDERED)}
     )

@@ -6,11 +6,12 @@ from itertools import permutations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from scipy.stats import chisquare
 
 import sfumato as sf
 from sfumato.data import release
-from sfumato.data.keystream import KEY, Keystream, in_random_order, seeded_keys
+from sfumato.data.keystream import KEY, Keystream, ascending, in_random_order, seeded_keys
 
 ROWS = np.arange(4, dtype=np.int32)
 
@@ -44,3 +45,10 @@ def test_rows_of_a_run_without_a_seed_are_put_in_order_by_a_key_of_the_system(mo
 
     assert {len(key) for key in used} == {KEY}
     assert len(set(used)) == 3  # with a seed, the same once more
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 1000])
+@pytest.mark.parametrize("most", [2, 1 << 10, 1 << 20, 2**64 - 1])
+def test_numbers_are_sorted_as_by_a_slow_and_stable_sort(n, most):
+    places = np.random.default_rng(n).integers(0, most, n, dtype=np.uint64, endpoint=True)
+    assert ascending(places).tolist() == np.argsort(places, kind="stable").tolist()

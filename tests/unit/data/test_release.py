@@ -9,8 +9,9 @@ import pytest
 from sfumato.data.dataset import CodedSets
 from sfumato.data.encoding import encode
 from sfumato.data.keystream import KEY
+from sfumato.data.kinds import typed
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.release import Release, publish, typed
+from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError
 

@@ -46,8 +46,8 @@ def test_weights_are_scaled_to_a_population_whose_size_is_known():
 def test_the_population_is_no_smaller_than_the_table():
     assert Sampling(weight="w").population(np.array([1.5, 2.5, 4.0]), 3) == 8
     assert Sampling(weight="w").population(np.array([0.25, 0.25]), 2) == 2
-    with pytest.raises(DataError, match="2 people, but the table has 3 rows"):
-        Sampling(size=2).refuse_too_small(3)
+    with pytest.raises(DataError, match="2 people, but the table is about 3"):
+        Sampling(size=2).refuse_unfit(None, 3)
 
 
 def test_a_missing_household_is_one_of_its_own():

@@ -59,6 +59,7 @@ def test_numbers_in_lists_keep_their_type():
     assert coded([[3, 1], [2]]).type == pa.int64()
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.none() | st.lists(st.sampled_from("abcdefgh"), max_size=6), max_size=8),

@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sfumato.data.builders import hierarchy_source
-from sfumato.editing.hierarchies import by_hand, by_rule, file_name
+from sfumato.editing.hierarchies import by_rule, file_name
 from sfumato.errors import PolicyError
-
-
-def test_groups_of_groups_are_further_levels():
-    assert by_hand([("a;b", "g; h > top"), ("c", "c")]) == '"a;b";"g; h";top;*\nc;*\n'
 
 
 @pytest.mark.parametrize("rule", [("widths", "5, 10"), ("prefix", "3"), ("flat", ""), ("dates", "")])

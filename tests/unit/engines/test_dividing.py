@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
@@ -15,7 +14,6 @@ from in_parts import MULTI, ROWS, K, Repeating, T, in_parts, people, plan_of, wr
 from sfumato.data.files.release import read_release
 from sfumato.data.strays import StrayKind
 from sfumato.engines.dividing import DividedEngine
-from sfumato.engines.tasks import ItemParts
 from sfumato.errors import DataError
 
 
@@ -32,6 +30,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_table_in_parts_is_published_to_the_last_cell_as_by_one_machine(case, folder, tmp_path):
     plan = plan_of(folder, *CASES[case], release={"format": "parquet"})
@@ -152,10 +151,19 @@ def test_who_must_see_all_records_at_once_is_refused_before_work(baskets, tmp_pa
         sf.run(baskets_plan(baskets, anonymizer="td-control"), tmp_path / "run", engine=engine)
 
 
-def test_alike_records_go_to_the_same_part():
-    class Sets:
-        start = np.array([0, 2, 3, 3, 5])
-        items = np.array([0, 2, 1, 0, 2])
-
-    parts = ItemParts(("items",), np.array([1, 0, 2]), ((0, 0), (1, 0), (3, 0)), (1, 2, 1))
-    assert parts.of(Sets(), np.arange(10, 14)).tolist() == [1, 0, 3, 2]
+def test_single_values_are_drawn_where_the_rows_are(folder, tmp_path):
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [5, 10]}},
+        "illness": {"role": "sensitive-quasi-identifier", "domain": ["cold", "flu", "stroke", "cancer"]},
+        "*": {"role": "identifier"},
+    }
+    close = {"model": "sensitive-qid-closeness", "t": {"illness": 0.3}, "anonymizer": "pram"}
+    plan = sf.Plan.from_dict({"source": {"path": str(folder)}, "columns": columns, "require": [K, close]})
+    run = sf.run(plan, tmp_path / "run", seed=7, engine=in_parts(ROWS))
+    assert all(verdict.satisfied for verdict in run.verdicts)
+    release = read_release(tmp_path / "run" / "release", plan.schema)
+    shown, true = release.table()["illness"].to_pylist(), people()["illness"].to_pylist()
+    assert set(shown) <= set(columns["illness"]["domain"])
+    assert sorted(shown) != sorted(true)
+    answer = sf.reconstruct(tmp_path / "run" / "release", ["illness"])
+    assert answer.counts.sum() == pytest.approx(ROWS)

@@ -13,10 +13,12 @@ import pytest
 import sfumato as sf
 from in_parts import MULTI, ROWS, K, Repeating, T, in_parts, people, plan_of, written_in_files
 from sfumato.data.files.release import read_release
-from sfumato.engines import regions
+from sfumato.engines import region_tasks, regions
 from sfumato.engines.cutting import Cut, Regions
 from sfumato.engines.dividing import DividedEngine
 from sfumato.engines.regions import RegionalWork, added
+from sfumato.engines.tasks import WEIGHT, Part
+from sfumato.engines.workroom import put
 from sfumato.errors import DataError
 
 LIMIT = 60
@@ -36,6 +38,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [25, LIMIT])
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_required_holds_in_the_union_of_regions_and_no_row_is_lost(case, limit, folder, tmp_path):
@@ -57,6 +60,7 @@ def rows_of(table, names):
     return zip(*(table.column(name).to_pylist() for name in names), strict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["mondrian", "rows of a cell in several classes"])
 def test_each_row_gets_a_label_that_covers_it(case, folder, tmp_path):
     plan = plan_of(folder, *CASES[case], release={"shuffle": False})
@@ -70,6 +74,7 @@ def test_each_row_gets_a_label_that_covers_it(case, folder, tmp_path):
         assert label in ("*", own, {"n": "north", "s": "south"}[own[0]])
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows_however_the_table_lies_in_parts(folder, tmp_path):
     plan = plan_of(folder, T, K)
     found = []
@@ -154,6 +159,7 @@ def test_figures_of_classes_are_refused_where_regions_decide(folder, tmp_path):
         sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, cells_here=25))
 
 
+@pytest.mark.slow
 def test_facts_of_a_run_in_regions_are_plain_data(folder, tmp_path):
     sf.run(plan_of(folder, T), tmp_path / "run", engine=in_parts(ROWS, cells_here=LIMIT))
     told = json.loads((tmp_path / "run" / "private" / "run.json").read_text(encoding="utf-8"))
@@ -165,3 +171,28 @@ def test_facts_of_a_run_in_regions_are_plain_data(folder, tmp_path):
 
 def test_what_cannot_be_added_is_left_out():
     assert added([{"a": 1, "b": {"c": 2}, "d": True}, {"a": 2, "b": {"c": 3}, "d": False}]) == {"a": 3, "b": {"c": 5}}
+
+
+@pytest.mark.parametrize("at_once", [1, 10, 10**6])
+@pytest.mark.parametrize("alike", [False, True])
+def test_distinct_rows_of_many_parts_are_those_of_the_whole_however_they_are_put_together(
+    at_once, alike, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(region_tasks, "AT_ONCE", at_once)
+    if alike:  # numbers that tell no two rows apart: codes have to
+        monkeypatch.setattr(region_tasks, "mixed", lambda codes: np.zeros(len(codes), dtype=np.uint64))
+    rng, sizes = np.random.default_rng(3), [3, 1, 5]
+    rows = np.stack([rng.integers(0, size, 400) for size in sizes], axis=1).astype(np.int32)
+    parts, kept_codes = [], []
+    for number, part in enumerate(np.array_split(rows, 9)):
+        codes, weight = np.unique(part, axis=0, return_counts=True)
+        arrays = {f"{at}": pa.array(column.copy()) for at, column in enumerate(codes.T)}
+        put(tmp_path / "cells" / f"{number}", [pa.table({**arrays, WEIGHT: pa.array(weight)})])
+        parts.append(Part(f"{number}", 0, len(part), len(codes)))
+        kept_codes.append(codes)
+    found = region_tasks.AllCells.of(tmp_path, parts, sizes)
+    wanted, weight = np.unique(rows, axis=0, return_counts=True)
+    assert np.array_equal(found.codes, wanted)
+    assert np.array_equal(found.weight, weight)
+    for codes in kept_codes:
+        assert np.array_equal(wanted[found.places(codes)], codes)

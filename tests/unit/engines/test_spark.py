@@ -53,6 +53,7 @@ def test_no_java_is_said(monkeypatch):
         spark._check_java()
 
 
+@pytest.mark.slow
 def test_a_master_that_does_not_answer_is_said_in_the_end(monkeypatch):
     monkeypatch.setattr(spark, "PATIENCE", 0.3)
     with socket.socket() as taken:  # bound, but nobody listens

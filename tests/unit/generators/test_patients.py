@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.errors import OutputError
-from sfumato.generators import patients, write_demo
+from sfumato.generators import add_demo, patients, write_demo
 from sfumato.plan import Plan
 
 
@@ -41,3 +41,14 @@ def test_a_folder_in_use_is_refused(tmp_path):
         write_demo(tmp_path, 100)
     with pytest.raises(OutputError, match="file"):
         write_demo(tmp_path / "mine.txt", 100)
+
+
+def test_the_demonstration_is_put_beside_what_is_there_and_overwrites_nothing(tmp_path):
+    (tmp_path / "mine.csv").write_text("a\n")
+    add_demo(tmp_path, 100, "example.toml")
+    assert Plan.load(tmp_path / "example.toml").source.path == tmp_path / "patients.csv"
+
+    (tmp_path / "example.toml").unlink()
+    with pytest.raises(OutputError, match=r"patients\.csv, jobs\.csv"):
+        add_demo(tmp_path, 100, "example.toml")
+    assert not (tmp_path / "example.toml").exists()

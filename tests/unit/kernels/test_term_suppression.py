@@ -193,6 +193,7 @@ def test_weighed_labels_are_searched_exactly_too(unlinked):
     assert unlike > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("unlinked", POLICIES)
 def test_an_intruder_who_overlooks_a_term_is_searched_exactly_too(unlinked, weighed):

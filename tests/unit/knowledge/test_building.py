@@ -18,7 +18,7 @@ from sfumato.data.knowledge_reading import read_knowledge
 from sfumato.errors import DataError, OutputError, PolicyError
 from sfumato.generators.patients import patients, write_demo
 from sfumato.knowledge import Build
-from sfumato.knowledge.aliases import Aliases
+from sfumato.knowledge.aliases import Aliases, keep_aliases
 
 
 def events(path, rows):
@@ -184,3 +184,11 @@ def test_weights_are_taken_from_a_column_or_counted(tmp_path):
         Build(weights="often", **asked).make()
     with pytest.raises(PolicyError, match="together with ancestors"):
         Build(weights="often", ancestors=True, ontology=tmp_path / "is_a.csv", **asked)
+
+
+def test_spellings_are_added_to_a_list(tmp_path):
+    path = tmp_path / "knowledge" / "aliases.csv"
+    keep_aliases(path, {"Fever": "fever"})
+    keep_aliases(path, {"couhg": "cough"})
+
+    assert Aliases.read(path).term_of == {"Fever": "fever", "couhg": "cough"}

@@ -181,6 +181,7 @@ def test_unknown_labels_that_no_row_shows_do_no_harm():
     assert cover(column, original(["20", "30"])).size.tolist() == [1, 0]
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=40, deadline=None)
 def test_every_label_covers_what_it_means(tables, data):

@@ -22,6 +22,7 @@ def asked(choice, labels, query):
     return set(labels[choice.low[query] : choice.high[query]])
 
 
+@pytest.mark.slow
 @given(data=st.data(), with_terms=st.booleans(), share=st.floats(0.1, 0.9), seed=st.integers(0, 99))
 @settings(max_examples=25, deadline=None)
 def test_counts_and_estimates_equal_a_plain_tally(tables, data, with_terms, share, seed):

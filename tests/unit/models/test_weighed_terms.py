@@ -70,6 +70,7 @@ def posteriors(rows, table):
     return {group: {label: each / linked[group] for label, each in own.items()} for group, own in mass.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(weighed_tables, records, st.fractions(Fraction(1, 6), 4, max_denominator=6), st.integers(1, 4))
 def test_audits_follow_the_definition(table, rows, c, l):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -142,3 +143,21 @@ def test_what_is_judged_says_what_came_along(plan, run):
     (run / "release" / "notes.txt").write_text("x")
 
     assert [stray.name for stray in Seen.at(run, plan).release.strays] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("gather", [{"gather": {"columns": {"age": "last"}}}, {"release": {"persons": "numbered"}}])
+def test_verdicts_and_measures_speak_of_people_where_people_are_counted(gather):
+    table = pa.table({"pid": ["a", "a", "b", "c", "c", "d"], "age": [20, 20, 30, 40, 40, 50]})
+    roles = {"pid": {"role": "identifier"}, "age": {"role": "quasi-identifier"}}
+    asked = {"columns": roles, "require": [{"model": "k-anonymity", "k": 2}]}
+    run = sf.anonymize(table, sf.Plan.from_dict({**asked, "source": {"person": "pid"}, **gather}), attack=False)
+    measured = {each["name"]: each for each in run.facts["measurements"]}
+    apart = pa.table({"age": ["20", "30", "30"]})
+    (verdict,) = sf.audit(apart, sf.Plan.from_dict(asked))
+
+    assert measured["average-class-size"]["unit"] == measured["class-sizes"]["unit"] == "people"
+    assert measured["suppression"]["title"] == "People dropped"
+    assert run.facts["verdicts"][0]["people"] is True
+    assert str(verdict).endswith("1 row)")
+    assert str(replace(verdict, people=True)).endswith("1 person)")
+    assert str(replace(verdict, people=True, failing_rows=3)).endswith("3 people)")

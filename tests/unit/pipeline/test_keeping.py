@@ -47,6 +47,7 @@ class Watching:
         return self.pieces[-1].stage(name, total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_work_that_may_take_long_says_how_much_there_is_and_how_far_it_is(tmp_path, family):
     watching = Watching()
@@ -60,6 +61,7 @@ def test_work_that_may_take_long_says_how_much_there_is_and_how_far_it_is(tmp_pa
         assert piece.name in quick or 0 < piece.steps <= piece.total or piece.total == 0, piece.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_completed_later_is_what_would_have_been_found_at_once(tmp_path, family):
     plan = sf.Plan.load(plan_in(tmp_path, family))

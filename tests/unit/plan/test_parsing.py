@@ -112,6 +112,14 @@ def test_every_problem_is_listed_not_only_the_first():
         (changed(anonymizers={"mondrian": {"stric": True}}), "Did you mean 'strict'?"),
         (changed(release={"shuffle": "yes"}), "true or false"),
         (changed(measure={"target": "diseas"}), "Did you mean 'disease'?"),
+        (
+            changed(columns={**GOOD["columns"], "name": {"role": "identifier"}}, measure={"target": "name"}),
+            "target names 'name', an identifier, which is not published",
+        ),
+        (
+            changed(columns={**GOOD["columns"], "name": {"role": "identifier"}}, measure={"tables": [["name"]]}),
+            "tables names 'name', an identifier, which is not published",
+        ),
         (changed(source={"path": "x.csv", "missing": 3}), "missing of [source] must be a text or a list of texts"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from sfumato.drafting import draft
 from sfumato.errors import DataError, PlanError
 from sfumato.plan import Plan
 from sfumato.plan.preview import SAMPLE_ROWS, preview
+from sfumato.plan.values import PopulationOptions
 
 
 def a_plan(tmp_path, columns, data="age,job,ill,name\n31,cook,flu,Ann\n45,nurse,cold,Bob\n"):
@@ -90,6 +92,18 @@ def test_every_row_is_read_where_that_is_asked_for(tmp_path):
     (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\nsmith;work;*\n")
     everything = preview(plan, every_row=True)
     assert (everything.rows, everything.whole) == (SAMPLE_ROWS + 1, True)
+
+
+def test_a_population_that_is_too_small_is_found_in_every_row(tmp_path):
+    plan = replace(a_plan(tmp_path, COLUMNS), population=PopulationOptions(size=1))
+
+    assert preview(plan).rows == 2
+    with pytest.raises(DataError, match="1 people, but the table is about 2"):
+        preview(plan, every_row=True)
+    numbered = replace(plan, schema=replace(plan.schema, person="job"), population=PopulationOptions(size=2))
+    rows = "31,cook,flu,Ann\n31,cook,cold,Ann\n45,nurse,cold,Bob\n"
+    (tmp_path / "people.csv").write_text(f"age,job,ill,name\n{rows}")
+    assert preview(numbered, every_row=True).rows == 3, "two people"
 
 
 HOSPITAL = "Name;Größe;geboren;Ort;\r\n" + "".join(f"Ann{i};1,{50 + i};{1 + i}.12.1980;NA;\r\n" for i in range(20))

@@ -137,3 +137,9 @@ def test_what_a_pattern_brings_in_is_checked():
     }
     with pytest.raises(PlanError, match="no requirement protects it"):
         sf.Plan.from_dict(document).over(["id", "s1", "q"])
+
+
+def test_a_place_without_a_name_is_named_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PlanError, match=r"Plan '\.' has a problem"):
+        Plan.load(".")

@@ -11,6 +11,7 @@ import pytest
 import sfumato as sf
 from commands import told
 from sfumato.data.schema import Kind, Role
+from sfumato.plan.members import promise_of
 from sfumato.receiving.dictionary import Dictionary
 
 PLAN = {
@@ -73,6 +74,39 @@ def test_describe_prints_the_readme_with_what_is_counted_in_the_table(folder):
     assert f"{uncounted}\n" == (folder / "release" / "README.md").read_text()
 
 
+MODELS = [
+    {"model": "k-anonymity", "k": 5},
+    {"model": "k-map", "k": 5, "population": "all.csv"},
+    {"model": "delta-presence", "high": 0.5, "population": "all.csv"},
+    {"model": "hkp-coherence", "column": "items", "h": 0.5, "k": 3, "p": 2},
+    {"model": "alpha-diversity", "sensitive": "ill", "alpha": 0.5},
+    {"model": "rho-uncertainty", "column": "items", "rho": 0.5},
+]
+
+
+@pytest.mark.parametrize("described", MODELS, ids=lambda described: described["model"])
+def test_who_receives_a_release_is_not_told_what_its_holder_may_ask_for(described):
+    items = {"items": {"role": "items", "kind": "set"}, "age": {"role": "quasi-identifier", "kind": "number"}}
+    [promise] = Dictionary.of({"rows": 9, "columns": items, "models": [described]}).promises
+    holders = promise_of(described)
+
+    assert promise.limit
+    assert "Ask for" in holders[1]
+    assert holders[1].startswith(promise.limit)
+    assert "sk for" not in promise.limit + promise.promise
+
+
+def test_people_are_counted_where_rows_were_put_together():
+    columns = {"age": {"role": "quasi-identifier", "kind": "number"}}
+    described = {"rows": 9, "columns": columns, "models": MODELS[:1]}
+
+    rows, people = (str(Dictionary.of({**described, **more})) for more in ({}, {"gathered": True}))
+    assert "9 rows, 1 columns" in rows
+    assert "finds at least 5 rows that could be theirs" in rows
+    assert "9 people, a row each, 1 columns" in people
+    assert "finds at least 5 people alike" in people
+
+
 def test_a_release_in_memory_is_described_like_the_one_on_disk(folder):
     people = pa.table({"age": list(range(20, 40)), "ill": ["flu", "cold"] * 10})
     plan = sf.Plan.from_dict(
@@ -112,3 +146,9 @@ def test_models_that_this_version_does_not_know_are_named_and_names_cannot_break
 
     assert words.promises[0].title == "x-anonymity (x = 1, 2)"
     assert "\n### `a' # b`\n" in str(words)
+
+
+def test_what_is_or_is_not_so_is_said_in_words():
+    about = {"rows": 1, "columns": {}, "models": [{"model": "new", "strict": False, "of": {"a": True}}]}
+
+    assert Dictionary.of(about).promises[0].title == "new (strict = no, of = a: yes)"

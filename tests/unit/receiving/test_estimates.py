@@ -130,7 +130,7 @@ def test_base_rates_come_from_a_file(release, tmp_path):
         (("--table", "age", "--bins", "age=x,y"), "Write numbers"),
         (("--mean", "age", "--weight", "ill"), "does not hold a number"),
         (("--regress", "age"), "Name other columns"),
-        (("--regress", "ill~age"), "Say which of them counts"),
+        (("--regress", "ill~age"), "Say which of its words counts"),
         (("--regress", "age~sex", "--value", "x"), "Leave `value` out"),
         (("--table", ","), "Name at least one"),
     ],

@@ -115,6 +115,16 @@ def test_what_rows_cannot_tell_apart_is_refused():
         fitted(numbers("y", [1, 2, 3]), numbers("x", [5, 5, 5]))
 
 
+@pytest.mark.parametrize("rows", [3, 4])
+def test_so_few_rows_that_no_error_is_left_to_go_by_are_refused(rows):
+    x = [1, 2, 4, 7, 11]
+    with pytest.raises(DataError, match="5 rows at least"):
+        fitted(numbers("y", [2 * value + 1 for value in x[:rows]]), numbers("x", x[:rows]))
+    slope, error = fitted(numbers("y", [3, 5, 10, 14, 25]), numbers("x", x))["x"]
+    assert error > 0
+    assert slope == pytest.approx(np.polyfit(x, [3, 5, 10, 14, 25], 1)[0])
+
+
 def test_equal_rows_may_be_held_once(data):
     x, _, y = data
     x, y = x.round(-1), np.floor(y / 20) * 20
@@ -129,3 +139,21 @@ def test_equal_rows_may_be_held_once(data):
     assert once.rows == each.rows == len(x)
     assert once.coefficients == pytest.approx(each.coefficients)
     assert once.std_error == pytest.approx(each.std_error)
+
+
+def test_numbers_far_from_zero_have_an_error():
+    rng = np.random.default_rng(2803)
+    n = rng.integers(4, 9)
+    x = rng.choice([1e3, 1e5, 1e6, 1e7]) + rng.integers(0, 9, n)  # ten million and a few
+
+    fit = fitted(numbers("y", rng.normal(size=n)), numbers("x", x))
+
+    assert np.isfinite(fit.std_error).all()
+
+
+def test_a_word_that_is_not_there_is_named():
+    some, x, each = words("job", list("abcdabcd")), np.arange(8.0), np.ones(8)
+    with pytest.raises(DataError, match="'job' has no value 'z'"):
+        regression_of(some, [numbers("x", x)], value="z", rates={}, weight=each, count=each)
+    with pytest.raises(DataError, match="'job' holds words"):
+        regression_of(some, [numbers("x", x)], value=None, rates={}, weight=each, count=each)

@@ -71,12 +71,15 @@ def test_codes_that_lost_their_end_need_all_values_to_be_given():
     with pytest.raises(DataError, match=r"does not say which values stand behind '12\*'"):
         spread(codes)
 
+    with pytest.raises(DataError, match=r"stand behind '\*'"):
+        spread(groups("*", legend={}))
+
     np.testing.assert_allclose(spread(codes, values=["120", "125", "130"]).share, [[0.5, 0.5, 0], [0, 0, 1]])
     with pytest.raises(DataError, match="stand for none"):
         spread(codes, values=["130"])
 
 
-@pytest.mark.parametrize("bins", [None, [20], [30, 20]])
+@pytest.mark.parametrize("bins", [None, [20], [30, 20], ["a", "b"], [20, None], [0, float("nan"), 50]])
 def test_numbers_need_rising_edges(bins):
     with pytest.raises(DataError, match="Give the edges of bins"):
         spread(ranges("[20, 29]"), bins=bins)

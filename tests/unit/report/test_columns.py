@@ -17,6 +17,15 @@ def test_what_happened_to_a_column_is_said(real):
     assert fates["ward"] == "carried along as it is"
 
 
+def test_people_are_counted_where_each_may_have_several_rows():
+    age = {"name": "age", "role": "quasi-identifier", "generalized": 3}
+    measured = {"name": "suppression", "facts": {"rows": 4, "columns": [age]}}
+    facts = {"columns": [age], "measurements": [measured], "release": {"rows": 9}, "source": {"gathered": 9}}
+
+    [row] = columns.content(facts)["rows"]
+    assert row["fate"] == "generalized in 75% of people"
+
+
 def test_a_randomized_column_is_said_to_be_one():
     drawn = {"name": "job", "randomized": {"values": 17, "shown": 4, "true": 0.515}}
     measured = {"name": "suppression", "facts": {"columns": [drawn]}}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.report.comparing import compared
+from sfumato.data.files import digest
+from sfumato.report.comparing import changed_since, compared
 
 PLAN = """
 [columns.age]
@@ -27,3 +28,20 @@ def test_a_plan_that_cannot_be_read_says_nothing(facts):
     broken = {**facts, "plan": {"text": "[[["}}
 
     assert compared({"one": broken, "two": broken})["changes"] == [("one → two", [])]
+
+
+def test_a_file_that_is_another_now_is_named_by_its_place_in_the_plan(tmp_path):
+    text = '[source]\npath = "s.csv"\n[knowledge]\npath = "k.csv"\n[columns.age]\nhierarchy = "h.csv"\n'
+    places = {"source.path": "s.csv", "knowledge.path": "k.csv", "columns.age.hierarchy": "h.csv"}
+    for name in places.values():
+        (tmp_path / name).write_text("before")
+    inputs = {place: digest(tmp_path / name) for place, name in places.items()}
+    facts = {"plan": {"text": text}, "inputs": {**inputs, "gone.path": "0"}}
+    assert changed_since(facts, tmp_path) == []
+
+    for name in places.values():
+        (tmp_path / name).write_text("after")
+    assert changed_since(facts, tmp_path) == ["knowledge.path", "columns.age.hierarchy"]
+    (tmp_path / "k.csv").unlink()
+    assert changed_since(facts, tmp_path) == ["columns.age.hierarchy"]
+    assert changed_since({"plan": {"text": "[[["}, "inputs": inputs}, tmp_path) == []

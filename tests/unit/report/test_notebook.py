@@ -71,6 +71,7 @@ def test_a_draft_of_a_file_finds_it_again(tmp_path, monkeypatch):
     assert all(verdict.satisfied for verdict in sf.run(sf.draft("people.csv").plan, "out").verdicts)
 
 
+@pytest.mark.slow
 def test_the_example_runs():
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     names: dict[str, object] = {}

@@ -65,6 +65,14 @@ def test_main_losses_are_columns_and_what_falls_with_strictness_is_none(swept):
     assert "Exposed: Linking" in combinations
 
 
+def test_the_knee_is_told_with_the_loss_that_it_is_of(swept):
+    title = swept["loss"]["title"].lower()
+
+    assert headline(swept).endswith(f"by {title}, the knee is at k=4, strict=true: 15%.")
+    straight = {**swept, "cells": [{**cell, "knee": False} for cell in swept["cells"]]}
+    assert headline(straight).endswith(f"by {title}, the frontier has no clear knee.")
+
+
 def test_what_cannot_be_met_says_why_in_harmless_words(swept):
     page = render_sweep(swept)
 

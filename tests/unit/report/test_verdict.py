@@ -67,3 +67,25 @@ def test_a_release_that_keeps_nothing_is_announced_as_such(facts):
     )
     assert verdict.one_sentence(facts) == (True, said)
     assert said in render(facts)
+
+
+def test_where_people_are_counted_people_are_said():
+    facts = {
+        "source": {"rows": 40, "gathered": 90},
+        "release": {"rows": 40},
+        "verdicts": [{"model": "k-anonymity", "satisfied": True}],
+        "measurements": [{"name": "class-sizes", "facts": {"after": {"classes": 8, "min": 5}}}],
+    }
+    shown = {figure["name"]: (figure["value"], figure["note"]) for figure in verdict.content(facts)["figures"]}
+
+    assert verdict.one_sentence(facts)[1] == "The requirement holds: the rows of 40 people may leave the house."
+    assert shown["people in"] == ("40", "of 90 rows")
+    assert shown["people out"] == ("40", "")
+    assert shown["people in the smallest class"] == ("5", "")
+    assert "rows in" not in shown
+    facts["release"]["rows"] = 90  # all rows of each of them
+    assert "the rows of 40 people may" in verdict.one_sentence(facts)[1]
+    shown = {figure["name"]: (figure["value"], figure["note"]) for figure in verdict.content(facts)["figures"]}
+    assert shown["people out"] == ("40", "in 90 rows")
+    facts["verdicts"] = [{"model": "k-anonymity", "satisfied": False}]
+    assert "the rows of 40 people must stay" in verdict.one_sentence(facts)[1]

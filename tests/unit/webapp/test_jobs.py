@@ -43,6 +43,7 @@ def asked(jobs, printed="{}", seconds=0.0, manner="heeds", exit_code=0, **more):
     return jobs.ask("run", [printed, str(seconds), manner, str(exit_code)], watched=False, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exit_code", "state"),
     [(0, "finished"), (1, "refused"), (2, "wrong"), (3, "broke"), (130, "cancelled"), (77, "died")],
@@ -62,6 +63,7 @@ def test_how_a_job_ends_is_said(project, exit_code, state):
     assert job.meaning
 
 
+@pytest.mark.slow
 def test_jobs_wait_for_each_other_and_go_in_order(project):
     async def story():
         jobs = jobs_of(project)
@@ -76,6 +78,7 @@ def test_jobs_wait_for_each_other_and_go_in_order(project):
     asyncio.run(story())
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize("manner", ["heeds", "deaf"])
 def test_a_job_is_stopped_and_leaves_nothing(project, monkeypatch, manner):
@@ -112,6 +115,7 @@ def test_what_waits_can_be_stopped_before_it_starts(project):
     assert asyncio.run(story()).state == "cancelled"
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_a_server_that_died_leaves_its_jobs_to_the_next(project):
     async def first():

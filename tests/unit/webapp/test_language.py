@@ -86,6 +86,7 @@ OF_PLAN = ["", "/columns", "/columns/1", "/hierarchies", "/columns/1/hierarchy",
 OF_PLAN += ["/text", "/knowledge", "/check"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*PAGES, *(f"/plans/plan.toml{each}" for each in OF_PLAN)])
 def test_pages_speak_the_language_and_stay_whole(pseudo, path):
     page = pseudo.get(path).text

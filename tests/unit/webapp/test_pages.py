@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
 import re
 import shutil
+import sqlite3
 import sys
 import time
 import tomllib
@@ -17,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
+from sfumato.plan.keys import TABLES
 from sfumato.plan.members import able, requirable
 from sfumato.webapp.pages import ROUTES
 from websites import HOME, PEOPLE, PLAN, visited
@@ -142,6 +145,7 @@ def test_what_is_not_in_a_list_is_not_there(reader, path):
 NAMES = {"plan": "plan.toml", "run": "first", "column": "1", "word": "class", "name": "app.css"}
 
 
+@pytest.mark.slow
 def test_every_get_is_safe(reader, made):
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file() and ".sfumato" not in path.parts}
     for route in ROUTES:
@@ -201,6 +205,7 @@ def saves_unchanged(folder):
     assert (folder / "plan.toml").read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.parent.name)
 def test_every_form_of_every_example_saves_the_plan_unchanged(path, tmp_path):
     for other in path.parent.iterdir():
@@ -210,6 +215,7 @@ def test_every_form_of_every_example_saves_the_plan_unchanged(path, tmp_path):
     saves_unchanged(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), SNIPPETS, ids=[name for name, _ in SNIPPETS])
 def test_every_plan_of_the_documentation_opens_and_is_saved_unchanged(name, text, tmp_path):
     (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
@@ -243,6 +249,11 @@ def test_many_columns_get_a_role_at_once(browser, folder):
     assert columns["town"]["kind"] == "category"
 
 
+def test_what_is_set_for_many_columns_stands_above_them(browser):
+    page = browser.get("/plans/plan.toml/columns").text
+    assert page.index("Filter by name") < page.index("Set for all ticked") < page.index("Choose age")
+
+
 def test_who_ticks_nothing_is_told_so(browser):
     answer = filled_in(browser, "/plans/plan.toml/columns", lambda form: "role.0" in form, do="all", role="other")
 
@@ -260,6 +271,12 @@ def test_edits_are_undone_and_done_again(browser, folder):
     assert (folder / "plan.toml").read_text() == PLAN
     filled_in(browser, "/plans/plan.toml", lambda form: form[""].endswith("/redo"))
     assert (folder / "plan.toml").read_text() == changed
+
+
+def test_promises_count_people_where_the_plan_does(browser, folder):
+    assert "rows that could be theirs" in browser.text("/plans/plan.toml/promises")
+    (folder / "plan.toml").write_text(f"{PLAN}\n[gather]\n", encoding="utf-8")
+    assert "people alike" in browser.text("/plans/plan.toml/promises")
 
 
 def test_what_an_editor_saved_is_shown_and_never_overwritten(browser, folder):
@@ -293,7 +310,26 @@ def test_text_that_is_no_toml_is_not_saved_and_says_where(browser, folder):
     answer = filled_in(browser, "/plans/plan.toml/text", lambda form: "text" in form, text="[columns\n")
 
     assert "not valid TOML" in answer.text
+    assert marked(answer.text) == [1]
     assert (folder / "plan.toml").read_text() == PLAN
+
+
+def marked(page):
+    """The lines of the text that are marked, each with a problem that leads to it."""
+    lines = [int(line) for line in re.findall(r'<mark id="line-(\d+)">', page)]
+    assert sorted(map(int, set(re.findall(r'href="#line-(\d+)"', page)))) == lines
+    return lines
+
+
+def test_problems_of_the_text_stand_beside_their_lines(browser, folder):
+    text = PLAN.replace("k = 5", "k = -5").replace('[columns.town]\nrole = "quasi-', '[columns.town]\nrole = "crazy-')
+    assert filled_in(browser, "/plans/plan.toml/text", lambda form: "text" in form, text=text).status_code == 303
+    lines = text.split("\n")
+    page = browser.get("/plans/plan.toml/text").text
+
+    assert [lines[line - 1] for line in marked(page)] == ['role = "crazy-identifier"', "k = -5"]
+    assert f"\n{len(lines):4}\n</pre>" in page
+    assert marked(browser.fill("/plans/plan.toml/text", text=f"{PLAN}[[[", digest="").text) == [len(PLAN.split("\n"))]
 
 
 def test_a_plan_that_is_no_toml_can_still_be_mended(folder):
@@ -307,6 +343,7 @@ def test_a_plan_that_is_no_toml_can_still_be_mended(folder):
 # Forms from what members say of themselves.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", requirable())
 def test_every_model_has_a_form_and_what_it_sends_is_a_requirement(browser, folder, name):
     answer = filled_in(
@@ -335,6 +372,68 @@ def test_every_anonymizer_has_a_form(browser, folder, name):
         assert {key.name for key in keys} <= set(form) | {key.name for key in keys if key.takes == "true or false"}
 
 
+def test_every_table_of_a_plan_has_a_form_and_every_key_of_it_a_field(browser):
+    """A law: whoever adds a key to a plan has its field for nothing."""
+    pages = "".join(browser.get(f"/plans/plan.toml{page}").text for page in ("", "/release", "/knowledge"))
+    parts = re.split("<form ", pages)
+    fields = {
+        name: {field for part in parts if mark in part for field in re.findall(r'name="(\w+)"', part)}
+        for name in TABLES
+        for mark in ('/knowledge"' if name == "knowledge" else f'value="{name}"',)
+    }
+    fields["source"] |= {field for part in parts if 'value="people"' in part for field in re.findall(r'"(\w+)"', part)}
+    missing = {name: set(table.names()) - fields[name] for name, table in TABLES.items()}
+
+    # Questions have buttons, and a file is opened rather than typed; the terms of a table that is not chosen yet have
+    # no box each.
+    assert missing.pop("draft") == {"questions"}
+    assert missing.pop("source") == {"path"}
+    assert missing.pop("knowledge") == {"terms"}
+    assert not any(missing.values()), missing
+
+
+def table_form(name):
+    return lambda form: form.get("plan_table") == name
+
+
+def test_the_population_and_households_are_said_in_forms(browser, folder):
+    text = PLAN.replace("[columns.illness]", '[columns.home]\nrole = "other"\n[columns.illness]')
+    (folder / "plan.toml").write_text(text)
+    rows = PEOPLE.splitlines()
+    table = [f"{rows[0]},home", *(f"{row},{n // 3}" for n, row in enumerate(rows[1:]))]
+    (folder / "people.csv").write_text("\n".join(table) + "\n")
+
+    filled_in(browser, "/plans/plan.toml", table_form("population"), size="8500000")
+    filled_in(browser, "/plans/plan.toml", table_form("people"), household="home")
+    said = tomllib.loads((folder / "plan.toml").read_text())
+    assert said["population"] == {"size": 8_500_000}
+    assert said["source"] == {"path": "people.csv", "household": "home"}
+    assert sf.Plan.load(folder / "plan.toml").population.size == 8_500_000
+    assert "# kept beside it" in (folder / "plan.toml").read_text()
+
+    filled_in(browser, "/plans/plan.toml", table_form("population"), fraction="2")
+    page = browser.get("/plans/plan.toml").text
+    assert 'data-for="population-size"' not in page  # no slider goes to millions
+    assert "such as { weight = " in page.replace("&#34;", '"')  # as a plan has it, not as Python
+    part = page[page.index('id="population-fraction"') :]
+    assert "problem" in part[: part.index("</form>")]
+    filled_in(browser, "/plans/plan.toml", table_form("population"), size="", fraction="")
+    filled_in(browser, "/plans/plan.toml", table_form("people"), household="")
+    assert (folder / "plan.toml").read_text().strip() == text.strip()
+
+
+def test_a_header_is_found_out_there_or_not(browser, folder):
+    answers = []
+    for header in ("yes", "no", ""):
+        filled_in(browser, "/plans/plan.toml", table_form("source"), header=header)
+        answers.append(tomllib.loads((folder / "plan.toml").read_text())["source"].get("header"))
+
+    assert answers == [True, False, None]
+    assert "True" not in browser.text("/plans/plan.toml")
+    assert "True" not in re.sub("<[^>]+>", " ", browser.fill("/open/reading", path="people.csv").text)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["", "0", "-1", "1e999", "\x00", "<b>", "9" * 300, "1/0", "nan", "é"])
 def test_nonsense_in_a_form_never_breaks_the_app(browser, value):
     for which in ("k", "l"):
@@ -386,7 +485,7 @@ def test_a_column_shows_how_often_values_occur_and_who_is_unique_without_it(brow
     assert re.search("Bern +30", page)
     assert "Unique people" in page
     assert "without this one" in page
-    assert "of 4 to 4 characters" in page
+    assert "of 4 characters each" in page
 
 
 def test_values_of_a_secret_column_are_shown_to_who_asks(browser):
@@ -422,8 +521,11 @@ def test_a_file_is_checked_before_it_replaces_another(browser, folder):
     filled_in(browser, TOWN, lambda form: form.get("way") == "file", text="Bern;West;*\nChur;East;*\n")
     assert town(folder) == "hierarchies/town.csv"
     assert "covers 2 of 2 values" in browser.text(TOWN)
-    filled_in(browser, TOWN, lambda form: form.get("way") == "file", text="Bern;A;*\nChur;B;*\n")
-    assert (folder / "hierarchies" / "town.csv.before").read_text() == "Bern;West;*\nChur;East;*\n"
+    answer = filled_in(browser, TOWN, lambda form: form.get("way") == "file", text="Bern;A;*\nChur;B;*\n")
+    assert answer.headers["location"].endswith("said=saved")
+    assert "file hierarchies/town.csv" in browser.text("/plans/plan.toml/text")
+    filled_in(browser, "/plans/plan.toml", lambda form: form[""].endswith("/undo"))
+    assert (folder / "hierarchies" / "town.csv").read_text() == "Bern;West;*\nChur;East;*\n"
 
 
 def test_a_broken_file_is_told_in_words(browser, folder):
@@ -433,12 +535,70 @@ def test_a_broken_file_is_told_in_words(browser, folder):
     assert town(folder) is None
 
 
-def test_values_are_grouped_by_hand(browser):
-    path = "/plans/plan.toml/columns/3/hierarchy?show=yes"
-    groups = {"group.0": "lungs; or so", "group.1": "lungs; or so"}
-    filled_in(browser, path, lambda form: form.get("way") == "hand", **groups)
+def stepped(browser, answer, do, **fields):
+    """Press a button of the groups, on the page that the last press answered with."""
+    form = next(form for form in Form(answer.text).forms if form.get("way") == "hand")
+    return browser.fill(form.pop("").partition("#")[0], **{**form, "do": do, **fields})
 
-    assert browser.text(path).count("lungs; or so") == 3  # in two rows of the table, and once in the tree
+
+def test_values_are_grouped_by_hand_step_by_step_and_kept_when_somebody_says_so(browser, folder):
+    answer = stepped(browser, browser.get(TOWN), "move", pick="Bern", name="West")
+    assert "Done, not saved yet" in answer.text
+    assert "Not yet grouped: 1 value" in answer.text
+    answer = stepped(browser, answer, "rename.0", **{"name.0": "Low"})
+    answer = stepped(browser, answer, "level.0", **{"name.0": "Swiss"})
+    answer = stepped(browser, answer, "move.1", pick="Chur")
+    assert "Undo this step: &#39;Chur&#39; put into Swiss" in answer.text
+    assert town(folder) is None
+    assert not (folder / "hierarchies").exists()
+
+    answer = stepped(browser, answer, "undo")
+    assert stepped(browser, answer, "use").headers["location"] == f"{TOWN}?said=saved"
+    assert (folder / "hierarchies" / "town.csv").read_text() == "Chur;*\nBern;Low;Swiss;*\n"
+    assert "covers 2 of 2 values, 60 of 60 rows" in browser.text(TOWN)
+    assert re.search("1 value .*Low", browser.text(TOWN))  # a group of one is still there
+
+
+@pytest.mark.parametrize(
+    ("do", "fields", "words"),
+    [
+        ("move", {"name": "West"}, "Nothing is ticked."),
+        ("move", {"pick": "Bern"}, "The group needs a name"),
+        ("move", {"pick": "Bern", "name": "Chur"}, "is a value of the column"),
+        ("undo", {}, "There is nothing to undo."),
+        ("rename.5", {"name": "West"}, "not there any more"),
+    ],
+)
+def test_a_step_that_lacks_something_says_what(browser, folder, do, fields, words):
+    answer = stepped(browser, browser.get(TOWN), do, **fields)
+
+    assert answer.status_code == 200  # it is an answer about the step, and the groups stay as they are
+    assert words in answer.text
+    assert town(folder) is None
+
+
+def test_groups_that_did_not_come_from_a_page_are_refused(browser, folder):
+    for given in ("", "{", '{"rows": {"a": 1}, "above": {"a": "a"}}'):
+        assert stepped(browser, browser.get(TOWN), "use", draft=given).status_code == 422
+    assert not (folder / "hierarchies").exists()
+
+
+def test_an_edit_of_a_page_that_is_out_of_date_writes_no_file(browser, folder):
+    answer = stepped(browser, browser.get(TOWN), "move", pick="Bern", name="West")
+    (folder / "plan.toml").write_text(PLAN.replace("k = 5", "k = 6"))
+
+    assert stepped(browser, answer, "use").status_code == 409
+    assert not (folder / "hierarchies").exists()
+
+
+def test_values_of_a_secret_column_are_grouped_once_they_are_shown(browser):
+    path = "/plans/plan.toml/columns/3/hierarchy"
+    assert "Groups by hand" not in browser.text(path)
+    answer = stepped(browser, browser.get(f"{path}?show=yes"), "move", pick=["flu", "cough"], name="lungs; or so")
+
+    assert "lungs; or so" in answer.text
+    assert stepped(browser, answer, "use").status_code == 303
+    assert "lungs; or so" not in browser.text(path)
 
 
 @pytest.mark.parametrize(
@@ -491,7 +651,119 @@ def test_values_of_a_secret_column_are_covered(browser):
     assert "asthma" in browser.get("/plans/plan.toml/columns/3/hierarchy?show=yes").text
 
 
+def test_what_a_check_found_stays_on_the_page_and_other_jobs_go_on(folder):
+    for kind, result in (("check", {"sentences": ["26 of 30 terms are known."]}), ("draft", {})):
+        job = folder / ".sfumato" / "jobs" / f"{kind}-0"
+        job.mkdir(parents=True)
+        about = {"id": job.name, "kind": kind, "words": [kind], "state": "finished", "then": "/plans/plan.toml"}
+        (job / "job.json").write_text(json.dumps(about))
+        (job / "result.json").write_text(json.dumps(result))
+    with visited(folder) as browser:
+        check, draft = (browser.get(f"/jobs/{kind}-0").text for kind in ("check", "draft"))
+
+        assert "26 of 30 terms are known." in check
+        assert 'id="then"' not in check  # where the script would go on by itself
+        assert 'id="then"' in draft
+        assert "Holding the table against the data" in browser.text("/")
+
+
+def test_a_hand_over_that_was_confirmed_is_done(made):
+    with visited(made) as browser:
+        assert "Hand over to do" in browser.text("/plans/plan.toml")
+        browser.fill("/runs/first/confirm", who="Ada", roles="yes", limits="yes")
+        assert "Hand over confirmed" in browser.text("/plans/plan.toml")
+    (made / "runs" / "first" / "private" / "handover.json").unlink()
+
+
+def test_terms_are_chosen_from_the_columns_of_the_knowledge_table(browser, folder):
+    (folder / "known.csv").write_text("disease,signs\nflu,fever|cough\n")
+    (folder / "plan.toml").write_text(PLAN + '[knowledge]\npath = "known.csv"\nlabel = "disease"\nterms = "signs"\n')
+    page = browser.get("/plans/plan.toml/knowledge").text
+
+    assert re.findall('name="terms" value="([^"]+)"', page) == ["disease", "signs"]
+
+
+def test_a_table_is_built_from_columns_of_the_file_that_was_chosen(browser, folder):
+    (folder / "events.csv").write_text("who,illness,sign\n1,flu,fever\n2,flu,cough\n")
+    path = "/plans/plan.toml/knowledge"
+    assert 'name="label" required' not in browser.get(path).text  # a file comes first
+    page = filled_in(browser, path, lambda form: form[""].endswith("/columns"), source="events.csv").text
+
+    for name in ("label", "terms", "person"):
+        (choices,) = re.findall(rf'<select id="b-{name}".*?</select>', page)
+        assert re.findall("<option>(.*?)</option>", choices) == ["who", "illness", "sign"]
+    for nothing in ("", "no.csv", "../people.csv", "plan.toml"):
+        assert browser.fill(f"{path}/columns", source=nothing).status_code == 422
+    assert "events.csv" not in str(browser.get(path).url)
+
+
+# Databases.
+
+
+@pytest.fixture
+def clinic(tmp_path, monkeypatch):
+    """A database that has a name, and whose address nobody shall see."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    path = tmp_path / "hidden place.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table stays (name text, age integer, illness text)")
+        rows = [(f"Marker{n}", 20 + n, "asthma") for n in range(50)]
+        connection.executemany("insert into stays values (?, ?, ?)", rows)
+        connection.execute("create view adults as select * from stays where age > 30")
+    connection.close()
+    return f"sqlite://{path}"
+
+
+def test_a_connection_shows_its_tables_and_a_table_its_first_rows(browser, clinic):
+    browser.fill("/connections", name="clinic", address=clinic)
+    tables = browser.fill("/connections/test", name="clinic").text
+    assert "clinic answers: SQLite" in tables
+    assert 'value="stays"' in tables
+    assert 'value="adults"' in tables
+
+    page = browser.fill("/connections/look", name="clinic", table="stays").text
+    assert "The table has 50 rows." in page
+    assert "illness" in page
+    assert "Marker1" not in page
+    assert "Marker1" in browser.fill("/connections/look", name="clinic", table="stays", show="yes").text
+    assert "hidden place" not in tables + page
+    form = next(form for form in Form(page).forms if form.get("table") == "stays")
+    assert (form["name"], form[""]) == ("clinic", "/connections/look")
+    assert 'formaction="/connections/draft"' in page
+
+
+def test_a_table_that_is_not_there_is_told_in_words(browser, clinic):
+    browser.fill("/connections", name="clinic", address=clinic)
+    answer = browser.fill("/connections/look", name="clinic", table="nothing")
+
+    assert answer.status_code == 422
+    assert "hidden place" not in answer.text
+    for name, table in (("other", "stays"), ("clinic", "a; drop"), ("clinic", "")):
+        assert browser.fill("/connections/look", name=name, table=table).status_code == 422
+
+
 # Opening data.
+
+
+def test_a_plan_that_is_opened_as_data_is_opened_as_a_plan(browser, folder):
+    assert browser.fill("/open/reading", path="plan.toml").headers["location"] == "/plans/plan.toml"
+    (folder / "sub").mkdir()
+    (folder / "sub" / "plan.toml").write_text(PLAN)
+    assert "another project" in browser.fill("/open/reading", path="sub/plan.toml").text
+
+
+def test_a_plan_that_was_deleted_under_the_app_is_told_so(browser, folder):
+    (folder / "plan.toml").unlink()
+
+    assert "moved, renamed or deleted" in browser.text("/plans/plan.toml/columns", 404)
+    assert "There is no such page" in browser.text("/nowhere", 404)
+
+
+def test_a_table_that_vanished_is_told_on_every_page_of_its_plan(browser, folder):
+    (folder / "people.csv").unlink()
+
+    for page in ("/columns", "/columns/1", "/hierarchies", "/check"):
+        assert "not where the plan says" in browser.text(f"/plans/plan.toml{page}")
 
 
 def test_a_file_is_read_and_what_looks_like_a_secret_is_covered(browser):
@@ -501,6 +773,36 @@ def test_a_file_is_read_and_what_looks_like_a_secret_is_covered(browser):
     assert "illness" in page.text
     assert "Marker1" not in page.text
     assert "Marker1" in browser.fill("/open/reading", path="people.csv", show="yes").text
+
+
+def as_found(page):
+    return [html.unescape(line) for line in re.findall(r"<li><bdi>(.*?)</bdi></li>", page.partition('class="raw"')[2])]
+
+
+def test_first_lines_stand_as_found_beside_how_they_are_read(browser, folder):
+    rows = "".join(f'"Marker; {n}";{20 + n},5;{1 + n % 28:02}.02.2024\r\n' for n in range(40))
+    (folder / "german.csv").write_bytes(f"name;weight;day\r\n{rows}".encode("cp1252"))
+    page = browser.fill("/open/reading", path="german.csv").text
+
+    assert as_found(page)[:2] == ["name;weight;day", "•••;20,5;01.02.2024"]
+    assert len(as_found(page)) == 21
+    assert "<bdi>20.5</bdi>" in page
+    assert "<bdi>2024-02-01</bdi>" in page
+    assert "Marker" not in page
+    shown = browser.fill("/open/reading", path="german.csv", show="yes").text
+    assert as_found(shown)[1] == '"Marker; 0";20,5;01.02.2024'
+
+
+def test_first_lines_of_a_file_that_cannot_be_read_are_covered_until_somebody_asks(browser, folder):
+    (folder / "bare.csv").write_text("".join(f"Ann{n},{20 + n % 40},2020-01-{10 + n % 9}\n" for n in range(40)))
+    (folder / "odd.csv").write_bytes(b"name,b\nMarker,2,3\n4\n")
+    for name, line in (("bare.csv", "Ann0,20,2020-01-10"), ("odd.csv", "name,b")):
+        page = browser.fill("/open/reading", path=name)
+        assert page.status_code == 422
+        assert as_found(page.text) == []
+        assert "Show them" in page.text
+        assert not re.search("Ann0|Marker", page.text)
+        assert as_found(browser.fill("/open/reading", path=name, show="yes").text)[0] == line
 
 
 @pytest.mark.parametrize("path", ["../outside.csv", "/etc/passwd", "link.csv", "\x00", "no.csv", ""])
@@ -684,6 +986,7 @@ def test_a_run_is_asked_for_as_a_command(folder):
         browser.fill(f"/jobs/{job.id}/cancel")
 
 
+@pytest.mark.slow
 def test_the_engine_is_prepared_once_for_a_kind_of_plan_and_a_run_does_not_wait_for_it(folder):
     with visited(folder) as browser:
         jobs = browser.state.jobs
@@ -759,8 +1062,12 @@ def test_near_spellings_are_found_covered_kept_and_built_in(knowing):
         assert "feverr" not in browser.get(path).text
         filled_in(browser, f"{path}?show=yes", lambda form: form[""].endswith("/merge"), spelling="feverr")
         assert (knowing / "knowledge" / "aliases.csv").read_text() == "spelling,term\nfeverr,fever\n"
-        given = {"source": "knowledge/signs.csv", "label": "illness", "terms": "sign", "name": "better"}
-        _, job = ended(browser, filled_in(browser, path, lambda form: form[""].endswith("/build"), **given))
+        page = filled_in(browser, path, lambda form: form[""].endswith("/columns"), source="knowledge/signs.csv").text
+        form = next(form for form in Form(page).forms if form[""].endswith("/build"))
+        assert form["source"] == "knowledge/signs.csv"
+        _, job = ended(
+            browser, browser.fill(form.pop(""), **{**form, "label": "illness", "terms": "sign", "name": "better"})
+        )
         assert "--aliases knowledge/aliases.csv" in job.command
         assert browser.fill(f"{path}/merge").status_code == 422
     assert "feverr" in (knowing / "knowledge" / "better.csv").read_text()

@@ -35,6 +35,7 @@ def test_every_question_is_answered_as_the_workbench_does(plan):
         {"ask": "reach"},
         {"ask": "known_by", "name": "town"},
         {"ask": "trial"},
+        {"ask": "groups", "name": "town", "most": 4},
     )
 
     assert len(found) == len(QUESTIONS)
@@ -48,6 +49,7 @@ def test_every_question_is_answered_as_the_workbench_does(plan):
     assert [each["state"] for each in found[5]["answer"]] == ["possible", "possible"]
     assert found[6]["answer"] == bench.known_by("town")
     assert found[7]["answer"]["people"] == 5
+    assert found[8]["answer"] == bench.groups("town", most=4)
     assert all(each["memory"] > 1e6 for each in found)
 
 
@@ -64,6 +66,7 @@ def test_what_is_wrong_is_told_and_the_next_question_is_answered(plan):
     assert fine["answer"]["job"]
 
 
+@pytest.mark.slow
 def test_a_killed_process_begins_again_and_errors_come_over_as_themselves(plan):
     asking = Asking(plan)
     try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import HierarchyError
 from sfumato.workbench.bench import Workbench
+from sfumato.workbench.coverage import groups_of
 
 
 @pytest.fixture
@@ -34,6 +36,7 @@ def test_a_hierarchy_is_checked_before_it_takes_the_place_of_another(bench, plan
         "near": {},
         "unknown": 0,
         "rows": 4,
+        "all_rows": 5,
         "rows_missing": 1,
         "paths": (),
     }
@@ -46,3 +49,33 @@ def test_a_hierarchy_is_checked_before_it_takes_the_place_of_another(bench, plan
 def test_numbers_are_known_in_any_spelling(bench):
     assert bench.coverage("age", {"young": [31.0, 32], "old": [33]}).state == "complete"
     assert bench.coverage("age", {"young": [31], "old": [40]}).examples == ("33", "32")
+
+
+def test_groups_have_values_that_do_not_occur_and_those_with_one_value(bench):
+    """As the file has them: who edits it by hand loses nothing of it."""
+    assert bench.groups("town") == {
+        "values": [["Bern", 2], ["Chur", 2], ["Basel", 1], ["Genf", 0]],
+        "above": {"Bern": "west", "Basel": "west", "Chur": "east", "Genf": "west"},
+        "more": 0,
+    }
+    assert bench.groups("job") == {"values": [["nurse", 2], ["cook", 2]], "above": {}, "more": 0}
+    assert bench.groups("age", {"widths": [2]})["above"] == {"32": "[32, 33]", "33": "[32, 33]", "31": "[30, 31]"}
+    assert bench.groups("town", most=3) == {"values": [], "above": {}, "more": 4}
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        [("a", "g", "h"), ("b", "h")],
+        [("a", "g", "h", "i"), ("b", "i")],
+        [("a", "g", "all"), ("b", "g", "all"), ("c", "all")],
+        [("a", "g", "low", "all"), ("b", "h", "low", "all")],
+        [("a", "g", "top"), ("b", "g", "top"), ("c",)],
+    ],
+)
+def test_groups_are_those_that_were_declared(paths):
+    above = groups_of(Hierarchy.from_paths(paths))
+
+    for path in paths:
+        for below, group in zip(path, (*path[1:], "*"), strict=True):
+            assert above[below] == group

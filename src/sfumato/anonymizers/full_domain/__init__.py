@@ -6,7 +6,7 @@ Samarati (2001); the search proves that no other choice of levels loses less (se
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.conditions import CLASS_MODELS, conditions_for, refuse_hopeless
+from sfumato.anonymizers.conditions import CLASS_MODELS, OR_MONDRIAN, conditions_for, refuse_bare, refuse_hopeless
+from sfumato.anonymizers.disjoint import POPULATION_MODELS
 from sfumato.anonymizers.dropping import DROP_ROWS, rows_to_drop
 from sfumato.anonymizers.full_domain.cells import Judge, Ladder, ladder_of, table_of
-from sfumato.anonymizers.full_domain.population import POPULATION_MODELS, crowd_of
+from sfumato.anonymizers.full_domain.population import crowd_of
 from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Found, Loss, Ncp, Search
 from sfumato.anonymizers.local_recoding.units import combine
 from sfumato.data.dataset import CodedColumn, Dataset, weights_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Schema
-from sfumato.errors import DataError
+from sfumato.errors import DataError, Unsatisfiable
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
 
@@ -77,6 +78,12 @@ class FullDomain(Anonymizer):
         """Return what is published of a quasi-identifier."""
         return "generalized to labels of one level of its hierarchy, the same in all rows"
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a quasi-identifier has no hierarchy, levels are too many, or what is asked cannot be judged."""
+        of_people = policy.of(*POPULATION_MODELS)
+        _ladders(dataset.quasi_identifiers, every_level=bool(of_people))
+        conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_people)))
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for the quasi-identifiers, or raise Unsatisfiable."""
         columns = dataset.quasi_identifiers
@@ -84,7 +91,6 @@ class FullDomain(Anonymizer):
         ladders = _ladders(columns, every_level=bool(of_people))
         rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
         asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_people)), rows)
-        refuse_hopeless(asked)
         crowd = crowd_of(of_people, columns, ladders, rows, workplace.public, asked.weights) if of_people else None
         table, histogram_of = table_of(
             [column.codes[rows] for column in columns],
@@ -92,13 +98,16 @@ class FullDomain(Anonymizer):
             asked.cell_of,
             asked.weights,
         )
+        limit = 0 if crowd and crowd.low else rows_to_drop(self.drop_rows, asked.conditions.rows)
+        if not limit or asked.conditions.rows < asked.conditions.k:
+            refuse_hopeless(dataset, asked)
         judge = Judge(
             ladders,
             table,
             histogram_of,
             asked.conditions,
             asked.among,
-            limit=0 if crowd and crowd.low else rows_to_drop(self.drop_rows, asked.conditions.rows),
+            limit=limit,
             crowd=crowd,
         )
         stage = workplace.stage(self.name, total=math.prod(judge.shape))
@@ -106,6 +115,12 @@ class FullDomain(Anonymizer):
             found = Search(judge, self._loss(asked.conditions.rows, len(columns)), self.checks, stage.advance).run()
         finally:
             stage.done()
+        if found is None:
+            raise Unsatisfiable(
+                f"{' and '.join(dict.fromkeys(model.name for model in policy))} cannot be met by levels of hierarchies "
+                f"and {limit:,} dropped rows at most: each choice of levels that was judged leaves more in classes "
+                "that fail.\nAsk for less, or raise drop_rows."
+            )
         return self._decision(dataset, judge, found, rows, before)
 
     def _loss(self, rows: int, columns: int) -> Loss:
@@ -146,13 +161,7 @@ class FullDomain(Anonymizer):
 
 def _ladders(columns: tuple[CodedColumn, ...], *, every_level: bool) -> list[Ladder]:
     """Return the levels of all columns, or raise when there are none, or too many together."""
-    bare = [column.name for column in columns if column.tree is None]
-    if bare:
-        raise DataError(
-            f"full-domain publishes levels of hierarchies, but {len(bare)} quasi-identifier(s) have none: "
-            f"{', '.join(repr(name) for name in bare)}.\n"
-            'Give each a hierarchy ({ flat = true } is the simplest), or choose anonymizer = "mondrian".'
-        )
+    refuse_bare("full-domain", columns, "levels", OR_MONDRIAN)
     ladders = [
         ladder_of(column, weight, every_level=every_level)
         for column, weight in zip(columns, weights_of(columns), strict=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from sfumato.models import DeltaPresence, KMap
 
 if TYPE_CHECKING:
     from sfumato.anonymizers.full_domain.cells import Ladder
-
-POPULATION_MODELS: tuple[type[Any], ...] = (KMap, DeltaPresence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +128,8 @@ def _labels_at(column: CodedColumn, ladder: Ladder, known: CodedColumn) -> NDArr
     assert population_tree is not None
     spans = zip(population_tree.labels, population_tree.first.tolist(), population_tree.last.tolist(), strict=True)
     below = {label: slice(first, last + 1) for label, first, last in reversed(list(spans))}
-    below |= {label: below[only] for label, only in (known.hierarchy.same if known.hierarchy else {}).items()}
+    same = known.hierarchy.same if known.hierarchy else {}
+    below |= {label: below[only] for label, only in same.items() if only in below}
     below[ROOT] = slice(0, len(known.labels))
     found = np.full((len(ladder.node), len(known.labels)), -1, dtype=np.int32)
     for level, texts in enumerate(ladder.text):

@@ -128,7 +128,10 @@ class Found:
 
 
 class Search:
-    """What is known of every node of a lattice, and the best one so far; the top, one class of all rows, passes."""
+    """What is known of every node of a lattice, and the best one so far.
+
+    The top, one class of all rows, passes, unless rows may be dropped: then finer nodes may, which leave fewer.
+    """
 
     def __init__(self, judge: Judge, loss: Loss, checks: int, on_check: Callable[[], None]) -> None:
         self._judge, self._loss, self._checks, self._on_check = judge, loss, checks, on_check
@@ -137,8 +140,8 @@ class Search:
         self.checked = 0
         self.best, self.loss = self._check(tuple(levels - 1 for levels in judge.shape))
 
-    def run(self) -> Found:
-        """Return the best node that is found before the checks are used up."""
+    def run(self) -> Found | None:
+        """Return the best node that is found before the checks are used up; None where no node was found to pass."""
         self._try(tuple(0 for _ in self._judge.shape))
         self._descend()
         while True:
@@ -149,6 +152,8 @@ class Search:
             node = tuple(int(level) for level in np.unravel_index(worst, self._judge.shape))
             if self._try(node):
                 self._descend()
+        if np.isinf(self.loss):
+            return None
         lowest = float(bound.min()) if candidates.size else self.loss
         return Found(self.best, self.loss, min(lowest, self.loss), self.checked)
 

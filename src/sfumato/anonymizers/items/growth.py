@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.items.growth import count_kept, insert_by_item, insert_by_record
+from sfumato.kernels.items.growth import count_kept, insert_by_record
 from sfumato.kernels.items.supports import Baskets, Bound, Published, Store, make_published, make_store, with_room
-from sfumato.kernels.items.together import exchange_by_item, insert_together
+from sfumato.kernels.items.together import insert_by_item, insert_together
 
 LONGEST = 20  # items of a record with a sensitive one that can still be counted, set by set
 ROUNDS = 12  # through the table; later ones find next to nothing
@@ -116,10 +116,8 @@ class _ByItem:
                 return came, True
             some = np.ascontiguousarray(types[done : done + _TYPES])
             state = (self.baskets, self.published, self.store, self.bound)
-            if whole_types is None:
-                steps, new, room = exchange_by_item(some, self.longest, ties, *state)
-            else:
-                steps, new, room = insert_by_item(some, self.longest, whole_types, *state)
+            how = (bool(whole_types), whole_types is None, ties)
+            steps, new, room = insert_by_item(some, self.longest, *how, *state)
             done += steps
             came += int(new)
             if room:

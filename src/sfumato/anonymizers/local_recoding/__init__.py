@@ -14,7 +14,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
+from sfumato.anonymizers.conditions import (
+    CLASS_MODELS,
+    OR_MONDRIAN,
+    Asked,
+    conditions_for,
+    refuse_bare,
+    refuse_hopeless,
+)
+from sfumato.anonymizers.disjoint import POPULATION_MODELS, recode_apart, whole_only
 from sfumato.anonymizers.dropping import (
     DROP_ROWS,
     Formed,
@@ -30,7 +38,6 @@ from sfumato.data.dataset import CodedColumn, Codes, Dataset, weights_of
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
-from sfumato.errors import DataError
 from sfumato.kernels.classes.units import Trees
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
@@ -41,7 +48,8 @@ class LocalRecoding(Anonymizer):
     """Publish labels of hierarchies, as low as the requirements allow, record by record.
 
     Records with equal quasi-identifiers may get different labels because of their sensitive values, which the models
-    permit and which loses less; `keep_equal_together` forbids it.
+    permit and which loses less; `keep_equal_together` forbids it. Where people of a population are counted, labels
+    never overlap (disjoint.py), and equal records stay together.
     """
 
     name: ClassVar[str] = "local-recoding"
@@ -49,7 +57,7 @@ class LocalRecoding(Anonymizer):
     divides: ClassVar[Divides] = Divides.REGIONS
     covers_rows: ClassVar[bool] = True
     shows_figures: ClassVar[bool] = True
-    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *POPULATION_MODELS)
 
     mode: str = field(
         default="capped",
@@ -76,23 +84,28 @@ class LocalRecoding(Anonymizer):
         """Whether equal rows may be held once: unless some of them may be dropped."""
         return not self.drop_rows
 
+    def whole_only(self, policy: Policy) -> str | None:
+        """Return why it has to see the whole table at once: where people of a population are counted."""
+        return whole_only(policy) or super().whole_only(policy)
+
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
         return LABELS
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a quasi-identifier has no hierarchy, or where what is asked cannot be judged."""
+        refuse_bare(self.name, dataset.quasi_identifiers, otherwise=OR_MONDRIAN)
+        conditions_for(dataset, policy)
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for the quasi-identifiers, or raise Unsatisfiable."""
         columns = dataset.quasi_identifiers
-        bare = [column.name for column in columns if column.tree is None]
-        if bare:
-            raise DataError(
-                f"local-recoding publishes labels of hierarchies, but {len(bare)} quasi-identifier(s) have none: "
-                f"{', '.join(repr(name) for name in bare)}.\n"
-                'Give each a hierarchy ({ flat = true } is the simplest), or choose anonymizer = "mondrian".'
-            )
+        refuse_bare(self.name, columns, otherwise=OR_MONDRIAN)
+        if policy.of(*POPULATION_MODELS):
+            return recode_apart(self.name, dataset, policy, before, workplace, drop_rows=self.drop_rows, exact=False)
         rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
         asked = conditions_for(dataset, policy, rows)
-        refuse_hopeless(asked)
+        refuse_hopeless(dataset, asked, self.drop_rows)
         effort = EFFORTS[self.mode]
         stage = workplace.stage(self.name, total=2 + effort.passes)
 

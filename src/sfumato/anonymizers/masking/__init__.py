@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
+from sfumato.anonymizers.conditions import refuse_bare
 from sfumato.anonymizers.joining import coarser
 from sfumato.anonymizers.masking import search as searching
 from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, cells_of, in_words
 from sfumato.anonymizers.masking.facts import facts_of
 from sfumato.anonymizers.published.top_down import TopDown
-from sfumato.data.dataset import CodedColumn, Codes, Dataset
+from sfumato.data.dataset import Codes, Dataset
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Schema
-from sfumato.errors import DataError, PolicyError, Unsatisfiable
+from sfumato.errors import PolicyError, Unsatisfiable
 from sfumato.kernels.masks.regions import Axes, Cells
 from sfumato.kernels.masks.state import Secrets
 from sfumato.models.alpha_diversity import AlphaDiversity
@@ -40,9 +41,9 @@ SEARCHES = ("best", "fast", "paper")
 class Masking(Anonymizer):
     """Publish labels instead of quasi-identifiers and of sensitive values; no row is dropped.
 
-    `best` cuts classes in the cheapest way, masks row by row, and solves a linear program for each class, or for the
-    20,000 that lose most; `fast` does without programs; `paper` is the published greedy search (one set of labels for
-    the whole table, masks by value).
+    `best` cuts classes in the cheapest way, masks row by row, and solves a linear program for each class (for those
+    that lose most, where all programs have more than 4,500,000 variables); `fast` does without programs; `paper` is the
+    published greedy search (one set of labels for the whole table, masks by value).
     """
 
     name: ClassVar[str] = "masking"
@@ -115,6 +116,11 @@ class Masking(Anonymizer):
         """Return what is published of a quasi-identifier."""
         return LABELS
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a quasi-identifier has no hierarchy, and no step before makes the classes."""
+        if not any(each.phase is Phase.CLASSES for each in before):
+            refuse_bare(self.name, dataset.quasi_identifiers)
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for quasi-identifiers (unless a step before made the classes) and sensitive columns.
 
@@ -156,7 +162,7 @@ class Masking(Anonymizer):
             [column.for_kernels(models, self.weight / len(columns), flat=self.local_suppression) for column in columns]
         )
         quasi_identifiers = dataset.quasi_identifiers if before.class_of is None else ()
-        _refuse_bare(quasi_identifiers)
+        refuse_bare(self.name, quasi_identifiers)
         table, cell_of, class_of_cell = cells_of(dataset, quasi_identifiers, columns, before.class_of, rows)
         axes = axes_of(quasi_identifiers)
         if class_of_cell is not None:
@@ -254,16 +260,6 @@ def _refuse_below_the_largest_share(models: Sequence[MaskingModel], columns: Seq
                 f"one of column {name!r} has a share of {float(reachable):.4g} in the table: in some class it is that "
                 f'likely.\n{least} "{reachable}"; or take reading = "prior".'
             )
-
-
-def _refuse_bare(quasi_identifiers: Sequence[CodedColumn]) -> None:
-    bare = [column.name for column in quasi_identifiers if column.tree is None]
-    if bare:
-        raise DataError(
-            f"masking publishes labels of hierarchies, but {len(bare)} quasi-identifier(s) have none: "
-            f"{', '.join(repr(name) for name in bare)}.\n"
-            "Give each a hierarchy: { widths = [5, 10, 20] } puts numbers into bins, { flat = true } is the simplest."
-        )
 
 
 def _refuse_small_classes(class_of_cell: Codes, rows: NDArray[np.int64], k: int) -> None:

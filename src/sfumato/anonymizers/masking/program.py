@@ -7,6 +7,7 @@ is left over goes where the fractions are largest, and repairing and improving f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,15 +28,15 @@ class Program(NamedTuple):
     n_rows: int
 
 
-def size_of(secrets: Secrets, leaves: NDArray[np.int64]) -> int:
-    """Return how many variables the program of a class has."""
-    ways = np.ones(len(leaves), dtype=np.float64)
+def ways_of(secrets: Secrets, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return in how many ways each of some tuples, (n, m), can be labelled: so many variables it adds to a program."""
+    ways = np.ones(len(leaves), dtype=np.int64)
     for i in range(leaves.shape[1]):
-        label, height = leaves[:, i].copy(), np.ones(len(leaves))
-        while (label := np.where(label >= 0, secrets.label[i, label, UP], -1)).max() >= 0:
+        label, height = leaves[:, i].copy(), np.ones(len(leaves), dtype=np.int64)
+        while (label := np.where(label >= 0, secrets.label[i, label, UP], -1)).max(initial=-1) >= 0:
             height += label >= 0
         ways *= height
-    return int(ways.sum())
+    return ways
 
 
 def variables_of(secrets: Secrets, leaves: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -108,19 +109,42 @@ def _bounds(
     return np.stack(np.divmod(np.unique(np.repeat(group, size) * width + leaf), width), axis=1)
 
 
-def solve(program: Program, weight: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Return how many rows take each variable, rounded and (nearly) within the bounds; None when there is no answer."""
+def solve(programs: Sequence[Program], weights: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64] | None]:
+    """Return how many rows take each variable, rounded and (nearly) within the bounds; None when there is no answer.
+
+    Small programs are solved as one, side by side: calling the solver takes longer than what it does for each.
+    """
     from scipy import sparse
     from scipy.optimize import linprog
 
-    n_variables = program.origin.size
-    bounds = sparse.csr_array((program.value, (program.row, program.column)), shape=(program.n_rows, n_variables))
-    each = sparse.csr_array((np.ones(n_variables), (program.origin, np.arange(n_variables))))
-    found = linprog(program.loss, A_ub=bounds, b_ub=np.zeros(program.n_rows), A_eq=each, b_eq=weight, method="highs")
+    variables = np.cumsum([0, *(program.origin.size for program in programs)])
+    tuples = np.cumsum([0, *(weight.size for weight in weights)])
+    rows = np.cumsum([0, *(program.n_rows for program in programs)])
+    value = np.concatenate([program.value for program in programs])
+    row = np.concatenate([program.row + first for program, first in zip(programs, rows, strict=False)])
+    column = np.concatenate([program.column + first for program, first in zip(programs, variables, strict=False)])
+    origin = np.concatenate([program.origin + first for program, first in zip(programs, tuples, strict=False)])
+    found = linprog(
+        np.concatenate([program.loss for program in programs]),
+        A_ub=sparse.csr_array((value, (row, column)), shape=(rows[-1], variables[-1])),
+        b_ub=np.zeros(rows[-1]),
+        A_eq=sparse.csr_array((np.ones(origin.size), (origin, np.arange(origin.size)))),
+        b_eq=np.concatenate(weights),
+        method="highs",
+        options={"presolve": False},  # which takes longer than it saves
+    )
     if found.status != 0:
-        return None
-    rows: NDArray[np.int64] = np.floor(found.x + 1e-7).astype(np.int64)
-    fraction = found.x - rows
+        if len(programs) == 1:
+            return [None]
+        return [solve([program], [weight])[0] for program, weight in zip(programs, weights, strict=True)]
+    parts = np.split(found.x, variables[1:-1])
+    return [_rounded(*each) for each in zip(programs, weights, parts, strict=True)]
+
+
+def _rounded(program: Program, weight: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return whole rows near to a solution."""
+    rows: NDArray[np.int64] = np.floor(x + 1e-7).astype(np.int64)
+    fraction = x - rows
     left = weight - np.bincount(program.origin, weights=rows, minlength=weight.size).astype(np.int64)
     order = np.lexsort((program.loss, -np.round(fraction, 9), program.origin))
     rank = np.arange(order.size) - np.searchsorted(program.origin[order], program.origin[order])

@@ -13,11 +13,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.masks.regions import Axes, Cells, Regions, cheapest_cuts, children_of, find_region, price_of
-from sfumato.kernels.masks.state import Secrets, make_state
+from sfumato.kernels.masks.pieces import (
+    JOINED,
+    LABELS,
+    LOOKED,
+    MADE,
+    NO_PIECES,
+    NO_STATE,
+    WHOLE_COST,
+    Pieces,
+    Starts,
+    class_of_cells,
+    cut_further,
+    join_again,
+)
+from sfumato.kernels.masks.regions import Axes, Cells, Regions, cheapest_cuts, find_region
+from sfumato.kernels.masks.state import LAST, Secrets, make_state
 
 MOST_REGIONS = 1 << 24  # labels of all quasi-identifiers multiplied
 MOST_CONTENT = 1 << 26  # cells times the labels above each
+SAMPLE = 128  # cells by which larger pieces are priced while cuts are compared
+WORK = 1 << 16  # cells of pieces that are looked at between two checkpoints
+MANY_VALUES = 256  # leaves of a column that is masked as a whole sooner than value by value
 
 
 def best_classes(
@@ -37,19 +54,19 @@ def best_classes(
     strides = np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]]).astype(np.int64)
     region_at = np.full(int(sizes.prod()), -1, dtype=np.int32)
     region_at[regions.key] = np.arange(regions.key.size)
-    up, loss = axes.side_by_side()
+    hierarchies = axes.side_by_side()
     opt, cut = np.empty(regions.key.size), np.empty(regions.key.size, dtype=np.int32)
     entries = int(np.diff(regions.start).max())
     tried = -1
     while tried < 0:
-        state = make_state(secrets.loss.shape[0], secrets.loss.shape[1], entries := 8 * entries + 256)
+        state = make_state(secrets, entries := 8 * entries + 256)
         tried = cheapest_cuts(
-            regions, secrets, cells.leaf_of, state, region_at, sizes, strides, up, loss, float(k), opt, cut
+            regions, secrets, cells.leaf_of, state, region_at, sizes, strides, hierarchies, float(k), opt, cut
         )
     if not np.isfinite(opt[-1]):
         return None
     region_of = np.empty(cells.tuple_of.size, dtype=np.int64)
-    find_region(cells.codes, regions.key, region_at, sizes, strides, up, cut, region_of)
+    find_region(cells.codes, regions.key, region_at, sizes, strides, hierarchies.up, cut, region_of)
     chosen, class_of = np.unique(region_of, return_inverse=True)
     nodes = regions.key[chosen][:, None] // strides % sizes
     return class_of.astype(np.int32), nodes.astype(np.int32)
@@ -105,83 +122,55 @@ def greedy_classes(
 
     `advance` is told how many cells have found their place, and may end the work.
     """
-    pieces = _Pieces(cells, axes, secrets, k, advance)
-    whole = np.argsort(cells.tuple_of, kind="stable")  # equal tuples side by side, in every piece
-    roots = tuple(parents.size - 1 for parents in axes.up)
-    _, chosen = pieces.split(whole, roots, pieces.cost(whole, roots, float("inf")))
-    if not chosen:
+    hierarchies, starts = axes.side_by_side(), starts_of(cells, secrets)
+    pieces = _one_piece(cells, axes, hierarchies.up.shape[1])
+    state = make_state(secrets, entries := 256)
+    while pieces.number[LOOKED] < pieces.number[MADE] or pieces.number[JOINED] < pieces.number[MADE]:
+        if pieces.number[LOOKED] < pieces.number[MADE]:
+            done = cut_further(pieces, cells, hierarchies, starts, k, SAMPLE, state, secrets, WORK)
+        else:
+            done = join_again(pieces, cells, hierarchies, starts, k, SAMPLE, state, secrets)
+        advance(max(done, 0))
+        if done == NO_STATE:
+            state = make_state(secrets, entries := 4 * entries)
+        elif done == NO_PIECES:
+            more = 2 * len(pieces.piece) + hierarchies.up.shape[1]
+            pieces = pieces._replace(
+                piece=np.resize(pieces.piece, (more, pieces.piece.shape[1])), cost=np.resize(pieces.cost, (more, 2))
+            )
+    if not np.isfinite(pieces.cost[0, WHOLE_COST]):
         return None
     class_of = np.empty(cells.tuple_of.size, dtype=np.int32)
-    for number, (members, _) in enumerate(chosen):
-        class_of[members] = number
-    return class_of, np.array([nodes for _, nodes in chosen], dtype=np.int32).reshape(len(chosen), -1)
+    labels = np.empty((cells.tuple_of.size, len(axes.up)), dtype=np.int32)
+    found = class_of_cells(pieces, class_of, labels)
+    return class_of, labels[:found].copy()
 
 
-Piece = tuple[NDArray[np.int64], tuple[int, ...]]  # cells, and the label of each quasi-identifier
+def _one_piece(cells: Cells, axes: Axes, width: int) -> Pieces:
+    """Return the whole table as a piece."""
+    room = 1024 + width
+    piece = np.empty((room, LABELS + len(axes.up)), dtype=np.int64)
+    piece[0] = (0, cells.tuple_of.size, -1, -1, *(parents.size - 1 for parents in axes.up))
+    cost = np.zeros((room, 2))
+    cost[0, WHOLE_COST] = -1
+    order = np.argsort(cells.tuple_of, kind="stable")  # equal tuples side by side, in every piece
+    return Pieces(
+        order=order,
+        spare=np.empty_like(order),
+        piece=piece,
+        cost=cost,
+        bins=np.zeros((4, width), dtype=np.int64),
+        part_cost=np.zeros((2, width)),
+        number=np.array([1, 0, 0]),
+    )
 
 
-class _Pieces:
-    """Cuts the table from the top."""
-
-    def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int, advance: Callable[[float], None]) -> None:
-        self.cells, self.axes, self.secrets, self.k, self.advance = cells, axes, secrets, k, advance
-        self.up, _ = axes.side_by_side()
-        self.entries = 256
-        self.state = make_state(secrets.loss.shape[0], secrets.loss.shape[1], self.entries)
-
-    def cost(self, members: NDArray[np.int64], nodes: tuple[int, ...], budget: float) -> float:
-        """Return what a piece costs when it stays whole; infinite when that is more than the budget."""
-        rows = float(self.cells.rows[members].sum())
-        if rows < self.k:
-            return float("inf")
-        own = sum(float(loss[node]) for loss, node in zip(self.axes.loss, nodes, strict=True)) * rows
-        if own > budget:
-            return float("inf")
-        while True:
-            cells = self.cells
-            price = price_of(members, cells.tuple_of, cells.rows, cells.leaf_of, self.state, self.secrets, budget - own)
-            if price >= 0:
-                return own + float(price)
-            self.entries *= 4
-            self.state = make_state(self.secrets.loss.shape[0], self.secrets.loss.shape[1], self.entries)
-
-    def split(self, members: NDArray[np.int64], nodes: tuple[int, ...], cost: float) -> tuple[float, list[Piece]]:
-        """Return what a piece costs at its best, and the pieces that it falls into; none when there is no way."""
-        self.advance(0)
-        best: tuple[float, list[tuple[NDArray[np.int64], tuple[int, ...], float]]] = (float("inf"), [])
-        for axis in range(len(nodes)):
-            inside = self._below(members, axis, nodes[axis])
-            if inside is None:
-                continue
-            total, parts = 0.0, []
-            for child, own in inside:
-                lower = (*nodes[:axis], child, *nodes[axis + 1 :])
-                parts.append((own, lower, self.cost(own, lower, best[0] - total)))
-                total += parts[-1][2]
-                if total >= best[0]:
-                    break
-            if len(inside) == 1:  # the same rows with a lower label
-                best = (total, parts)
-                break
-            if total < best[0]:
-                best = (total, parts)
-        done = [self.split(*part) for part in best[1]] if np.isfinite(best[0]) else []
-        if not done:
-            self.advance(members.size)
-        total = sum(part[0] for part in done)
-        if done and total < cost:
-            return total, [piece for part in done for piece in part[1]]
-        return cost, [(members, nodes)] if np.isfinite(cost) else []
-
-    def _below(self, members: NDArray[np.int64], axis: int, node: int) -> list[tuple[int, NDArray[np.int64]]] | None:
-        """Return the cells below each child of a label; None at a leaf, and where a child has too few rows."""
-        below = np.empty(members.size, dtype=np.int64)
-        rows = np.zeros(self.up.shape[1], dtype=np.int64)
-        if not children_of(members, self.cells.codes[:, axis], self.cells.rows, self.up[axis], node, below, rows):
-            return None
-        children = np.flatnonzero(rows)
-        if rows[children].min() < self.k:
-            return None
-        order = np.argsort(below, kind="stable")
-        ends = np.searchsorted(below[order], children, side="right")
-        return [(int(child), part) for child, part in zip(children, np.split(members[order], ends[:-1]), strict=True)]
+def starts_of(cells: Cells, secrets: Secrets) -> Starts:
+    """Return the labels of the table and, where columns have very many values, the same with these columns masked."""
+    many = np.flatnonzero(secrets.leaves > MANY_VALUES)
+    if not many.size or many.size == secrets.leaves.size:
+        return Starts(cells.leaf_of[None], np.zeros(1))
+    hidden = cells.leaf_of.copy()
+    roots = [int(np.flatnonzero(secrets.label[i, :, LAST] >= 0)[-1]) for i in many]
+    hidden[:, many] = roots
+    return Starts(np.stack([cells.leaf_of, hidden]), np.array([0.0, secrets.loss[many, roots].sum()]))

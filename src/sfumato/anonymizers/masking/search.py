@@ -6,7 +6,7 @@ flows go out: a flow is some rows of one tuple in one class with the labels that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking import program as linear_program
-from sfumato.anonymizers.masking.regions import best_classes, greedy_classes
+from sfumato.anonymizers.masking.regions import best_classes, greedy_classes, starts_of
 from sfumato.data.recoding import Pieces, divide_rows
 from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, deal_out, improve, replay, spoil_vacuous
 from sfumato.kernels.masks.raising import settle
@@ -40,7 +40,8 @@ from sfumato.kernels.masks.state import (
 
 FINEST = 10**9  # bounds are fractions of at most so many parts, rounded down: to the safe side
 LARGEST_PROGRAM = 3000  # variables of a linear program that is worth its time
-MOST_PROGRAMS = 20_000  # classes that get one, those that lose most: ten times the work of all else in a class
+MOST_VARIABLES = 4_500_000  # of all programs together: those of classes that lose most for their size
+BATCH = 1500  # variables of programs that are solved at once
 
 
 class Column(NamedTuple):
@@ -152,23 +153,20 @@ def _masked(
     work = ClassInWork.sized(secrets, int(np.diff(start).max()))
     stage = workplace.stage("masking", len(nodes))
     parts: list[Flows | None] = []
+    starts = starts_of(cells, secrets)
     for number in range(len(nodes)):
         here = slice(start[number], start[number + 1])
-        given = (tuples[here], cells.leaf_of[tuples[here]], rows[here])
-        done, work = _finished(secrets, cells.leaf_of, given, work, effort)
-        parts.append(done)
+        best: Flows | None = None
+        for labels in starts.labels:
+            given = (tuples[here], labels[tuples[here]], rows[here])
+            done, work = _finished(secrets, cells.leaf_of, given, work, effort)
+            best = _cheaper(secrets, best, done)
+        parts.append(best)
         stage.advance()
     stage.done()
     if effort.program:
-        losing = _most_losing(secrets, parts)
-        stage = workplace.stage("masking anew", losing.size)
-        for number in losing:
-            here = slice(start[number], start[number + 1])
-            parts[number], work = _programmed(
-                secrets, cells.leaf_of, tuples[here], rows[here], parts[number], work, effort
-            )
-            stage.advance()
-        stage.done()
+        of_class = ((tuples[here], rows[here]) for here in map(slice, start[:-1], start[1:]))
+        parts, work = _programmed(secrets, cells.leaf_of, list(of_class), parts, work, effort, workplace)
     masks = [part for part in parts if part is not None]
     if len(masks) < len(parts):
         return None
@@ -199,9 +197,8 @@ class ClassInWork(NamedTuple):
     def sized(cls, secrets: Secrets, entries: int) -> ClassInWork:
         """Return room for a class that starts with so many entries."""
         room = 8 * entries + 256
-        m, labels = secrets.loss.shape
         return cls(
-            state=make_state(m, labels, room),
+            state=make_state(secrets, room),
             log=np.empty((4 * room, 3), dtype=np.int64),
             flows=np.empty((4 * room, 4), dtype=np.int64),
             head=np.empty(room, dtype=np.int64),
@@ -211,34 +208,57 @@ class ClassInWork(NamedTuple):
 Flows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]  # tuple, labels and rows of each
 
 
-def _most_losing(secrets: Secrets, parts: Sequence[Flows | None]) -> NDArray[np.int64]:
-    """Return the classes that lose something, at most so many as get a program, those that lose most first."""
+def _batches(secrets: Secrets, size: NDArray[np.int64], parts: Sequence[Flows | None]) -> Iterator[list[int]]:
+    """Yield the classes that get a program, of so many variables, in batches that are solved at once.
+
+    Those that lose most for the size of their program come first.
+    """
     loss = np.array([np.inf if part is None else _loss(secrets, part) for part in parts])
-    return np.argsort(-loss, kind="stable")[: min(np.count_nonzero(loss > 0), MOST_PROGRAMS)]
+    some = np.flatnonzero((loss > 0) & (size <= LARGEST_PROGRAM))
+    some = some[np.argsort(-loss[some] / size[some], kind="stable")]
+    some = some[np.cumsum(size[some]) <= MOST_VARIABLES]
+    batch = np.cumsum(size[some]) // BATCH
+    for members in np.split(some, np.flatnonzero(np.diff(batch)) + 1):
+        yield members.tolist()
 
 
 def _programmed(
     secrets: Secrets,
     leaf_of: NDArray[np.int64],
-    tuples: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    best: Flows | None,
+    of_class: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    parts: Sequence[Flows | None],
     work: ClassInWork,
     effort: Effort,
-) -> tuple[Flows | None, ClassInWork]:
-    """Return the flows of a class, the cheaper of what raising gave and of what a linear program gives."""
-    if linear_program.size_of(secrets, leaf_of[tuples]) > LARGEST_PROGRAM:
-        return best, work
-    program = linear_program.program_of(secrets, leaf_of[tuples])
-    chosen = linear_program.solve(program, rows)
-    if chosen is None:
-        return best, work
-    used = np.flatnonzero(chosen)
-    rounded = (tuples[program.origin[used]], program.labels[used], chosen[used])
-    other, work = _finished(secrets, leaf_of, rounded, work, effort)
-    if other is not None and (best is None or _loss(secrets, other) < _loss(secrets, best) - 1e-12):
-        best = other
+    workplace: Workplace,
+) -> tuple[list[Flows | None], ClassInWork]:
+    """Return the flows of classes, the cheaper of what raising gave and of what linear programs give.
+
+    of_class: the tuples of each class, and their rows.
+    """
+    best = list(parts)
+    ways = linear_program.ways_of(secrets, leaf_of)
+    size = np.array([ways[tuples].sum() for tuples, _ in of_class], dtype=np.int64)
+    batches = list(_batches(secrets, size, parts))
+    stage = workplace.stage("masking anew", sum(len(batch) for batch in batches))
+    for batch in batches:
+        programs = [linear_program.program_of(secrets, leaf_of[of_class[number][0]]) for number in batch]
+        chosen = linear_program.solve(programs, [of_class[number][1] for number in batch]) if batch else []
+        for number, program, rows in zip(batch, programs, chosen, strict=True):
+            if rows is not None:
+                used = np.flatnonzero(rows)
+                rounded = (of_class[number][0][program.origin[used]], program.labels[used], rows[used])
+                other, work = _finished(secrets, leaf_of, rounded, work, effort)
+                best[number] = _cheaper(secrets, best[number], other)
+            stage.advance()
+    stage.done()
     return best, work
+
+
+def _cheaper(secrets: Secrets, best: Flows | None, other: Flows | None) -> Flows | None:
+    """Return those flows of a class that lose less; the first ones when both lose as much."""
+    if best is None or other is None:
+        return other if best is None else best
+    return other if _loss(secrets, other) < _loss(secrets, best) - 1e-12 else best
 
 
 def _loss(secrets: Secrets, flows: Flows) -> float:

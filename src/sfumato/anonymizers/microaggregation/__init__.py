@@ -5,6 +5,7 @@ Of numbers that is their mean or median, which analysts can compute with, instea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -63,12 +64,16 @@ class Microaggregation(Anonymizer):
             return f"replaced by the {self.shown} of its group, rounded"
         return LABELS if hierarchy else "generalized to ranges or sets of values"
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where what is asked of classes cannot be judged, or the best groups of all cannot be found."""
+        self._univariate(quasi_identifiers(dataset), conditions_for(dataset, policy))
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return figures and labels for the quasi-identifiers, or raise Unsatisfiable."""
         columns = quasi_identifiers(dataset)
         rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
         asked = conditions_for(dataset, policy, rows)
-        refuse_hopeless(asked)
+        refuse_hopeless(dataset, asked)
         cells = distinct_rows([replace(column, codes=column.codes[rows]) for column in columns], rows.size)
         stage = workplace.stage(self.name, total=len(cells.weight))
         try:

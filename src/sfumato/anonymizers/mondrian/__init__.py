@@ -20,6 +20,7 @@ import numpy as np
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, knows_secrets, refuse_hopeless
+from sfumato.anonymizers.disjoint import POPULATION_MODELS, recode_apart, whole_only
 from sfumato.anonymizers.dropping import (
     DROP_ROWS,
     Formed,
@@ -36,6 +37,7 @@ from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.grid import Grid
 from sfumato.data.recoding import Recoding, SplitTree
 from sfumato.data.schema import Kind, Schema
+from sfumato.errors import PolicyError
 from sfumato.kernels.classes.cuts import BEST, WIDEST
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, about
@@ -61,7 +63,11 @@ class Mondrian(Anonymizer):
     leaves_tree: ClassVar[bool] = True
     shows_figures: ClassVar[bool] = True
     splits_by_secrets: ClassVar[bool] = True
-    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *TERM_MODELS)  # terms: none is removed
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (
+        *CLASS_MODELS,
+        *POPULATION_MODELS,
+        *TERM_MODELS,  # none is removed
+    )
 
     strict: bool = field(
         default=True,
@@ -143,13 +149,18 @@ class Mondrian(Anonymizer):
             return "generalized to ranges of its values"
         return "generalized to sets of its values" if kind is not None else "generalized to ranges or sets of values"
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where what is asked of classes cannot be judged."""
+        conditions_for(dataset, _of_classes(policy))
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""
+        if policy.of(*POPULATION_MODELS):
+            return self._apart(dataset, policy, before, workplace)
         rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
-        of_terms = policy.of(*TERM_MODELS)
-        of_classes = Policy(tuple(model for model in policy if model not in of_terms and not knows_secrets(model)))
+        of_classes = _of_classes(policy)
         asked = conditions_for(dataset, of_classes, rows)
-        refuse_hopeless(asked)
+        refuse_hopeless(dataset, asked, self.drop_rows)
         terms = terms_condition(dataset, policy, workplace, rows, self.name)
         checks = [*([terms.hold] if terms else []), *(each.hold for each in secrets_conditions(dataset, policy, rows))]
         dropped: dict[str, int] = {}
@@ -178,11 +189,33 @@ class Mondrian(Anonymizer):
         }
         return before.with_columns(columns, class_of=class_of, tree=tree, facts=facts)
 
+    def _apart(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return labels that never overlap, where people of a population are counted."""
+        others = [model.name for model in policy if isinstance(model, TERM_MODELS) or knows_secrets(model)]
+        if others:
+            raise PolicyError(
+                f"mondrian was asked for {', '.join(others)} together with k-map or delta-presence, which it does not "
+                "meet in one search.\nAsk for one of them."
+            )
+        quasi_identifiers(dataset)
+        exact = self.bounds == "exact"
+        return recode_apart(self.name, dataset, policy, before, workplace, drop_rows=self.drop_rows, exact=exact)
+
+    def whole_only(self, policy: Policy) -> str | None:
+        """Return why it has to see the whole table at once: where people of a population are counted."""
+        return whole_only(policy) or super().whole_only(policy)
+
     def _lost(self, dataset: Dataset, tree: SplitTree, rows: Integers) -> Losses:
         """Return what the rows of each group lose together."""
         columns = quasi_identifiers(dataset)
         yardsticks = yardsticks_of(columns, value_sets=tree.value_sets, exact=tree.exact, grids=tree.grids)
         return lost_in_groups(rows, tree.group_of[rows], yardsticks)
+
+
+def _of_classes(policy: Policy) -> Policy:
+    """Return what is asked of each class by itself."""
+    of_terms = policy.of(*TERM_MODELS)
+    return Policy(tuple(model for model in policy if model not in of_terms and not knows_secrets(model)))
 
 
 def _all_of(checks: Sequence[Check]) -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import ClassVar
@@ -33,6 +34,11 @@ class AprioriAnonymization(Anonymizer):
     phase: ClassVar[Phase] = Phase.ITEMS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (KmAnonymity,)
     divides: ClassVar[Divides] = Divides.NOT
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a column holds no sets, or its hierarchy does not fit its items."""
+        for _ in crowds_of(policy, dataset, Recoding()):
+            pass
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which every column of items keeps its promise."""

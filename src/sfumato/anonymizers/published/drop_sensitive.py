@@ -27,6 +27,11 @@ class DropSensitive(Anonymizer):
         """Return what there is to say of all parts together."""
         return facts_together(parts)
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where nothing says which items are sensitive, or none of them is."""
+        for _ in tasks_of(policy, dataset, Recoding(), by_class=True):
+            pass
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without sensitive items."""
         recoding = replace(before, facts={})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -34,6 +34,11 @@ class GlobalSuppression(Anonymizer):
     phase: ClassVar[Phase] = Phase.ITEMS
     divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where nothing says which items are sensitive, or none of them is."""
+        for _ in tasks_of(policy, dataset, Recoding()):
+            pass
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the types that had to go."""

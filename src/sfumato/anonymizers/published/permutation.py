@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import ClassVar
@@ -47,6 +47,11 @@ class Permutation(Anonymizer):
         default=4, metadata=about(Takes.WHOLE, "Records in a group", "Among which sensitive items move.", least=2)
     )
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where nothing says which items are sensitive, or one of them is in too many records."""
+        for task in tasks_of(policy, dataset, Recoding()):
+            _refuse_common(task, self.p)
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding with sensitive items in other places."""
         recoding = replace(before, facts={})
@@ -68,12 +73,12 @@ class Permutation(Anonymizer):
         return recoding
 
 
-def groups(task: Task, p: int, checkpoint: Callable[[], None] = lambda: None) -> Integers:
-    """Return the group of each record, (n,): in each, no sensitive item is in more than one of p records."""
+def _refuse_common(task: Task, p: int) -> Integers:
+    """Return how often each sensitive item occurs, or raise where one is in more than one of p records."""
     baskets = task.baskets
     n_records = baskets.start.size - 1
-    left_of_item = np.where(baskets.sensitive, np.diff(baskets.tid_start), 0)
-    most = int(left_of_item.max(initial=0))
+    occurrences = np.where(baskets.sensitive, np.diff(baskets.tid_start), 0)
+    most = int(occurrences.max(initial=0))
     if most * p > n_records:
         raise Unsatisfiable(
             f"permutation was asked for column {task.column.name!r} with p = {p}, but a sensitive item is in {most:,} "
@@ -84,6 +89,14 @@ def groups(task: Task, p: int, checkpoint: Callable[[], None] = lambda: None) ->
                 else "Ask for partial-suppression."
             )
         )
+    return occurrences
+
+
+def groups(task: Task, p: int, checkpoint: Callable[[], None] = lambda: None) -> Integers:
+    """Return the group of each record, (n,): in each, no sensitive item is in more than one of p records."""
+    baskets = task.baskets
+    n_records = baskets.start.size - 1
+    left_of_item = _refuse_common(task, p)
     members = [frozenset(items) for items in _members(baskets)]
     secret = [frozenset(item for item in items if baskets.sensitive[item]) for items in members]
     line = _Line(_band(baskets))

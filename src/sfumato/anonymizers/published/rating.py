@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -38,6 +38,11 @@ class Rating(Anonymizer):
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity,)
 
     dependence: str = field(default="refuse", metadata=DEPENDENCE)
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a column has no domain to cut, or one that is too small for what is asked."""
+        for name in dict.fromkeys(name for model in policy for name in model.judged_columns):
+            HiddenColumn.of(dataset, name).least(policy)
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which each named column shows groups; one that may be published as it is stays so."""

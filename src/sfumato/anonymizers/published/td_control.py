@@ -43,6 +43,11 @@ class TdControl(Anonymizer):
         default=64, metadata=about(Takes.WHOLE, "Splits", "Nodes that are tried, those that tell most first.", least=0)
     )
 
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where sensitive items are not known by name, or a hierarchy does not fit the others."""
+        for task in tasks_of(policy, dataset, Recoding()):
+            _tree_of(task.column, dataset)
+
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding with generalized items, and without the sensitive types that had to go."""
         recoding = replace(before, facts={})
@@ -52,18 +57,23 @@ class TdControl(Anonymizer):
                 raise DataError(
                     f"td-control was asked for column {column.name!r} after rows had been dropped.\nAsk for it alone."
                 )
-            spec = dataset.schema.spec(column.name)
-            if spec is not None and isinstance(spec.sensitive_items, SensitiveShare):
-                raise DataError(
-                    f"td-control was asked for column {column.name!r}, whose sensitive items are drawn at random.\n"
-                    "It publishes new labels, which might be drawn, too: name the sensitive items."
-                )
-            given = spec.hierarchy if spec is not None else None
-            what = f"The hierarchy of column {column.name!r}"
-            tree = _Tree(column, given.build(_plain(column), what, secret=True) if given is not None else None)
+            tree = _tree_of(column, dataset)
             sets, facts = _specialize(task, tree, self.splits, workplace)
             recoding = recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts})
         return recoding
+
+
+def _tree_of(column: CodedSets, dataset: Dataset) -> _Tree:
+    """Return the tree of a column, or raise where it cannot have one."""
+    spec = dataset.schema.spec(column.name)
+    if spec is not None and isinstance(spec.sensitive_items, SensitiveShare):
+        raise DataError(
+            f"td-control was asked for column {column.name!r}, whose sensitive items are drawn at random.\n"
+            "It publishes new labels, which might be drawn, too: name the sensitive items."
+        )
+    given = spec.hierarchy if spec is not None else None
+    what = f"The hierarchy of column {column.name!r}"
+    return _Tree(column, given.build(_plain(column), what, secret=True) if given is not None else None)
 
 
 def _plain(column: CodedSets) -> list[str]:

@@ -43,10 +43,7 @@ def solve_published(
         if not safe[group]:
             rows = order[start[group] : start[group + 1]]
             numbers = records.set_of[rows].astype(np.int64)
-            distinct = np.unique(numbers)
-            while room.list_options(distinct, links) < distinct.size:
-                room.grow()
-            slot = room.pool.slot[room.pool.slot_of_set[numbers]]
+            slot = room.slots_of(numbers, links)
             option_of = _options_of_kept_sets(records, numbers, slot, room)
             walk = start_walk(widths[numbers].astype(np.int64))
             unit, deadline = np.int64(records.unit), Deadline(seconds)

@@ -22,7 +22,7 @@ class TopDown:
     def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int) -> None:
         self.cells, self.axes, self.secrets, self.k = cells, axes, secrets, k
         self.node = np.tile(np.array([parents.size - 1 for parents in axes.up], dtype=np.int32), (len(cells.codes), 1))
-        self.state = make_state(secrets.loss.shape[0], secrets.loss.shape[1], len(cells.leaf_of) + 1)
+        self.state = make_state(secrets, len(cells.leaf_of) + 1)
         self.n_rows = int(cells.rows.sum())
         self.below = [self._below(axis) for axis in range(len(axes.up))]
 

@@ -18,22 +18,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
-from sfumato.anonymizers.randomization.domains import DEPENDENCE, HiddenColumn, dependence_facts
+from sfumato.anonymizers.randomization.domains import (
+    DEPENDENCE,
+    HiddenColumn,
+    asked_closeness,
+    dependence_facts,
+    edges_of,
+    refuse_dropped_rows,
+)
 from sfumato.anonymizers.randomization.parameters import (
     Closeness,
-    Edges,
     LocalPrivacy,
     Parameters,
     choose,
-    hierarchical,
-    ordered,
 )
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import Codes, Dataset
 from sfumato.data.keystream import Keys, Keystream
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
-from sfumato.errors import DataError, Problem
+from sfumato.errors import Problem
 from sfumato.kernels.cells.randomization import draw_from_tables, draw_one_by_one
 from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.local_differential_privacy import LocalDifferentialPrivacy
@@ -69,13 +73,12 @@ class Randomization(Anonymizer):
 
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
-        for other in before:
-            if getattr(other, "drop_rows", 0):
-                yield Problem(
-                    f"anonymizers.{other.name}.drop_rows",
-                    f"[anonymizers.{other.name}] drop_rows lets rows go, but randomized columns are judged by how "
-                    "common values are in all of them. Set drop_rows = 0, or leave their requirement out.",
-                )
+        yield from refuse_dropped_rows(before)
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a column has no domain to draw from, or one that is too small for what is asked."""
+        for name in dict.fromkeys(name for model in policy for name in model.judged_columns):
+            _Column.of(dataset, name).parameters(policy)
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding in which each named column shows sets; a column that may be published as it is stays so."""
@@ -196,20 +199,7 @@ class _Column(HiddenColumn):
         t = Fraction(model.t[self.name])
         if model.prior == "any":
             return Closeness(t, None)
-        return Closeness(t, self.counts(), self._edges(model.distance))
-
-    def _edges(self, distance: str) -> Edges | None:
-        if distance == "equal":
-            return None
-        if distance == "ordered":
-            return ordered(self.d)
-        if self.spec.hierarchy is None:
-            raise DataError(
-                f"The hierarchical distance is asked of column {self.name!r}, which has no hierarchy.\n"
-                'Give it one in the plan, or ask for distance = "equal".'
-            )
-        built = self.spec.hierarchy.build(list(self.domain), f"The hierarchy of column {self.name!r}", secret=True)
-        return hierarchical(built, self.domain)
+        return Closeness(t, self.counts(), edges_of(self, model.distance))
 
     def public(self, parameters: Parameters, policy: Policy) -> dict[str, Any]:
         """Return what release.json says of the column: what reconstruction needs, and nothing else of the original."""
@@ -225,11 +215,7 @@ class _Column(HiddenColumn):
 
     def _asked(self, policy: Policy) -> dict[str, Any]:
         """Return l, t, distance and prior of the column, the strictest where it is named several times."""
-        about = self.asked_diversity(policy)
-        closenesses = [model for model in policy.of(SensitiveQidCloseness) if self.name in model.t]
-        if closenesses:
-            nearest = min(closenesses, key=lambda model: Fraction(model.t[self.name]))
-            about |= {"t": plain_number(nearest.t[self.name]), "distance": nearest.distance, "prior": nearest.prior}
+        about = self.asked_diversity(policy) | asked_closeness(self.name, policy)
         epsilons = [m.epsilon[self.name] for m in policy.of(LocalDifferentialPrivacy) if self.name in m.epsilon]
         if epsilons:
             about["asked_epsilon"] = plain_number(min(epsilons))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.base import Anonymizer
 from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
+from sfumato.anonymizers.randomization.parameters import Edges, hierarchical, ordered
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import CodedColumn, Dataset, visible_labels
 from sfumato.data.encoding import encode_column
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role
-from sfumato.errors import DataError, Unsatisfiable
-from sfumato.models.base import Policy
+from sfumato.errors import DataError, Problem, Unsatisfiable
+from sfumato.models.base import Policy, plain_number
+from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
 from sfumato.parameters import Takes, about
 
@@ -146,6 +150,41 @@ def _domain(column: CodedColumn, spec: ColumnSpec, markers: Sequence[str]) -> tu
             "Declare its whole domain, or give the column another role."
         )
     return domain
+
+
+def edges_of(column: HiddenColumn, distance: str) -> Edges | None:
+    """Return the tree of a distance over the domain of a column; None for the equal distance."""
+    if distance == "equal":
+        return None
+    if distance == "ordered":
+        return ordered(column.d)
+    if column.spec.hierarchy is None:
+        raise DataError(
+            f"The hierarchical distance is asked of column {column.name!r}, which has no hierarchy.\n"
+            'Give it one in the plan, or ask for distance = "equal".'
+        )
+    built = column.spec.hierarchy.build(list(column.domain), f"The hierarchy of column {column.name!r}", secret=True)
+    return hierarchical(built, column.domain)
+
+
+def asked_closeness(name: str, policy: Policy) -> dict[str, Any]:
+    """Return t, distance and prior of a column as release.json says them, the strictest where it is named often."""
+    closenesses = [model for model in policy.of(SensitiveQidCloseness) if name in model.t]
+    if not closenesses:
+        return {}
+    nearest = min(closenesses, key=lambda model: Fraction(model.t[name]))
+    return {"t": plain_number(nearest.t[name]), "distance": nearest.distance, "prior": nearest.prior}
+
+
+def refuse_dropped_rows(before: Sequence[Anonymizer]) -> Iterator[Problem]:
+    """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
+    for other in before:
+        if getattr(other, "drop_rows", 0):
+            yield Problem(
+                f"anonymizers.{other.name}.drop_rows",
+                f"[anonymizers.{other.name}] drop_rows lets rows go, but randomized columns are judged by how "
+                "common values are in all of them. Set drop_rows = 0, or leave their requirement out.",
+            )
 
 
 DEPENDENCE = about(

@@ -71,10 +71,7 @@ def solve_tower(
         workplace.checkpoint()
         rows = order[start[group] : start[group + 1]]
         numbers = records.set_of[rows].astype(np.int64)
-        distinct = np.unique(numbers)
-        while room.list_options(distinct, links) < distinct.size:
-            room.grow()
-        slot = room.pool.slot[room.pool.slot_of_set[numbers]]
+        slot = room.slots_of(numbers, links)
         low, high = slot[:, 1].copy(), slot[:, 2].copy()
         if POLICIES[unlinked] == FORBID:
             low += room.menu.table[low, SIZE] == 0

@@ -125,6 +125,13 @@ class Room:
                 return done
             self.grow()
 
+    def slots_of(self, numbers: Ints, links: Links) -> Ints:
+        """Return the slots of some sets, with room for the options of all of them at once."""
+        distinct = np.unique(numbers)
+        while self.list_options(distinct, links) < distinct.size:
+            self.grow()
+        return self.pool.slot[self.pool.slot_of_set[numbers]]
+
     def grow(self) -> None:
         """Make room for twice as many options and forget those at hand."""
         self.make(2 * self.menu.table.shape[0], 2 * self.menu.labels.label.size)

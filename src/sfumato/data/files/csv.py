@@ -280,7 +280,12 @@ def _uneven(source: Source, layout: Layout, records: _Records) -> DataError:
         f"{source.path} has {'at least ' if records.wrong >= _ENOUGH else ''}{records.wrong:,} record(s) with more or "
         f"fewer cells than its header of {len(layout.names)}.\n"
         f"The first is {f'on line {line:,}' if line else f'number {number:,} behind the header'}, with {cells}.\n"
-        f"Put cells that contain the separator {layout.separator!r} into quotes, or give the separator in the plan."
+        + (
+            "Delete what stands above the line that names the columns, or give the separator in the plan."
+            if len(layout.names) == 1
+            else f"Put cells that contain the separator {layout.separator!r} into quotes, or give the separator in the "
+            "plan."
+        )
     )
 
 

@@ -183,7 +183,7 @@ def read_release(
             )
         source = Source(path, missing=schema.missing)
         if like is not None:
-            source = _readable_by(schema, replace(like, path=path, format=None, missing=schema.missing))
+            source = _readable_by(schema, replace(like, path=path, format=None, missing=schema.missing, of_plan=False))
         return _read_as_release(source, schema, {}, progress)
     description = read_description(folder)
     schema = schema_for(description, schema)

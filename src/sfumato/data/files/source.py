@@ -63,12 +63,14 @@ class Source:
     decimal: str | None = None  # mark of decimals in numbers
     dates: str | None = None  # order of day, month and year
     sheet: str | None = None  # of a workbook; None: the only one
+    labels: bool = True  # whether codes of Stata, SPSS and SAS show their value labels
     as_codes: bool = False  # whether columns of typed files become dictionaries, too, where their values repeat
     as_text: frozenset[str] = frozenset()  # columns whose cells stay as they are, whatever they look like
     verbatim: bool = False  # whether those of all columns do
     database: str | None = None  # the name of a connection, or of a file; `path` says where that is, or who it is
     table: str | None = None  # of the database
     query: str | None = None  # in its place
+    of_plan: bool = field(default=False, compare=False)  # whether a plan names it, so that its path starts there
     session: Session | None = field(default=None, compare=False, repr=False)  # an open one, where there is one
 
     def __post_init__(self) -> None:
@@ -143,7 +145,7 @@ def format_of(source: Source) -> Format:
             "Use --engine spark, whose session has the catalog, or name a file (path) or a database."
         )
     path = source.path
-    _check_exists(path)
+    _check_exists(source)
     if path.is_dir():
         if source.format not in (None, "parquet"):
             raise DataError(f"{path} was asked for as a {source.format} file, but is a folder.\nName the file in it.")
@@ -171,15 +173,23 @@ def format_of(source: Source) -> Format:
     return form
 
 
-def _check_exists(path: Path) -> None:
+def _check_exists(source: Source) -> None:
+    path = source.path
     try:
         path.stat()
     except FileNotFoundError:
         raise DataError(
-            f"{path} was asked for as a table, but there is no such file.\nCorrect the path, relative to the plan."
+            f"{path} was asked for as a table, but there is no such file.\nCorrect the path{_starting_at(source)}."
         ) from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
+
+
+def _starting_at(source: Source) -> str:
+    """Return where the path of a source starts, to go on a sentence."""
+    if source.of_plan:
+        return ", relative to the plan"
+    return "" if source.path.is_absolute() else ", relative to the folder that you are in"
 
 
 def unreadable(path: Path, error: Exception) -> DataError:
@@ -247,7 +257,7 @@ def digest(path: Path, stop: threading.Event | None = None) -> str:
 
     Nobody takes what it returns once `stop` was set.
     """
-    _check_exists(path)
+    _check_exists(Source(path))
     try:
         if path.is_dir():
             whole = hashlib.sha256()

@@ -34,6 +34,8 @@ def stat_names(source: Source, form: Format) -> list[str]:
 
 def codes_of(source: Source, form: Format) -> dict[str, dict[str, int]]:
     """Return the codes of labels, by column; columns whose codes are no whole numbers are left out."""
+    if not source.labels:
+        return {}
     _, about = _call(source, form, metadataonly=True)
     found: dict[str, dict[str, int]] = {}
     for name, label_of in about.variable_value_labels.items():
@@ -48,7 +50,7 @@ def read_stat(asked: Reading) -> pa.Table:
     names = stat_names(asked.source, asked.form)
     kept = kept_names(names, asked.drop, asked.path)
     columns, about = _call(asked.source, asked.form, usecols=kept, row_limit=asked.limit or 0)
-    labels = about.variable_value_labels
+    labels = about.variable_value_labels if asked.source.labels else {}
     table = pa.table({name: _column(columns[name], labels.get(name, {})) for name in kept})
     if not table.num_rows:
         raise DataError(f"{asked.path} has columns but no rows.\nNothing can be published from it.")

@@ -65,7 +65,7 @@ def waiting_for(item, longest, baskets, published, store, bound, members, scratc
     kept = published.kept
     n_waiting, room = 0, 0
     for at in range(baskets.tid_start[item], baskets.tid_start[item + 1]):
-        record = baskets.tids[at]
+        record = np.int64(baskets.tids[at])
         if kept[baskets.occurrence[at]] or published.size[record] >= longest:
             continue
         if hopeless(record, baskets, kept, store, bound, members, scratch, key):
@@ -94,7 +94,7 @@ def settle(
             place = order[step] if phase == RETURN else order[n_waiting - 1 - step]
             if holds[place] == (phase == RETURN):
                 continue
-            size, secret = load(baskets.tids[waiting[place]], baskets, kept, members, key)
+            size, secret = load(np.int64(baskets.tids[waiting[place]]), baskets, kept, members, key)
             put_last(item, size, baskets, members, key)
             secret |= 1 << size
             change = 1
@@ -127,58 +127,6 @@ def settle(
             published.size[baskets.tids[waiting[place]]] += 1
             gained += 1
     return gained
-
-
-@kernel
-def most_records(types, baskets):
-    """Return how many records the most frequent of some items has."""
-    most = 0
-    for item in types:
-        most = max(most, baskets.tid_start[item + 1] - baskets.tid_start[item])
-    return most
-
-
-@kernel
-def insert_by_item(types, longest, whole_types, baskets, published, store, bound):
-    """Put sensitive items back, one type after the other, each into as many records as rules allow.
-
-    With `whole_types` a type comes back everywhere or nowhere.
-
-    A record that holds a sensitive item keeps at most `longest` items. Returns how many types were done, how many
-    occurrences came back, and the room that the store needs for the type it stopped at (0: all are done).
-    """
-    members = np.empty(longest + 1, dtype=np.int32)
-    scratch = np.empty(longest + 1, dtype=np.int32)
-    key = np.empty(1 << longest, dtype=np.uint64)
-    most = most_records(types, baskets)
-    waiting, broken, order = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-    holds = np.empty(most, dtype=np.bool_)
-    gained = 0
-    for index in range(types.size):
-        item = types[index]
-        records = baskets.tid_start[item + 1] - baskets.tid_start[item]
-        if store.used[0] + records > store.keys.size // 2:
-            return index, gained, records
-        n_waiting, room = waiting_for(item, longest, baskets, published, store, bound, members, scratch, key, waiting)
-        if store.used[0] + room > store.keys.size // 2:
-            return index, gained, room
-        gained += settle(
-            item,
-            n_waiting,
-            whole_types,
-            baskets,
-            published,
-            store,
-            bound,
-            members,
-            scratch,
-            key,
-            waiting,
-            holds,
-            broken,
-            order,
-        )
-    return types.size, gained, 0
 
 
 @kernel
@@ -253,7 +201,7 @@ def insert_by_record(records, longest, slack, all_left, baskets, published, stor
         for step in range(n_waiting):
             place = order[step]
             at = waiting[place]
-            item = items[at]
+            item = np.int64(items[at])
             if not all_left and leftover[place] > total / items.size + slack:
                 break
             if gained >= most_steps:

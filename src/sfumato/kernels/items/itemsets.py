@@ -98,7 +98,7 @@ def remember(members, size, support, code, store):
         key = np.uint64(0)
         for i in range(size[row]):
             key ^= code[members[row, i]]
-        add(key, np.int32(support[row]), store)
+        add(key, np.int64(support[row]), store)
 
 
 @kernel

@@ -216,14 +216,14 @@ def load(record, baskets, kept, members, key):
     size, secret = 0, 0
     for at in range(baskets.start[record], baskets.start[record + 1]):
         if kept[at]:
-            item = baskets.items[at]
+            item = np.int64(baskets.items[at])
             members[size] = item
             if baskets.sensitive[item]:
                 secret |= 1 << size
             size += 1
     key[0] = FREE
     for place in range(size):
-        put_last(members[place], place, baskets, members, key)
+        put_last(np.int64(members[place]), place, baskets, members, key)
     return size, secret
 
 

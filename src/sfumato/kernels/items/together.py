@@ -2,7 +2,7 @@
 
 Growth gives the first type to all records that may hold it; a second type that stands in the same records would then
 give the first away, and stays out. `insert_together` puts all types in at once and takes back what breaks most rules.
-`exchange_by_item` takes a whole type out, lets others in, and puts it back where it still fits.
+`insert_by_item` with `exchange` takes a whole type out, lets others in, and puts it back where it still fits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.compiling import kernel
-from sfumato.kernels.items.growth import hopeless, most_records, settle, sort_by, waiting_for
+from sfumato.kernels.items.growth import hopeless, settle, sort_by, waiting_for
 from sfumato.kernels.items.supports import add, load, put_last, unsafe_rules
 
 
@@ -20,7 +20,7 @@ def _change(at, record, change, baskets, published, store, members, key):
     kept = published.kept
     kept[at] = False
     size, _ = load(record, baskets, kept, members, key)
-    put_last(baskets.items[at], size, baskets, members, key)
+    put_last(np.int64(baskets.items[at]), size, baskets, members, key)
     for subset in range(1 << size, 2 << size):
         add(key[subset], change, store)
     kept[at] = change > 0
@@ -68,7 +68,7 @@ def insert_together(records, longest, baskets, published, store, bound):
             kept[at] = False
             size, secret = load(record, baskets, kept, members, key)
             kept[at] = True
-            put_last(baskets.items[at], size, baskets, members, key)
+            put_last(np.int64(baskets.items[at]), size, baskets, members, key)
             secret |= 1 << size
             enough = 1 << 30 if counting else 1
             found = unsafe_rules(size + 1, secret, 0, members, key, baskets, kept, store, bound, scratch, enough)
@@ -88,88 +88,143 @@ def insert_together(records, longest, baskets, published, store, bound):
 
 
 @kernel
-def exchange_by_item(types, longest, ties, baskets, published, store, bound):
+def _exchange(
+    item,
+    longest,
+    ties,
+    baskets,
+    published,
+    store,
+    bound,
+    members,
+    scratch,
+    key,
+    waiting,
+    holds,
+    broken,
+    order,
+    held,
+    came,
+    came_to,
+):
     """Take a sensitive item out of all its records, put others back there, then the item itself; undo what lost.
 
     Growth ends where no single occurrence, and no single type, can come back: often because one type stands in the
-    way of several. A type that is gone altogether breaks no rule, so every step is safe.
-
-    Returns how many types were done, how many occurrences came back in all, and the room that the store needs (0: all
-    are done).
+    way of several. A type that is gone altogether breaks no rule, so every step is safe. Returns how many more
+    occurrences are kept than before.
     """
     kept, sensitive = published.kept, baskets.sensitive
-    members = np.empty(longest + 1, dtype=np.int32)
-    scratch = np.empty(longest + 1, dtype=np.int32)
+    first, last = baskets.tid_start[item], baskets.tid_start[item + 1]
+    n_held, n_came = 0, 0
+    for at in range(first, last):
+        held[at - first] = kept[baskets.occurrence[at]]
+        if held[at - first]:
+            n_held += 1
+            _change(baskets.occurrence[at], np.int64(baskets.tids[at]), -1, baskets, published, store, members, key)
+    if n_held == 0:
+        return 0
+    for at in range(first, last):
+        record = np.int64(baskets.tids[at])
+        if published.size[record] >= longest or hopeless(record, baskets, kept, store, bound, members, scratch, key):
+            continue
+        for other in range(baskets.start[record], baskets.start[record + 1]):
+            if kept[other] or not sensitive[baskets.items[other]] or baskets.items[other] == item:
+                continue
+            if published.size[record] >= longest or 4 * store.used[0] > 3 * store.keys.size:
+                break
+            size, secret = load(record, baskets, kept, members, key)
+            put_last(np.int64(baskets.items[other]), size, baskets, members, key)
+            secret |= 1 << size
+            if unsafe_rules(size + 1, secret, 1, members, key, baskets, kept, store, bound, scratch, 1) == 0:
+                _change(other, record, 1, baskets, published, store, members, key)
+                came[n_came] = other
+                came_to[n_came] = record
+                n_came += 1
+    n_waiting, _ = waiting_for(item, longest, baskets, published, store, bound, members, scratch, key, waiting)
+    back = settle(
+        item, n_waiting, False, baskets, published, store, bound, members, scratch, key, waiting, holds, broken, order
+    )
+    if n_came + back > n_held or (ties and n_came + back == n_held):
+        return n_came + back - n_held
+    for at in range(first, last):
+        if kept[baskets.occurrence[at]]:
+            _change(baskets.occurrence[at], np.int64(baskets.tids[at]), -1, baskets, published, store, members, key)
+    while n_came > 0:
+        n_came -= 1
+        _change(came[n_came], came_to[n_came], -1, baskets, published, store, members, key)
+    for at in range(first, last):
+        if held[at - first]:
+            _change(baskets.occurrence[at], np.int64(baskets.tids[at]), 1, baskets, published, store, members, key)
+    return 0
+
+
+@kernel
+def insert_by_item(types, longest, whole_types, exchange, ties, baskets, published, store, bound):
+    """Put sensitive items back, one type after the other, each into as many records as rules allow.
+
+    With `whole_types` a type comes back everywhere or nowhere. With `exchange` it is exchanged for others, and with
+    `ties` that counts if as many occurrences are kept as before. Both in one loop: what they call is compiled once.
+
+    A record that holds a sensitive item keeps at most `longest` items. Returns how many types were done, how many
+    occurrences came back, and the room that the store needs for the type it stopped at (0: all are done).
+    """
+    kept = published.kept
+    members, scratch = np.empty(longest + 1, dtype=np.int32), np.empty(longest + 1, dtype=np.int32)
     key = np.empty(1 << longest, dtype=np.uint64)
-    most = most_records(types, baskets)
-    waiting, broken, order = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-    holds, held = np.empty(most, dtype=np.bool_), np.empty(most, dtype=np.bool_)
-    came = np.empty(most * longest, dtype=np.int64)  # occurrences of others that came back
-    came_to = np.empty(most * longest, dtype=np.int64)
+    most = 0
+    for item in types:
+        most = max(most, baskets.tid_start[item + 1] - baskets.tid_start[item])
+    waiting, broken = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    order, holds = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.bool_)
+    others = most * longest if exchange else 0  # occurrences of other types that may come back
+    held, came, came_to = np.empty(most, dtype=np.bool_), np.empty(others, dtype=np.int64), np.empty(others, np.int64)
     gained = 0
     for index in range(types.size):
         item = types[index]
         first, last = baskets.tid_start[item], baskets.tid_start[item + 1]
-        n_held, n_came = 0, 0
-        _, room = waiting_for(item, longest, baskets, published, store, bound, members, scratch, key, waiting)
-        for at in range(first, last):
+        if not exchange and store.used[0] + last - first > store.keys.size // 2:
+            return index, gained, last - first
+        n_waiting, room = waiting_for(item, longest, baskets, published, store, bound, members, scratch, key, waiting)
+        for at in range(first, last if exchange else first):
             if kept[baskets.occurrence[at]]:
                 room += 4 << published.size[baskets.tids[at]]
         if store.used[0] + room > store.keys.size // 2:
             return index, gained, room
-        for at in range(first, last):
-            held[at - first] = kept[baskets.occurrence[at]]
-            if held[at - first]:
-                n_held += 1
-                _change(baskets.occurrence[at], baskets.tids[at], -1, baskets, published, store, members, key)
-        if n_held == 0:
-            continue
-        for at in range(first, last):
-            record = baskets.tids[at]
-            if published.size[record] >= longest or hopeless(
-                record, baskets, kept, store, bound, members, scratch, key
-            ):
-                continue
-            for other in range(baskets.start[record], baskets.start[record + 1]):
-                if kept[other] or not sensitive[baskets.items[other]] or baskets.items[other] == item:
-                    continue
-                if published.size[record] >= longest or 4 * store.used[0] > 3 * store.keys.size:
-                    break
-                size, secret = load(record, baskets, kept, members, key)
-                put_last(baskets.items[other], size, baskets, members, key)
-                secret |= 1 << size
-                if unsafe_rules(size + 1, secret, 1, members, key, baskets, kept, store, bound, scratch, 1) == 0:
-                    _change(other, record, 1, baskets, published, store, members, key)
-                    came[n_came] = other
-                    came_to[n_came] = record
-                    n_came += 1
-        n_waiting, _ = waiting_for(item, longest, baskets, published, store, bound, members, scratch, key, waiting)
-        back = settle(
-            item,
-            n_waiting,
-            False,
-            baskets,
-            published,
-            store,
-            bound,
-            members,
-            scratch,
-            key,
-            waiting,
-            holds,
-            broken,
-            order,
-        )
-        if n_came + back > n_held or (ties and n_came + back == n_held):
-            gained += n_came + back - n_held
-            continue
-        for at in range(first, last):
-            if kept[baskets.occurrence[at]]:
-                _change(baskets.occurrence[at], baskets.tids[at], -1, baskets, published, store, members, key)
-        while n_came > 0:
-            n_came -= 1
-            _change(came[n_came], came_to[n_came], -1, baskets, published, store, members, key)
-        for at in range(first, last):
-            if held[at - first]:
-                _change(baskets.occurrence[at], baskets.tids[at], 1, baskets, published, store, members, key)
+        if exchange:
+            gained += _exchange(
+                item,
+                longest,
+                ties,
+                baskets,
+                published,
+                store,
+                bound,
+                members,
+                scratch,
+                key,
+                waiting,
+                holds,
+                broken,
+                order,
+                held,
+                came,
+                came_to,
+            )
+        else:
+            gained += settle(
+                item,
+                n_waiting,
+                whole_types,
+                baskets,
+                published,
+                store,
+                bound,
+                members,
+                scratch,
+                key,
+                waiting,
+                holds,
+                broken,
+                order,
+            )
     return types.size, gained, 0

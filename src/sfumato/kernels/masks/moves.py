@@ -12,11 +12,13 @@ import numpy as np
 from sfumato.compiling import kernel
 from sfumato.kernels.masks.raising import row_excess
 from sfumato.kernels.masks.state import (
+    BEYOND,
     COLUMN,
     FIRST,
     FOLLOWING,
     GROUP,
     HEAD,
+    HERE,
     LABEL,
     LAST,
     OVERFLOW,
@@ -81,10 +83,10 @@ def _room(state, secrets, g, lose, gain, most):
     size = state.group[g, SIZE]
     found = collect(state, secrets, g)
     leaves = secrets.leaves[i]
-    at = state.group[g, HEAD] if g >= m else leaves - 1
+    at = state.group[g, HEAD]
     while at >= 0 and most > 0:
         if g < m:
-            leaf, visible, at = at, state.tally[i, at], at - 1
+            leaf, visible, at = at, state.tally[i, at, HERE], state.tally[i, at, BEYOND]
         else:
             leaf, visible = state.entry[at, LABEL, i], state.entry[at, ROWS, 0]
             at = state.entry[at, FOLLOWING, i]
@@ -262,7 +264,9 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
     best_labels = np.empty(m, dtype=np.int64)
     one = np.int64(1)  # row; a plain 1 would have what it is given to compiled once more
     for i in range(m):
-        for u in range(secrets.leaves[i], secrets.loss.shape[1]):
+        following = state.tally[i, state.tally.shape[1] - 1, BEYOND]
+        while following >= 0:
+            u, following = following, state.tally[i, following, BEYOND]
             only, several = -1, False
             for f in range(n_flows):
                 if flows[f, HELD] > 0 and state.entry[flows[f, ENTRY], LABEL, i] == u:
@@ -288,9 +292,9 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
                             best_labels[j] = wanted[j]
             # Or all its rows go higher, where others hide.
             higher = secrets.label[i, u, UP]
-            while higher >= 0 and state.tally[i, higher] == 0:
+            while higher >= 0 and state.tally[i, higher, HERE] == 0:
                 higher = secrets.label[i, higher, UP]
-            if higher >= 0 and state.tally[i, u] * (secrets.loss[i, higher] - secrets.loss[i, u]) < best:
+            if higher >= 0 and state.tally[i, u, HERE] * (secrets.loss[i, higher] - secrets.loss[i, u]) < best:
                 for f in range(n_flows):
                     e, x = flows[f, ENTRY], flows[f, HELD]
                     if x > 0 and state.entry[e, LABEL, i] == u:
@@ -303,7 +307,7 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
                                 return -1
                             if to >= 0:
                                 flows[f, ENTRY] = to
-                if state.tally[i, u] == 0:
+                if state.tally[i, u, HERE] == 0:
                     continue
             if best_flow >= 0:
                 if n_flows == flows.shape[0]:

@@ -16,6 +16,7 @@ from sfumato.kernels.masks.state import (
     FIRST,
     FOLLOWING,
     HEAD,
+    HERE,
     LABEL,
     LAST,
     MARGIN,
@@ -168,12 +169,12 @@ def _repair_class(state, secrets, log, i, leaf, excess):
     best = np.inf
     best_from, best_label, left = np.int64(-1), np.int64(-1), np.int64(0)
     found = collect(state, secrets, i)
-    for v in range(secrets.loss.shape[1]):
-        if state.tally[i, v] <= 0 or row_excess(secrets, whole, i, leaf, v) <= 0:
-            continue
-        u = secrets.label[i, v, UP]
+    v = leaf
+    while v >= 0:
+        here = state.tally[i, v, HERE]
+        u = secrets.label[i, v, UP] if here > 0 and row_excess(secrets, whole, i, leaf, v) > 0 else -1
         while u >= 0:
-            x = _rows_to_raise(state, secrets, i, leaf, excess, v, u, state.tally[i, v], found)
+            x = _rows_to_raise(state, secrets, i, leaf, excess, v, u, here, found)
             if x > 0:
                 gain = row_excess(secrets, whole, i, leaf, v) - row_excess(secrets, whole, i, leaf, u)
                 cost = x * (secrets.loss[i, u] - secrets.loss[i, v]) / min(x * gain / excess, 1.0)
@@ -181,6 +182,7 @@ def _repair_class(state, secrets, log, i, leaf, excess):
                     best = cost
                     best_from, best_label, left = v, u, x
             u = secrets.label[i, u, UP]
+        v = secrets.label[i, v, UP]
     if best_from < 0:
         return -1.0
     spent = 0.0

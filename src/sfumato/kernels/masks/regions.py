@@ -26,6 +26,15 @@ class Cells(NamedTuple):
     leaf_of: NDArray[np.int64]  # (t, m): the leaves of each sensitive tuple
 
 
+class Hierarchies(NamedTuple):
+    """The hierarchies of the quasi-identifiers side by side, v labels at most."""
+
+    up: NDArray[np.int64]  # (axes, v)
+    loss: NDArray[np.float64]  # (axes, v): of one row
+    child_from: NDArray[np.int64]  # (axes, v + 1): from where on the children of a label stand in `child`
+    child: NDArray[np.int64]  # (axes, v)
+
+
 class Axes(NamedTuple):
     """The hierarchies of the quasi-identifiers: leaves are their codes, parents come after children."""
 
@@ -37,14 +46,19 @@ class Axes(NamedTuple):
         """How many labels each has."""
         return np.array([parents.size for parents in self.up], dtype=np.int64)
 
-    def side_by_side(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return parents and losses as two tables, (axes, labels)."""
+    def side_by_side(self) -> Hierarchies:
+        """Return the hierarchies as tables."""
         width = max((parents.size for parents in self.up), default=1)
         up = np.full((len(self.up), width), -1, dtype=np.int64)
         loss = np.zeros((len(self.up), width))
+        child_from = np.zeros((len(self.up), width + 1), dtype=np.int64)
+        child = np.zeros((len(self.up), width), dtype=np.int64)
         for axis, (parents, of_label) in enumerate(zip(self.up, self.loss, strict=True)):
             up[axis, : parents.size], loss[axis, : parents.size] = parents, of_label
-        return up, loss
+            order = np.argsort(parents, kind="stable")  # the root, whose parent is -1, comes first
+            child[axis, : parents.size - 1] = order[1:]
+            child_from[axis] = np.searchsorted(parents[order[1:]], np.arange(width + 1))
+        return Hierarchies(up, loss, child_from, child)
 
 
 class Regions(NamedTuple):
@@ -57,7 +71,7 @@ class Regions(NamedTuple):
 
 
 @kernel
-def cheapest_cuts(regions, secrets, leaf_of, state, region_at, sizes, strides, up, loss, k, opt, cut):
+def cheapest_cuts(regions, secrets, leaf_of, state, region_at, sizes, strides, hierarchies, k, opt, cut):
     """Fill opt (cost of each region at its best) and cut (-1: stays whole; else the axis that it is cut along).
 
     region_at: number of each key, -1 where no rows are. Returns how many regions were masked, -1 without room.
@@ -65,19 +79,7 @@ def cheapest_cuts(regions, secrets, leaf_of, state, region_at, sizes, strides, u
     axes = sizes.size
     tried = 0
     no_log = np.empty((0, 3), dtype=np.int64)
-    child_from = np.zeros((axes, up.shape[1] + 1), dtype=np.int64)
-    child = np.empty((axes, up.shape[1]), dtype=np.int64)
-    filled = np.zeros((axes, up.shape[1]), dtype=np.int64)
-    for axis in range(axes):
-        for node in range(sizes[axis]):
-            if up[axis, node] >= 0:
-                child_from[axis, up[axis, node] + 1] += 1
-        for node in range(sizes[axis]):
-            child_from[axis, node + 1] += child_from[axis, node]
-        for node in range(sizes[axis]):
-            if up[axis, node] >= 0:
-                child[axis, child_from[axis, up[axis, node]] + filled[axis, up[axis, node]]] = node
-                filled[axis, up[axis, node]] += 1
+    loss, child_from, child = hierarchies.loss, hierarchies.child_from, hierarchies.child
     for r in range(regions.key.size):
         first, last = regions.start[r], regions.start[r + 1]
         key = regions.key[r]
@@ -143,31 +145,3 @@ def find_region(codes, region_key, region_at, sizes, strides, up, cut, region_of
                 below = up[axis, below]
             r = region_at[region_key[r] + (below - node) * strides[axis]]
         region_of[cell] = r
-
-
-@kernel
-def price_of(members, tuple_of, rows, leaf_of, state, secrets, budget):
-    """Return what masking some cells as one class costs, inf beyond the budget, -1 without room."""
-    no_log = np.empty((0, 3), dtype=np.int64)
-    clear(state)
-    for cell in members:
-        e = entry_of(state, leaf_of[tuple_of[cell]])
-        if e < 0:
-            return -1.0
-        add_rows(state, e, rows[cell])
-    price = settle(state, secrets, no_log, budget)
-    return -1.0 if state.number[OVERFLOW] else price
-
-
-@kernel
-def children_of(members, code_of, rows_of, up, node, below, rows):
-    """Fill the child of a label that each cell lies below, and the rows of each child; False at a leaf."""
-    for at in range(members.size):
-        label = np.int64(code_of[members[at]])
-        if label == node:
-            return False
-        while up[label] != node:
-            label = up[label]
-        below[at] = label
-        rows[label] += rows_of[members[at]]
-    return True

@@ -8,6 +8,9 @@ The excess of a leaf in a group is the sum over its rows of (share of the leaf b
 leaf): the requirement is excess <= 0. It is decided in whole numbers where every share is 0, 1 or the bound itself,
 else in floats with a margin on the safe side; where no row has a share above the bound there is nothing to decide.
 
+Nothing here takes longer because a column has many values that are not in the class: the labels that are in it stand in
+lists, and the labels above a leaf are followed upwards.
+
 Few arrays with many columns: each array that is handed from loop to loop costs compile time.
 """
 
@@ -28,10 +31,12 @@ SUB, WHOLE = 0, 1  # levels of bounds: sensitive equivalence classes, quasi-iden
 UP, FIRST, LAST, OF, RISKY_FROM, RISKY_TO = 0, 1, 2, 3, 4, 5
 PART, NUM, DEN = 0, 1, 2
 # Places in State.number, columns of State.entry, State.group and State.slot.
-ENTRIES, GROUPS, EPOCH, QUEUE_HEAD, QUEUE_LENGTH, MOVES, OVERFLOW = 0, 1, 2, 3, 4, 5, 6
+ENTRIES, GROUPS, EPOCH, QUEUE_HEAD, QUEUE_LENGTH, MOVES, OVERFLOW, FOUND = 0, 1, 2, 3, 4, 5, 6, 7
 LABEL, GROUP, FOLLOWING, ROWS = 0, 1, 2, 3  # of each column: label, group, next entry of the group; rows stand at 0
 COLUMN, HEAD, SIZE, QUEUED, QUEUE = 0, 1, 2, 3, 4
 ENTRY_AT, ENTRY_EPOCH, GROUP_AT, GROUP_EPOCH = 0, 1, 2, 3
+HERE, BEYOND = 0, 1  # columns of State.tally: rows, and the next label in the class
+ABSENT = -2  # beyond a label that is not in the class; -1: beyond the last one that is
 
 
 class Secrets(NamedTuple):
@@ -50,25 +55,31 @@ class Secrets(NamedTuple):
 class State(NamedTuple):
     """The entries and groups of one class; what is beyond the counts is left over from classes before."""
 
-    number: NDArray[np.int64]  # (7,)
+    number: NDArray[np.int64]  # (8,)
     entry: NDArray[np.int64]  # (e, 4, m)
-    group: NDArray[np.int64]  # (g, 5): the last column is the list of groups to look at
+    group: NDArray[np.int64]  # (g, 5): the last column is the list of groups to look at; heads are entries, or leaves
+    #                           of the class as a whole
     slot: NDArray[np.int64]  # (slots, 4): where entries and groups are found by their labels
-    tally: NDArray[np.int64]  # (m, v): rows of the class by label
-    inner: NDArray[np.int64]  # (v, 2) scratch: labels that are no leaves, and their rows
+    tally: NDArray[np.int64]  # (m, v + 1, 2): rows of the class by label, and the next label that is in the class; at
+    #                           the end how many leaves there are, and the first label that is none: these ascend
+    inner: NDArray[np.int64]  # (v, 3) scratch: labels of a group that are no leaves, and their rows; rows by label
     wanted: NDArray[np.int64]  # (m,) scratch: a tuple of labels
 
 
-def make_state(m: int, labels: int, entries: int) -> State:
+def make_state(secrets: Secrets, entries: int) -> State:
     """Return room for classes of so many entries, those that moves make included."""
+    m, labels = secrets.loss.shape
     groups = entries * m + m
+    tally = np.zeros((m, labels + 1, 2), dtype=np.int64)
+    tally[:, :, BEYOND] = ABSENT
+    tally[:, labels, HERE] = secrets.leaves
     return State(
-        number=np.zeros(7, dtype=np.int64),
+        number=np.zeros(8, dtype=np.int64),
         entry=np.empty((entries, 4, m), dtype=np.int64),
         group=np.empty((groups, 5), dtype=np.int64),
         slot=np.zeros((1 << int(2 * groups).bit_length(), 4), dtype=np.int64),
-        tally=np.zeros((m, labels), dtype=np.int64),
-        inner=np.empty((labels, 2), dtype=np.int64),
+        tally=tally,
+        inner=np.zeros((labels, 3), dtype=np.int64),
         wanted=np.empty(m, dtype=np.int64),
     )
 
@@ -80,7 +91,9 @@ def clear(state):
     m = tally.shape[0]
     for e in range(count[ENTRIES]):
         for i in range(m):
-            tally[i, state.entry[e, LABEL, i]] = 0
+            tally[i, state.entry[e, LABEL, i], HERE] = 0
+            tally[i, state.entry[e, LABEL, i], BEYOND] = ABSENT
+    _forget(state)
     epoch = count[EPOCH] + 1
     for place in range(count.size):
         count[place] = 0
@@ -91,6 +104,32 @@ def clear(state):
         group[i, HEAD] = -1
         group[i, SIZE] = 0
         group[i, QUEUED] = 0
+        tally[i, tally.shape[1] - 1, BEYOND] = -1
+
+
+@kernel
+def _forget(state):
+    """Empty the scratch of the group that was collected last."""
+    for at in range(state.number[FOUND]):
+        state.inner[state.inner[at, 0], 2] = 0
+    state.number[FOUND] = 0
+
+
+@kernel
+def _list_label(state, i, v):
+    """Put a label on the list of those in the class."""
+    tally = state.tally
+    if tally[i, v, BEYOND] != ABSENT:
+        return
+    at = tally.shape[1] - 1
+    if v < tally[i, at, HERE]:
+        tally[i, v, BEYOND] = state.group[i, HEAD]
+        state.group[i, HEAD] = v
+        return
+    while 0 <= tally[i, at, BEYOND] < v:
+        at = tally[i, at, BEYOND]
+    tally[i, v, BEYOND] = tally[i, at, BEYOND]
+    tally[i, at, BEYOND] = v
 
 
 @kernel
@@ -166,6 +205,7 @@ def entry_of(state, labels):
         entry[e, FOLLOWING, i] = group[g, HEAD]
         entry[e, GROUP, i] = g
         group[g, HEAD] = e
+        _list_label(state, i, labels[i])
     return e
 
 
@@ -179,7 +219,7 @@ def add_rows(state, e, x):
         g = entry[e, GROUP, i]
         group[g, SIZE] += x
         group[i, SIZE] += x
-        state.tally[i, entry[e, LABEL, i]] += x
+        state.tally[i, entry[e, LABEL, i], HERE] += x
         if not group[g, QUEUED]:
             group[g, QUEUED] = 1
             group[(count[QUEUE_HEAD] + count[QUEUE_LENGTH]) % group.shape[0], QUEUE] = g
@@ -192,22 +232,21 @@ def collect(state, secrets, g):
     m = state.tally.shape[0]
     i = state.group[g, COLUMN]
     leaves = secrets.leaves[i]
+    _forget(state)
     found = 0
-    if g < m:
-        for v in range(leaves, secrets.loss.shape[1]):
-            if state.tally[i, v] > 0:
-                state.inner[found, 0] = v
-                state.inner[found, 1] = state.tally[i, v]
-                found += 1
-        return found
-    e = state.group[g, HEAD]
-    while e >= 0:
-        v = state.entry[e, LABEL, i]
-        if v >= leaves and state.entry[e, ROWS, 0] > 0:
+    at = state.group[g, HEAD] if g >= m else state.tally[i, state.tally.shape[1] - 1, BEYOND]
+    while at >= 0:
+        if g < m:
+            v, rows, at = at, state.tally[i, at, HERE], state.tally[i, at, BEYOND]
+        else:
+            v, rows = state.entry[at, LABEL, i], state.entry[at, ROWS, 0]
+            at = state.entry[at, FOLLOWING, i]
+        if v >= leaves and rows > 0:
             state.inner[found, 0] = v
-            state.inner[found, 1] = state.entry[e, ROWS, 0]
+            state.inner[found, 1] = rows
+            state.inner[v, 2] = rows
             found += 1
-        e = state.entry[e, FOLLOWING, i]
+    state.number[FOUND] = found
     return found
 
 
@@ -217,7 +256,7 @@ def visible_rows(state, g, leaf):
     m = state.tally.shape[0]
     i = state.group[g, COLUMN]
     if g < m:
-        return state.tally[i, leaf]
+        return state.tally[i, leaf, HERE]
     e = state.group[g, HEAD]
     while e >= 0:
         if state.entry[e, LABEL, i] == leaf:
@@ -228,12 +267,13 @@ def visible_rows(state, g, leaf):
 
 @kernel
 def total_of(secrets, level, i, leaf, visible, size, inner, found):
-    """Return the excess of a leaf in a group with `visible` rows that show it, as a float."""
+    """Return the excess of a leaf in a group with `visible` rows that show it, as a float, once it was collected."""
     total = visible - secrets.bound[level, i, leaf] * size
-    for at in range(found):
-        v = inner[at, 0]
-        if secrets.label[i, v, FIRST] <= leaf <= secrets.label[i, v, LAST]:
-            total += inner[at, 1] * (secrets.leaf[i, leaf, PART] / secrets.label[i, v, OF])
+    v = secrets.label[i, leaf, UP] if found > 0 else -1
+    while v >= 0:
+        if inner[v, 2] > 0:
+            total += inner[v, 2] * (secrets.leaf[i, leaf, PART] / secrets.label[i, v, OF])
+        v = secrets.label[i, v, UP]
     return total
 
 
@@ -247,18 +287,18 @@ def excess_of(secrets, level, i, leaf, visible, size, inner, found):
     num, den = secrets.leaf[i, leaf, NUM + 2 * level], secrets.leaf[i, leaf, DEN + 2 * level]
     certain, neutral, fraction = visible, 0, 0  # rows with share 1, with the bound as share, with another one
     above = visible > 0 and num < den
-    for at in range(found):
-        v = inner[at, 0]
-        if secrets.label[i, v, FIRST] <= leaf <= secrets.label[i, v, LAST] and part > 0:
-            of = secrets.label[i, v, OF]
-            if part * den > num * of:
-                above = True
-            if part == of:
-                certain += inner[at, 1]
-            elif part * den == num * of:
-                neutral += inner[at, 1]
-            else:
-                fraction += inner[at, 1]
+    v = secrets.label[i, leaf, UP] if found > 0 and part > 0 else -1
+    while v >= 0:
+        of, rows = secrets.label[i, v, OF], inner[v, 2]
+        if rows > 0 and part * den > num * of:
+            above = True
+        if part == of:
+            certain += rows
+        elif part * den == num * of:
+            neutral += rows
+        else:
+            fraction += rows
+        v = secrets.label[i, v, UP]
     if not above:
         return MET
     if fraction == 0:
@@ -285,16 +325,17 @@ def worst_leaf(state, secrets, g):
         return worst, height
     found = collect(state, secrets, g)
     leaves = secrets.leaves[i]
-    at = state.group[g, HEAD] if g >= m else leaves - 1
+    at = state.group[g, HEAD]
     while at >= 0:
         if g < m:
-            leaf, visible, at = at, state.tally[i, at], at - 1
+            leaf, visible, at = at, state.tally[i, at, HERE], state.tally[i, at, BEYOND]
         else:
             leaf, visible = state.entry[at, LABEL, i], state.entry[at, ROWS, 0]
             at = state.entry[at, FOLLOWING, i]
         if leaf < leaves and visible > 0:
             excess = excess_of(secrets, level, i, leaf, visible, size, state.inner, found)
-            if excess > height:
+            last = g < m and excess == height and leaf > worst >= 0  # of leaves that are as far above, the last
+            if excess > height or last:
                 worst, height = leaf, excess
     for inner in range(found):
         v = state.inner[inner, 0]

@@ -11,6 +11,7 @@ from sfumato.kernels.masks.state import (
     FOLLOWING,
     GROUPS,
     HEAD,
+    HERE,
     LABEL,
     ROWS,
     SIZE,
@@ -45,24 +46,23 @@ def mask_from_below(state, secrets, labels, rows):
         i = state.group[worst_group, COLUMN]
         level = np.int64(WHOLE if worst_group < m else SUB)
         most, chosen = 0.0, -1
-        e = state.group[worst_group, HEAD]
-        v = secrets.loss.shape[1] - 1 if worst_group < m else -1
-        while e >= 0 or v >= 0:
-            if e >= 0:
-                label, held = state.entry[e, LABEL, i], state.entry[e, ROWS, 0]
-                e = state.entry[e, FOLLOWING, i]
-            else:
-                label, held = v, state.tally[i, v]
-                v -= 1
+        at = state.group[worst_group, HEAD] if worst_group >= m else worst
+        while at >= 0:
+            if worst_group >= m:
+                label, held = state.entry[at, LABEL, i], state.entry[at, ROWS, 0]
+                at = state.entry[at, FOLLOWING, i]
+            else:  # only labels above the leaf add to it
+                label, held, at = at, state.tally[i, at, HERE], secrets.label[i, at, UP]
             added = held * row_excess(secrets, level, i, worst, label)
-            if added > most and secrets.label[i, label, UP] >= 0:
+            last = worst_group < m and added == most and chosen >= 0  # of labels that add as much, the last
+            if (added > most or last) and secrets.label[i, label, UP] >= 0:
                 most, chosen = added, label
         if chosen < 0:
             return np.inf
         parent = secrets.label[i, chosen, UP]
         company, fewest = -1, np.int64(0)
         for label in range(secrets.loss.shape[1]):
-            held = state.tally[i, label]
+            held = state.tally[i, label, HERE]
             if (
                 label != chosen
                 and held > 0

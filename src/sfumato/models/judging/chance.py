@@ -51,7 +51,7 @@ def wrong_with(release: Release, column: RandomizedColumn) -> tuple[list[str], l
     if tested is None:
         return wrong, []
     if not tested.plausible:
-        wrong.append("cells that show the true values, or others, more or less often than p and eta allow")
+        wrong.append(f"cells that show the true values, or others, more or less often than {column.parameters} allow")
     return wrong, [f"Cells of column {column.name!r}: {tested}."]
 
 
@@ -73,13 +73,14 @@ def chance_of(release: Release, column: RandomizedColumn) -> Chance | None:
     start = np.searchsorted(group, np.arange(n_groups + 1))
     only = np.where(linked & (np.diff(start) == 1), value[np.minimum(start[:-1], max(value.size - 1, 0))], -1)
     seen = _seen(release, column, in_release, linked, start, value, share, only)
-    g, h = float(column.g), float(column.h)
-    mean_of = h + (g - h) * share  # of what a row adds that has this value
+    g, h = column.chances
+    by_chance = np.bincount(group, share * h[value], n_groups)  # what any row of a group adds on average
+    mean_of = by_chance[group] + (g - h)[value] * share  # of what a row adds that has this value
     mean, variance = float((count * mean_of)[used].sum()), float((count * mean_of * (1 - mean_of))[used].sum())
     fits = _explained(np.array([seen.hits]), np.array([mean]), np.array([variance]), LEVEL / 2)
     if seen.pairs is not None:
         known = np.bincount(only[in_release][only[in_release] >= 0], minlength=column.d)
-        chance = np.full((column.d, column.d), h)
+        chance = np.tile(h, (column.d, 1))
         np.fill_diagonal(chance, g)
         means, variances = known[:, None] * chance, known[:, None] * chance * (1 - chance)
         fits = fits and _explained(seen.pairs, means, variances, LEVEL / 2)

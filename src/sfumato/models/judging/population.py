@@ -5,6 +5,7 @@ Sizes: c classes, p different combinations of quasi-identifiers in the populatio
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedColumn, CodedSets, distinct_rows
 from sfumato.data.hierarchy import ROOT
-from sfumato.data.labels import parse_range, parse_set
+from sfumato.data.labels import parse_range, parse_set, range_ends
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
 from sfumato.errors import DataError
@@ -21,17 +22,29 @@ from sfumato.models.base import PrivacyModel
 from sfumato.models.judging.classes import Classes, checked_codes, classes_of, read_label
 from sfumato.models.judging.weights import Integers
 
-AT_A_TIME = 20_000_000  # classes times combinations
-
 
 @dataclass(frozen=True, eq=False)
 class Covered:
     """What labels leave open, in people of the population."""
 
     classes: Classes
-    people: Integers  # (c,): whom each class could be about
+    people: Integers  # (c,): whom the labels of each class cover
+    alone: Integers  # (c,): those of them whom no other class covers
     elsewhere: int  # people whom no class could be about
     population: int
+
+    @property
+    def overlap(self) -> int:
+        """How many classes cover people whom others cover as well."""
+        return int((self.alone < self.people).sum())
+
+    @property
+    def surely(self) -> Integers:
+        """How many people each row of a class could be about, whatever other classes rule out, at least, (c,).
+
+        A row of the class may change places with any other, and its person with anybody whom this class alone covers.
+        """
+        return np.where(self.alone < self.people, np.maximum(self.alone, self.classes.size), self.people)
 
 
 def covered_people(release: Release, name: str, model: PrivacyModel) -> Covered:
@@ -56,22 +69,51 @@ def covered_people(release: Release, name: str, model: PrivacyModel) -> Covered:
         covers.append(_covers(column, values))
         label_of.append(checked_codes(column, release.n_rows)[some_row])
     people = np.zeros(some_row.size, dtype=np.int64)
-    found = np.zeros(cells.weight.size, dtype=np.bool_)
-    step = max(AT_A_TIME // max(cells.weight.size, 1), 1)
-    for first in range(0, some_row.size, step):
-        some = slice(first, first + step)
-        open_to = np.ones((some_row[some].size, cells.weight.size), dtype=np.bool_)
-        for at, (cover, label) in enumerate(zip(covers, label_of, strict=True)):
-            open_to &= cover[label[some]][:, cells.codes[:, at]]
-        people[some] = open_to @ cells.weight
-        found |= open_to.any(axis=0)
+    covered_by = np.zeros(cells.weight.size, dtype=np.int64)
+    one_of = np.full(cells.weight.size, -1, dtype=np.int64)  # a class that covers each
+    for number, inside in _whom(covers, label_of, cells.codes):
+        people[number] = cells.weight[inside].sum()
+        covered_by[inside] += 1
+        one_of[inside] = number
     beyond = int((classes.size > people).sum())
     if beyond:
         raise DataError(
             f"{model.name} is judged with the population {name!r}, but {beyond:,} of {people.size:,} classes have more "
             "rows than it has people whom they could be about.\nGive a population that contains the table."
         )
-    return Covered(classes, people, int(cells.weight[~found].sum()), population.n_rows)
+    once = covered_by == 1
+    alone = np.bincount(one_of[once], cells.weight[once], some_row.size).astype(np.int64)
+    return Covered(classes, people, alone, int(cells.weight[covered_by == 0].sum()), population.n_rows)
+
+
+def _whom(
+    covers: list[NDArray[np.bool_]], label_of: list[NDArray[np.int32]], codes: NDArray[np.int32]
+) -> Iterator[tuple[int, Integers]]:
+    """Yield each class and the combinations that it covers: column by column, classes with equal labels together.
+
+    The column whose labels cover least comes first, so that few combinations are left for the others.
+    """
+    n_classes = label_of[0].size if label_of else 1
+    if not n_classes:
+        return
+    left = []
+    for at, (cover, label) in enumerate(zip(covers, label_of, strict=True)):
+        held = cover @ np.bincount(codes[:, at], minlength=cover.shape[1])
+        left.append(int(held[label].sum()))
+    order = sorted(range(len(covers)), key=left.__getitem__)
+    waiting = [(np.arange(n_classes), np.arange(len(codes)), 0)]
+    while waiting:
+        classes, inside, depth = waiting.pop()
+        if depth == len(order):
+            yield from ((int(number), inside) for number in classes)
+            continue
+        cover, at = covers[order[depth]], order[depth]
+        labels = label_of[at][classes]
+        by_label = np.argsort(labels, kind="stable")
+        found, start = np.unique(labels[by_label], return_index=True)
+        own = codes[inside, at]
+        for label, some in zip(found.tolist(), np.split(classes[by_label], start[1:]), strict=True):
+            waiting.append((some, inside[cover[label][own]], depth + 1))
 
 
 def _covers(column: ReleasedColumn, values: CodedColumn) -> NDArray[np.bool_]:
@@ -85,7 +127,8 @@ def _covers(column: ReleasedColumn, values: CodedColumn) -> NDArray[np.bool_]:
     if values.tree is not None:
         spans = zip(values.tree.labels, values.tree.first.tolist(), values.tree.last.tolist(), strict=True)
         below = {label: slice(first, last + 1) for label, first, last in spans}
-        below |= {label: below[only] for label, only in (values.hierarchy.same if values.hierarchy else {}).items()}
+        same = values.hierarchy.same if values.hierarchy else {}
+        below |= {label: below[only] for label, only in same.items() if only in below}
     for number, label in enumerate(column.labels):
         ends = parse_range(label)
         if number == column.missing:
@@ -96,6 +139,10 @@ def _covers(column: ReleasedColumn, values: CodedColumn) -> NDArray[np.bool_]:
             covers[number, code_of[read]] = True
         elif label in below:
             covers[number, below[label]] = True
+        elif values.dates and (days := range_ends(label)) is not None:
+            covers[number] = [
+                code != values.missing and days[0] <= day <= days[1] for code, day in enumerate(values.labels)
+            ]
         elif ends is not None and values.values is not None:
             low, high, closed = ends
             covers[number] = (values.values >= low) & ((values.values < high) | (closed & (values.values == high)))

@@ -1,7 +1,9 @@
 """What a release says about a randomized column, and whether its cells can have come about that way.
 
 Each cell shows `eta` values of a domain of d. With probability p they are the true value and eta - 1 others, otherwise
-any eta: so the true value is shown with probability g, and any other given value with probability h.
+any eta: so the true value is shown with probability g, and any other given value with probability h. Where a release
+states `shares` instead of eta, a cell shows one value: the true one with probability p, otherwise any, each value with
+its share (post randomization).
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class RandomizedColumn:
     in_order: bool
     spec: ColumnSpec | None
     weights: Integers | None  # (n,): how many published cells each stands for
+    shares: tuple[Fraction, ...] | None = None  # (d,): how likely each value is drawn; None: as likely as any other
 
     @property
     def d(self) -> int:
@@ -62,6 +65,19 @@ class RandomizedColumn:
             return Fraction(1)  # every cell is the whole domain, whatever is true
         return (1 - self.p) / (1 - self.p + self.p * Fraction(self.d, self.eta))
 
+    @property
+    def parameters(self) -> str:
+        """What says how cells were drawn, for people."""
+        return "p and eta" if self.shares is None else "p and shares"
+
+    @property
+    def chances(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The probability that a cell shows each value when that is the true one, and when another is, (d,) each."""
+        if self.shares is None:
+            return np.full(self.d, float(self.g)), np.full(self.d, float(self.h))
+        other = float(1 - self.p) * np.array([float(share) for share in self.shares])
+        return float(self.p) + other, other
+
 
 STATED = ("domain", "eta", "p")  # what a release says of a randomized column
 
@@ -78,20 +94,21 @@ def randomized_column(release: Release, name: str, model: PrivacyModel) -> Rando
     if column is None:
         raise DataError(f"{asked}, which the release does not have.\nIt has: {', '.join(release.order)}.")
     about = release.description.get("columns", {}).get(name, {})
-    absent = [key for key in STATED if key not in about]
+    absent = [key for key in STATED if key not in about and (key != "eta" or "shares" not in about)]
     if absent:
         raise DataError(
             f"{asked}, but the release does not state its {', '.join(absent)}: without them it cannot be decided how "
             "likely each value of a cell is, only how many are open (sensitive-qid-diversity).\n"
             "Judge a folder that `sfumato anonymize` wrote, with its release.json."
         )
-    domain, eta, p = _stated(about, asked)
+    domain, eta, p, shares = _stated(about, asked)
     weights = row_weights(release)
-    if isinstance(column, BitSets):
+    if isinstance(column, BitSets) and shares is None:
         found, size, in_order = column.labels, column.size, column.in_order
         shown = _shown_in_sets(column, weights)
     elif isinstance(column, ReleasedColumn):
-        found, size, in_order = domain, np.ones(release.n_rows, dtype=np.int64), True
+        declared = column.spec.domain if column.spec is not None else None
+        found, size, in_order = declared or domain, np.ones(release.n_rows, dtype=np.int64), True
         shown = _shown_alone(column, domain, weights, asked)
     else:
         raise DataError(f"{asked}, which holds sets over no declared domain.\nState its domain in release.json.")
@@ -110,6 +127,7 @@ def randomized_column(release: Release, name: str, model: PrivacyModel) -> Rando
         in_order=in_order,
         spec=column.spec,
         weights=weights,
+        shares=shares,
     )
 
 
@@ -133,8 +151,9 @@ def _shown_alone(column: ReleasedColumn, domain: tuple[str, ...], weights: Integ
     return shown
 
 
-def _stated(about: Mapping[str, Any], asked: str) -> tuple[tuple[str, ...], int, Fraction]:
-    domain, eta, p = about["domain"], about["eta"], about["p"]
+def _stated(about: Mapping[str, Any], asked: str) -> tuple[tuple[str, ...], int, Fraction, tuple[Fraction, ...] | None]:
+    domain, eta, p, given = about["domain"], about.get("eta", 1), about["p"], about.get("shares")
+    shares: tuple[Fraction, ...] | None = None
     try:
         values, chance = tuple(map(str, domain)), Fraction(str(p))
         fine = (
@@ -144,14 +163,27 @@ def _stated(about: Mapping[str, Any], asked: str) -> tuple[tuple[str, ...], int,
             and 1 <= eta <= len(values)
             and 0 <= chance <= 1
         )
+        if given is not None:
+            shares = tuple(Fraction(str(share)) for share in given)
+            fine = fine and eta == 1 and len(shares) == len(values) and min(shares) >= 0 and sum(shares) == 1
     except (TypeError, ValueError, ZeroDivisionError):
         fine = False
     if not fine:
         raise DataError(
-            f"{asked}, whose domain, eta or p in release.json cannot be right: at least two different values, eta from "
-            "1 to their number, p from 0 to 1.\nWrite the release again."
+            f"{asked}, whose domain, eta, shares or p in release.json cannot be right: at least two different values, "
+            "eta from 1 to their number, or a share of each that add up to 1, p from 0 to 1.\nWrite the release again."
         )
-    return values, eta, chance
+    return values, eta, chance, shares
+
+
+def refuse_shares(column: RandomizedColumn, model: PrivacyModel, why: str) -> None:
+    """Raise where a model asks for what draws by shares of the table cannot promise."""
+    if column.shares is not None:
+        raise DataError(
+            f"{model.name} is asked of column {column.name!r}{why}, but its cells were drawn by how common values are "
+            "in the table (post randomization), which tells of the table.\n"
+            'Ask for sensitive-qid-closeness with prior = "table", or randomize it otherwise.'
+        )
 
 
 def base_rates(release: Release, column: RandomizedColumn) -> Integers | None:
@@ -175,7 +207,7 @@ def faults(release: Release, column: RandomizedColumn) -> Iterator[str]:
     if not column.in_order:
         yield "cells that are not in the order of the domain"
     if implausible(column, base_rates(release, column), release.total):
-        yield "values shown more or less often than p and eta allow"
+        yield f"values shown more or less often than {column.parameters} allow"
 
 
 def implausible(column: RandomizedColumn, known: Integers | None, n_rows: int) -> bool:
@@ -184,7 +216,7 @@ def implausible(column: RandomizedColumn, known: Integers | None, n_rows: int) -
     With base rates, the count of each value has a known mean and variance. Without them, it must still lie between what
     is expected when nobody has the value and when everybody has. Tails are bounded by Bennett's inequality.
     """
-    g, h = float(column.g), float(column.h)
+    g, h = column.chances
     most = known if known is not None else np.full(column.d, n_rows)
     least = known if known is not None else np.zeros(column.d, dtype=np.int64)
     log_chance = math.log(CHANCE / (2 * column.d))

@@ -13,19 +13,11 @@ from sfumato.webapp.pages import (
     running,
     runs,
     start,
+    tables,
 )
 
-ROUTES = [
-    *start.ROUTES,
-    *opening.ROUTES,
-    *connections.ROUTES,
-    *plans.ROUTES,
-    *columns.ROUTES,
-    *hierarchies.ROUTES,
-    *promises.ROUTES,
-    *knowledge.ROUTES,
-    *running.ROUTES,
-    *judging.ROUTES,
-    *jobs.ROUTES,
-    *runs.ROUTES,
-]
+_PAGES = (
+    *(start, opening, connections, plans, columns, hierarchies),
+    *(promises, knowledge, running, judging, jobs, runs, tables),
+)
+ROUTES = [route for each in _PAGES for route in each.ROUTES]

@@ -77,12 +77,7 @@ def _row(plan: OpenPlan, name: str, number: int | None, facts: Mapping[str, Any]
         "kind": str(said.get("kind") or facts.get("kind") or ""),
         "facts": facts,
         "without": without[name] / people if name in without and people else None,
-        "problems": [
-            text
-            for place, texts in plan.problems.items()
-            if place == f"columns.{name}" or place.startswith(f"columns.{name}.")
-            for text in texts
-        ],
+        "problems": plan.problems_in(f"columns.{name}"),
     }
 
 
@@ -136,11 +131,8 @@ async def show_one(request: Request) -> Response:
     values, _ = await asked(request, plan, "values", name=name, most=MOST_BARS) if uncovered and facts else (None, "")
     known_by, _ = await asked(request, plan, "known_by", name=name) if name in facts else (None, "")
     quasi = [other for other, each in plan.columns.items() if each.get("role") == Role.QUASI_IDENTIFIER]
-    unique, _ = (
-        await asked(request, plan, "uniqueness", names=[*quasi, name][: len(quasi) + (name not in quasi)])
-        if name in facts
-        else (None, "")
-    )
+    names = list(dict.fromkeys([*quasi, name]))
+    unique, _ = await asked(request, plan, "uniqueness", names=names) if name in facts else (None, "")
     return page(
         request,
         "column.html",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from anyio import to_thread
 from starlette.datastructures import FormData
@@ -12,20 +13,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.data.files import Source
-from sfumato.data.files.databases.connections import Address, checked_name, keep, known_addresses, place_of
+from sfumato.data.files.databases.connections import SHAPES, Address, checked_name, keep, known_addresses, place_of
 from sfumato.data.files.databases.reading import tried
 from sfumato.errors import InputError
+from sfumato.webapp.pages.opening import previewed
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page, parts
 
 _TABLE = re.compile(r"\w[\w.$ -]{0,120}")
 
 
-def _shown(request: Request, status: int = 200, found: str = "", problem: tuple[str, str] = ("", "")) -> Response:
+def _shown(request: Request, status: int = 200, **more: Any) -> Response:
     known = [{"name": name, "engine": address.engine, "origin": address.origin} for name, address in known_addresses()]
-    return page(
-        request, "connections.html", status, title="Databases", here="open", known=known, found=found, problem=problem
-    )
+    more = {"found": "", "chosen": "", "tables": [], "problem": ("", ""), **more}
+    return page(request, "connections.html", status, title="Databases", here="open", known=known, **more)
 
 
 async def show(request: Request) -> Response:
@@ -41,27 +42,38 @@ async def add(request: Request, form: FormData) -> Response:
     except InputError as error:
         return _shown(request, 422, problem=parts(str(error)))
     if Address(address, "").engine is None:
-        do = "Write postgresql://user:password@host/database, sqlite:///path, or odbc:Driver={...};Server=...;"
-        return _shown(request, 422, problem=("That is no address of a database.", do))
+        return _shown(request, 422, problem=("That is no address of a database.", f"Write {SHAPES}"))
     await to_thread.run_sync(keep, name, address)
     return after("/connections", "saved")
 
 
 async def test(request: Request, form: FormData) -> Response:
-    """Connect, and say with which kind of database."""
+    """Connect, and say with which kind of database, and its tables."""
     name = str(form.get("name", ""))
     try:
-        engine = await to_thread.run_sync(tried, Source(place_of(name, Path()), database=name))
+        engine, tables = await to_thread.run_sync(tried, Source(place_of(name, Path()), database=name))
     except InputError as error:
-        return _shown(request, 422, problem=parts(str(error)))
-    return _shown(request, found=f"{name} answers: {engine}.")
+        return _shown(request, 422, chosen=name, problem=parts(str(error)))
+    return _shown(request, chosen=name, found=f"{name} answers: {engine}.", tables=tables)
+
+
+def _table(form: FormData) -> tuple[str, str]:
+    name, table = str(form.get("name", "")), str(form.get("table", "")).strip()
+    if name not in dict(known_addresses()) or not _TABLE.fullmatch(table):
+        raise HTTPException(422, "Choose a connection, and name a table of it.")
+    return name, table
+
+
+async def look(request: Request, form: FormData) -> Response:
+    """Show the first rows of a table, and how many it has."""
+    name, table = _table(form)
+    source = Source(place_of(name, Path()), database=name, table=table)
+    return await previewed(request, source, form, table, {"name": name, "table": table}, "/connections/draft")
 
 
 async def draft(request: Request, form: FormData) -> Response:
     """Ask for the draft of a plan for a table of a database."""
-    name, table = str(form.get("name", "")), str(form.get("table", "")).strip()
-    if name not in dict(known_addresses()) or not _TABLE.fullmatch(table):
-        raise HTTPException(422, "Choose a connection, and name a table of it.")
+    name, table = _table(form)
     plan = request.app.state.project.new_plan(table)
     words = ["init", f"database:{name}", "--table", table, "--out", plan]
     job = request.app.state.jobs.ask("draft", words, plan=plan, then=f"/plans/{plan}/columns", watched=False)
@@ -72,5 +84,6 @@ ROUTES = [
     get("/connections", show),
     post("/connections", add),
     post("/connections/test", test),
+    post("/connections/look", look),
     post("/connections/draft", draft),
 ]

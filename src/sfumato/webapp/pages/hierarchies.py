@@ -13,9 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.data.dates import DATE_LEVELS
-from sfumato.disk import atomic_file
 from sfumato.editing import PlanDocument
-from sfumato.editing.hierarchies import by_hand, by_rule, file_name
+from sfumato.editing.grouping import Draft
+from sfumato.editing.hierarchies import by_rule, file_name
+from sfumato.errors import PolicyError
 from sfumato.parameters import as_toml
 from sfumato.webapp.asking import asked
 from sfumato.webapp.guard import BODY_BYTES
@@ -66,17 +67,23 @@ async def show(request: Request) -> Response:
 
 
 async def _editor(
-    request: Request, plan: OpenPlan, name: str, given: Any, *, proposed: bool = False, file: str = ""
+    request: Request,
+    plan: OpenPlan,
+    name: str,
+    given: Any,
+    *,
+    proposed: bool = False,
+    file: str = "",
+    draft: Draft | None = None,
+    oops: tuple[str, str] = ("", ""),
 ) -> Response:
     """Show what a hierarchy does to the column: the plan's own, or one that was proposed and is not in the plan yet."""
-    covered = plan.columns[name].get("role") in SECRET and "yes" not in (
-        request.query_params.get("show"),
-        file and "yes",
-    )
+    shown = plan.columns[name].get("role") not in SECRET or request.query_params.get("show") == "yes" or bool(file)
     found, why = (None, "") if given is None else await asked(request, plan, "coverage", name=name, hierarchy=given)
-    values, waits = await asked(request, plan, "values", name=name, most=MOST_VALUES) if not covered else (None, "")
-    groups = _groups(found, values)
-    others = [other for other, each in plan.columns.items() if other != name and "hierarchy" in each]
+    values, waits = None, ""
+    if shown and draft is None and (found or given is None):
+        values, waits = await asked(request, plan, "groups", name=name, hierarchy=given, most=MOST_VALUES)
+        draft = Draft.of(values["values"], values["above"]) if values else None
     return page(
         request,
         "hierarchy.html",
@@ -86,27 +93,21 @@ async def _editor(
         plan=plan,
         name=name,
         number=request.path_params["column"],
-        told=_told(given),
-        given=as_toml(given) if given is not None and not isinstance(given, str) else given or "",
+        told=_told(plan.columns[name].get("hierarchy")),
         proposed=proposed,
         file=file,
         found=found,
         why=parts(why or waits),
-        covered=covered,
-        values=values,
-        groups=groups,
+        covered=not shown,
         tree=_tree(found["paths"]) if found else {},
         levels=max((len(path) for path in found["paths"]), default=0) if found else 0,
-        others=others,
+        others=[other for other, each in plan.columns.items() if other != name and "hierarchy" in each],
         date_levels=tuple(DATE_LEVELS),
         wrong=plan.problems.get(f"columns.{name}.hierarchy", ()),
+        draft=draft,
+        too_many=values["more"] if values else 0,
+        oops=oops,
     )
-
-
-def _groups(found: Any, values: Any) -> dict[str, str]:
-    """Return the group that each value is in now, where the tree has groups."""
-    known = {path[0]: path[1] for path in (found or {}).get("paths", ()) if len(path) > 2}
-    return {value: known.get(value, "") for value, _ in (values or {}).get("values", ())}
 
 
 def _tree(paths: Sequence[Sequence[str]]) -> dict[str, Any]:
@@ -122,10 +123,17 @@ def _tree(paths: Sequence[Sequence[str]]) -> dict[str, Any]:
 # Ways to another one.
 
 
-def _grouped(form: FormData) -> str:
-    """Return the file of the groups that a form has."""
-    values = form.getlist("value")
-    return by_hand([(str(value), str(form.get(f"group.{number}", ""))) for number, value in enumerate(values)])
+async def _stepped(request: Request, plan: OpenPlan, name: str, form: FormData, draft: Draft) -> Response:
+    """Show groups after the step that a form asks for, or what is missing for it."""
+    do, oops = str(form.get("do", "move")), ("", "")
+    given = str(form.get(f"name.{do.partition('.')[2]}") or form.get("name", ""))
+    try:
+        draft = draft.after(do, [str(each) for each in form.getlist("pick")], given)
+    except PolicyError as error:
+        oops = parts(str(error))
+    text = draft.now.text
+    tried = _tried(request, plan, "hand.csv", text)
+    return await _editor(request, plan, name, tried, proposed=True, file=text, draft=draft, oops=oops)
 
 
 def _lines(request: Request, form: FormData) -> str:
@@ -152,7 +160,10 @@ async def change(request: Request, form: FormData) -> Response:
     elif way == "like":
         given = plan.columns.get(str(form.get("other", "")), {}).get("hierarchy")
     elif way in ("hand", "file", "path"):
-        text = _grouped(form) if way == "hand" else _lines(request, form)
+        draft = Draft.read(str(form.get("draft")), list(map(str, form.getlist("earlier")))) if way == "hand" else None
+        if draft is not None and form.get("do") != "use":
+            return await _stepped(request, plan, name, form, draft)
+        text = draft.now.text if draft is not None else _lines(request, form)
         if not text.strip():
             raise HTTPException(422, "Paste the lines of the file first: value;level 1;level 2;*")
         others = [each.get("hierarchy") for other, each in plan.columns.items() if other != name]
@@ -167,14 +178,12 @@ async def change(request: Request, form: FormData) -> Response:
         holds = found is not None and found["state"] == "complete"
         if not holds and form.get("sure") != "yes":
             return await _editor(request, plan, name, tried, proposed=True, file=text)
-    if text:
-        _keep(plan, str(given), text)
     numbered = f"/plans/{plan.name}/columns/{request.path_params['column']}/hierarchy"
 
     def edit(document: PlanDocument) -> None:
         document.set(("columns", name, "hierarchy"), given)
 
-    return edited(request, plan, form, edit, numbered)
+    return edited(request, plan, form, edit, numbered, {str(given): text} if text else None)
 
 
 def _tried(request: Request, plan: OpenPlan, given: Any, text: str) -> Any:
@@ -184,16 +193,6 @@ def _tried(request: Request, plan: OpenPlan, given: Any, text: str) -> Any:
     path = request.app.state.project.hidden / f"proposed{str(given)[str(given).rfind('.') :]}"
     write_private(path, text)
     return path.relative_to(plan.path.parent).as_posix()
-
-
-def _keep(plan: OpenPlan, name: str, text: str) -> None:
-    """Write the file of a hierarchy; the one before is kept beside the versions of the plan."""
-    path = plan.path.parent / name
-    path.parent.mkdir(exist_ok=True)
-    if path.is_file() and path.read_text(encoding="utf-8", errors="replace") != text:
-        path.replace(path.with_name(f"{path.name}.before"))
-    with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 ROUTES = [

@@ -17,12 +17,6 @@ KINDS = {"audit": "Judge it", "attack": "Attack it"}
 async def show(request: Request) -> Response:
     """Ask for a table and a plan."""
     project: Project = request.app.state.project
-    tables = [
-        project.shown(path)
-        for root in project.roots
-        for path in sorted(root.glob("*"))
-        if path.is_file() and path.suffix in (".csv", ".tsv", ".parquet", ".xlsx", ".sav", ".dta")
-    ]
     releases = [project.shown(path / "release") for path in project.runs().values()]
     return page(
         request,
@@ -30,7 +24,7 @@ async def show(request: Request) -> Response:
         title="A second opinion",
         here="judge",
         plans=project.plans(),
-        tables=[*tables, *releases],
+        tables=[*project.tables(), *releases],
     )
 
 

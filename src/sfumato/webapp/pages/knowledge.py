@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from anyio import to_thread
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.disk import atomic_file
+from sfumato.data.files import Source, read_columns
 from sfumato.errors import InputError
 from sfumato.plan.keys import KNOWLEDGE
 from sfumato.webapp.plans import fields_at, filled_in, found_plan
@@ -26,16 +28,33 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 async def show(request: Request) -> Response:
     """Show what the plan takes as known, the tables that there are, and how to build one."""
+    return await _page(request)
+
+
+async def choose(request: Request, form: FormData) -> Response:
+    """Show the columns of a file, to build a table from some of them."""
+    source = request.app.state.project.opened(str(form.get("source", "")).strip())
+    columns = await to_thread.run_sync(_columns, source) if source is not None else []
+    if source is None or not columns:
+        raise HTTPException(422, "Name a file that can be opened here, and read as a table with names of columns.")
+    return await _page(request, request.app.state.project.shown(source), columns)
+
+
+async def _page(request: Request, source: str = "", columns: Sequence[str] = ()) -> Response:
     plan = found_plan(request)
     said = plan.get("knowledge") or {}
     folder = plan.path.parent / FOLDER
+    known = await to_thread.run_sync(_columns, plan.path.parent / str(said.get("path", "")))
     return page(
         request,
         "knowledge.html",
         title="Public knowledge",
         here="promises",
         plan=plan,
-        fields=fields_at(plan, KNOWLEDGE.keys, "knowledge"),
+        fields=fields_at(plan, KNOWLEDGE.keys, "knowledge", columns=known),
+        source=source,
+        columns=columns,
+        files=request.app.state.project.tables(),
         path=said.get("path", ""),
         tables=sorted(path.name for path in folder.glob("*.csv")) if folder.is_dir() else [],
         wrong=plan.problems.get("knowledge", ()),
@@ -43,6 +62,13 @@ async def show(request: Request) -> Response:
         covered=request.query_params.get("show") != "yes",
         aliases=ALIASES if (plan.path.parent / ALIASES).is_file() else "",
     )
+
+
+def _columns(path: Path) -> list[str]:
+    """Return the columns of a table, as far as it can be read."""
+    with suppress(InputError, OSError):
+        return read_columns(Source(path)) if path.is_file() else []
+    return []
 
 
 def _found_in(request: Request, name: str) -> Path:
@@ -60,18 +86,14 @@ def _merges(request: Request, name: str) -> dict[str, str]:
 
 async def merge(request: Request, form: FormData) -> Response:
     """Keep the spellings that somebody says stand for a term."""
-    from sfumato.knowledge.aliases import Aliases, aliases_text
+    from sfumato.knowledge.aliases import keep_aliases
 
     plan = found_plan(request)
     chosen = {str(each) for each in form.getlist("spelling")}
     found = {spelling: term for spelling, term in _merges(request, plan.name).items() if spelling in chosen}
     if not found:
         raise HTTPException(422, "Tick the spellings first that stand for the term beside them.")
-    file = plan.path.parent / ALIASES
-    before = Aliases.read(file).term_of if file.is_file() else {}
-    file.parent.mkdir(exist_ok=True)
-    with atomic_file(file) as temporary:
-        temporary.write_text(aliases_text({**before, **found}), encoding="utf-8")
+    keep_aliases(plan.path.parent / ALIASES, found)
     return after(f"/plans/{plan.name}/knowledge", "saved")
 
 
@@ -123,6 +145,7 @@ async def check(request: Request, form: FormData) -> Response:
 ROUTES = [
     get("/plans/{plan}/knowledge", show),
     post("/plans/{plan}/knowledge", change),
+    post("/plans/{plan}/knowledge/columns", choose),
     post("/plans/{plan}/knowledge/build", build),
     post("/plans/{plan}/knowledge/check", check),
     post("/plans/{plan}/knowledge/merge", merge),

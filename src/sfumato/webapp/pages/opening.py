@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,22 +18,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sfumato.data.files import Source, how_read, sample
+from sfumato.data.files import Source
 from sfumato.data.files.text import unpacks_within
-from sfumato.data.schema import SECRET_ROLES
-from sfumato.drafting import draft_table
-from sfumato.errors import InputError, OutputError
-from sfumato.generators import write_demo
+from sfumato.errors import InputError
+from sfumato.generators import add_demo
 from sfumato.plan.keys import SOURCE
 from sfumato.webapp.forms import field_of, filled
 from sfumato.webapp.guard import UPLOADS, check_token, form_of
 from sfumato.webapp.project import Project
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page, parts
-from sfumato.workbench.columns import misfits
+from sfumato.workbench.looking import LOOKED_AT, looked_at, not_read
 
-SHOWN_ROWS = 20
-LOOKED_AT = 1_000  # rows from which it is guessed what to cover
 FORM_UPLOAD = 64 << 20
 KEPT_FREE = 0.1  # share of the disk that an upload leaves
 _EXAMPLE = "example.toml"
@@ -60,12 +55,13 @@ def _doors(request: Request, root: int, at: str, problem: str = "") -> Response:
     roots = project.roots
     base = roots[root] if root < len(roots) else roots[0]
     folder = project.opened(str(base / at)) or base
+    called = {project.folder: project.folder.name, project.hidden / "uploads": "copied in"}
     return page(
         request,
         "open.html",
         title="Open data",
         here="open",
-        roots=[project.shown(each) if each != project.folder else each.name for each in roots],
+        roots=[called.get(each) or project.shown(each) for each in roots],
         root=root,
         at="" if folder == base or not folder.is_relative_to(base) else folder.relative_to(base).as_posix(),
         entries=_entries(project, folder, base),
@@ -107,19 +103,18 @@ def _too_large() -> HTTPException:
     return HTTPException(413, "The file is larger than there is room for. Open it where it is, by its path.")
 
 
-async def upload(request: Request) -> Response:
+async def _copied(request: Request, name: str, blocks: AsyncIterator[bytes]) -> Path:
     """Copy a file in as it comes, block by block; one that does not come whole leaves nothing."""
-    check_token(request)
     project: Project = request.app.state.project
     left = _free(project, request.app.state.max_upload)
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > left:
         raise _too_large()
-    target = _target(project, unquote(request.headers.get("x-name", "")))
+    target = _target(project, name)
     try:
         with target.open("xb") as file:
             target.chmod(0o600)
-            async for block in request.stream():
+            async for block in blocks:
                 left -= len(block)
                 if left < 0:
                     raise _too_large()
@@ -129,7 +124,14 @@ async def upload(request: Request) -> Response:
     except BaseException:
         target.unlink(missing_ok=True)
         raise
-    return JSONResponse({"path": project.shown(target)})
+    return target
+
+
+async def upload(request: Request) -> Response:
+    """Copy a file in that a script sends as it is."""
+    check_token(request)
+    target = await _copied(request, unquote(request.headers.get("x-name", "")), request.stream())
+    return JSONResponse({"path": request.app.state.project.shown(target)})
 
 
 async def upload_form(request: Request) -> Response:
@@ -138,21 +140,17 @@ async def upload_form(request: Request) -> Response:
     if not length.isdigit() or int(length) > FORM_UPLOAD:
         raise HTTPException(413, "A form takes files up to 64 MB. Open larger ones by their path.")
     form = await form_of(request, FORM_UPLOAD)
-    project: Project = request.app.state.project
     given = form.get("file")
     if not isinstance(given, UploadFile) or not given.filename:
         raise HTTPException(422, "Choose a file first.")
-    if int(length) > _free(project, request.app.state.max_upload):
-        raise _too_large()
-    target = _target(project, given.filename)
-    with target.open("xb") as file:
-        target.chmod(0o600)
-        await to_thread.run_sync(shutil.copyfileobj, given.file, file)
+    target = await _copied(request, given.filename, _blocks(given))
     await form.close()
-    if not await to_thread.run_sync(unpacks_within, target, request.app.state.max_upload):
-        target.unlink()
-        raise _too_large()
     return await _reading(request, target, FormData())
+
+
+async def _blocks(file: UploadFile) -> AsyncIterator[bytes]:
+    while block := await file.read(1 << 20):
+        yield block
 
 
 # How it is read.
@@ -160,8 +158,6 @@ async def upload_form(request: Request) -> Response:
 
 def _source(path: Path, form: FormData) -> Source:
     values = {key.name: filled(key, "", form, ()) for key in _KEYS}
-    header = str(form.get("header", ""))
-    values["header"] = {"yes": True, "no": False}.get(header)
     return Source(path=path, **{name: value for name, value in values.items() if value not in (None, "")})
 
 
@@ -173,58 +169,43 @@ async def reading(request: Request, form: FormData) -> Response:
         problem = "There is no file at this path that may be opened: start `sfumato web` with --roots to allow others."
         return _doors(request, 0, "", problem)
     if path.suffix == ".toml":
-        raise HTTPException(422, "That is a plan. Plans of the project are listed at its start.")
+        if path.parent == project.folder and project.plan(path.name):
+            return after(f"/plans/{path.name}")
+        raise HTTPException(422, "That is a plan of another project: open it there, with sfumato web FOLDER.")
     return await _reading(request, path, form)
 
 
 async def _reading(request: Request, path: Path, form: FormData) -> Response:
-    project: Project = request.app.state.project
-    source = _source(path, form)
-    found: Mapping[str, Any] = {}
-    table, covered, problem, odd = None, set[str](), ("", ""), dict[str, tuple[str, int]]()
+    given = {"path": request.app.state.project.shown(path)}
+    return await previewed(request, _source(path, form), form, path.name, given, "/plans")
+
+
+async def previewed(
+    request: Request, source: Source, form: FormData, name: str, given: Mapping[str, str], draft_at: str
+) -> Response:
+    """Show how a source is read, and its first rows; what a form says to name it is `given` on."""
+    covered, problem = form.get("show") != "yes", ("", "")
     try:
-        found, table, covered, odd = await to_thread.run_sync(_looked, source)
+        found = await to_thread.run_sync(looked_at, source)
     except InputError as error:
-        problem = parts(str(error).replace(str(path), path.name))
-    header = {True: "yes", False: "no", None: ""}[source.header]
+        problem = parts(str(error).replace(str(source.path), name))
+        found = await to_thread.run_sync(not_read, source)
     return page(
         request,
         "reading.html",
         422 if problem[0] else 200,
         title="How it is read",
         here="open",
-        path=project.shown(path),
-        name=path.name,
+        name=name,
+        given=given,
+        draft_at=draft_at,
         found=found,
-        fields=[
-            field_of(replace(key, required=False), "", getattr(source, key.name), ())
-            for key in _KEYS
-            if key.name != "header"
-        ],
-        header=header,
-        names=table.column_names if table is not None else [],
-        rows=[[_cell(cell) for cell in row.values()] for row in table.slice(0, SHOWN_ROWS).to_pylist()]
-        if table is not None
-        else [],
-        covered=covered if form.get("show") != "yes" else set(),
-        has_covered=bool(covered),
+        fields=[field_of(key, "", getattr(source, key.name), ()) for key in _KEYS] if source.database is None else [],
+        covered=found.secrets if covered else set(),
+        lines=found.lines(covered=covered),
         problem=problem,
-        odd=odd,
         looked_at=LOOKED_AT,
     )
-
-
-def _looked(source: Source) -> tuple[dict[str, Any], Any, set[str], dict[str, tuple[str, int]]]:
-    """Return how a file is written, its first rows, the columns that look like secrets, and cells that do not fit."""
-    found = {each.key: (each.value, each.reason) for each in how_read(source)}
-    table = sample(source, LOOKED_AT)
-    guesses = draft_table(table).guesses if table.num_rows > 1 else ()
-    return found, table, {guess.name for guess in guesses if guess.role in SECRET_ROLES}, misfits(table)
-
-
-def _cell(value: Any) -> str:
-    text = "" if value is None else " | ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 async def draft(request: Request, form: FormData) -> Response:
@@ -250,21 +231,8 @@ async def example(request: Request, form: FormData) -> Response:
     """Make up patients and a plan for them."""
     project: Project = request.app.state.project
     if project.plan(_EXAMPLE) is None:
-        await to_thread.run_sync(_make_example, project)
+        await to_thread.run_sync(add_demo, project.folder, 5_000, _EXAMPLE)
     return after(f"/plans/{_EXAMPLE}")
-
-
-def _make_example(project: Project) -> None:
-    made = write_demo(project.hidden / "example", 5_000, overwrite=True).parent
-    files = {path: project.folder / (_EXAMPLE if path.suffix == ".toml" else path.name) for path in made.iterdir()}
-    if there := [target.name for target in files.values() if target.exists()]:
-        raise OutputError(
-            f"The example was to go into this project, but it has files of the same names: {', '.join(there)}.\n"
-            "Open another folder for it: sfumato web FOLDER."
-        )
-    for path, target in files.items():
-        path.rename(target)
-    made.rmdir()
 
 
 ROUTES = [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from anyio import to_thread
 from starlette.datastructures import FormData
@@ -11,16 +11,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sfumato.editing import PlanDocument, problems
+from sfumato.editing import PlanDocument, Step, on_lines, problems
 from sfumato.errors import InputError, PlanError
 from sfumato.plan import Plan
-from sfumato.plan.keys import SOURCE
 from sfumato.webapp.asking import asked
-from sfumato.webapp.plans import conflict, edited, fields_at, filled_in, found_plan, history_of, save
+from sfumato.webapp.pages.tables import shown
+from sfumato.webapp.plans import OpenPlan, conflict, edited, found_plan, history_of, save
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page, parts
-
-_HOW_READ = tuple(key for key in SOURCE.keys if key.name != "path")
 
 
 async def overview(request: Request) -> Response:
@@ -28,10 +26,10 @@ async def overview(request: Request) -> Response:
     plan = found_plan(request)
     if plan.document is None:
         return after(f"/plans/{plan.name}/text")
-    shown, wrong = None, [each for texts in plan.problems.values() for each in texts]
+    told, wrong = None, plan.wrong
     if not wrong:
         try:
-            shown = await to_thread.run_sync(lambda: Plan.load(plan.path).explain().as_dict())
+            told = await to_thread.run_sync(lambda: Plan.load(plan.path).explain().as_dict())
         except PlanError as error:
             wrong = [problem.text for problem in error.problems]
         except InputError as error:
@@ -43,17 +41,12 @@ async def overview(request: Request) -> Response:
         title="Plan",
         here="data",
         plan=plan,
-        shown=shown,
+        shown=told,
         wrong=[parts(each) for each in wrong],
         questions=plan.get("draft", "questions") or [],
         source=source.get("path", ""),
-        fields=fields_at(plan, _HOW_READ, "source"),
+        forms=shown(plan, on_data=True),
     )
-
-
-async def read_otherwise(request: Request, form: FormData) -> Response:
-    """Change how the source is read."""
-    return filled_in(request, form, _HOW_READ, "source", then="")
 
 
 async def answer(request: Request, form: FormData) -> Response:
@@ -78,13 +71,11 @@ async def answer(request: Request, form: FormData) -> Response:
 async def as_text(request: Request) -> Response:
     """Show the text of the plan, with its problems and its versions."""
     plan = found_plan(request)
-    history = history_of(request.app.state.project, plan.name)
-    return _text_page(
-        request, plan, plan.text, [each for texts in plan.problems.values() for each in texts], history.steps
-    )
+    return _text_page(request, plan, plan.text, history_of(request.app.state.project, plan.name).steps)
 
 
-def _text_page(request: Request, plan: Any, text: str, wrong: list[str], steps: Any = ()) -> Response:
+def _text_page(request: Request, plan: OpenPlan, text: str, steps: Sequence[Step] = ()) -> Response:
+    wrong = on_lines(text, problems(text, plan.path.parent))
     return page(request, "text.html", title="Plan as text", plan=plan, text=text, wrong=wrong, steps=steps, here="text")
 
 
@@ -98,12 +89,12 @@ async def write_text(request: Request, form: FormData) -> Response:
         return after(f"/plans/{plan.name}/text", "same")
     try:
         document = PlanDocument.from_text(given)
-    except PlanError as error:
-        return _text_page(request, plan, given, [problem.text for problem in error.problems])
+    except PlanError:
+        return _text_page(request, plan, given)
     if form.get("digest") != plan.digest:
         return conflict(request, plan, given, "the text")
     save(request, plan, document, "text edited")
-    wrong = [problem.text for problem in problems(given, plan.path.parent)]
+    wrong = problems(given, plan.path.parent)
     return after(f"/plans/{plan.name}/text" if wrong else f"/plans/{plan.name}", "saved")
 
 
@@ -145,7 +136,6 @@ async def check(request: Request) -> Response:
 
 ROUTES = [
     get("/plans/{plan}", overview),
-    post("/plans/{plan}/source", read_otherwise),
     post("/plans/{plan}/answer", answer),
     get("/plans/{plan}/text", as_text),
     post("/plans/{plan}/text", write_text),

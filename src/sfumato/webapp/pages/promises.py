@@ -11,15 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.data.schema import Role
-from sfumato.editing import PlanDocument, named
+from sfumato.editing import PlanDocument, counted, named
 from sfumato.editing.presets import PRESETS
 from sfumato.editing.presets import fill_in as fill_in_preset
 from sfumato.parameters import Parameter, Takes
-from sfumato.plan.keys import MEASURE, RELEASE
-from sfumato.plan.members import Member, able, promise_of, requirable
+from sfumato.plan.members import Member, promise_of, requirable
 from sfumato.webapp.concepts import page_about
 from sfumato.webapp.forms import Field, field_of, fill_in, filled
-from sfumato.webapp.plans import OpenPlan, edited, fields_at, filled_in, found_plan
+from sfumato.webapp.plans import OpenPlan, edited, found_plan
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import page
 
@@ -62,11 +61,11 @@ def _by(member: Member) -> Parameter:
 async def show(request: Request) -> Response:
     """Show what is required, and what could be."""
     plan, models = found_plan(request), requirable()
-    cards = []
+    cards, beside = [], counted(plan.document)
     for place, given in enumerate(plan.requirements):
         member = models.get(str(given.get("model")))
         at = named(("require", place))
-        promise, limit = promise_of(given)
+        promise, limit = promise_of(given, beside)
         cards.append(
             {
                 "place": place,
@@ -151,39 +150,6 @@ def _asked(plan: OpenPlan, member: Member, form: FormData) -> dict[str, Any]:
     return {"model": member.name, **{name: value for name, value in values.items() if value is not None}}
 
 
-# How it is made and written.
-
-
-async def making(request: Request) -> Response:
-    """Show how the release is made and written, with the options of what may make it."""
-    plan = found_plan(request)
-    named_tables = (("release", RELEASE), ("measure", MEASURE))
-    tables = [(table, place, fields_at(plan, table.keys, place)) for place, table in named_tables]
-    makers = [
-        (member, fields_at(plan, member.parameters, "anonymizers", member.name))
-        for member in able().values()
-        if member.parameters
-    ]
-    used = {str(each.get("anonymizer")) for each in plan.requirements if each.get("anonymizer")}
-    models = requirable()
-    for each in plan.requirements:
-        member = models.get(str(each.get("model")))
-        used |= set(member.anonymizers[:1]) if member is not None and not each.get("anonymizer") else set()
-    return page(
-        request, "release.html", title="How it is made", here="run", plan=plan, tables=tables, makers=makers, used=used
-    )
-
-
-async def make_otherwise(request: Request, form: FormData) -> Response:
-    """Change how the release is made or written."""
-    tables = {"release": RELEASE.keys, "measure": MEASURE.keys}
-    makers = {f"anonymizers.{name}": member.parameters for name, member in able().items()}
-    table, known = str(form.get("plan_table", "")), {**tables, **makers}
-    if table not in known:
-        raise HTTPException(422, "There is no such table in a plan.")
-    return filled_in(request, form, known[table], *table.split("."), then="/release")
-
-
 async def tried(request: Request) -> Response:
     """Show what the plan as it is now would cost."""
     plan = found_plan(request)
@@ -195,6 +161,4 @@ ROUTES = [
     get("/plans/{plan}/trial", tried),
     get("/plans/{plan}/promises", show),
     post("/plans/{plan}/promises", change),
-    get("/plans/{plan}/release", making),
-    post("/plans/{plan}/release", make_otherwise),
 ]

@@ -18,7 +18,7 @@ from sfumato.editing import PlanDocument
 from sfumato.editing.settings import places, settings
 from sfumato.report.reading import mapping, mappings, text
 from sfumato.webapp.guard import REPORT_POLICY
-from sfumato.webapp.plans import OpenPlan, edited, found_plan, plan_named
+from sfumato.webapp.plans import edited, found_plan, plan_named
 from sfumato.webapp.project import SWEEP_FILE
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import after, page
@@ -33,10 +33,6 @@ def new_name(kind: str, taken: Any) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _wrong(plan: OpenPlan) -> list[str]:
-    return [each for texts in plan.problems.values() for each in texts]
-
-
 async def show(request: Request) -> Response:
     """Show what a run will do, and the button."""
     plan = found_plan(request)
@@ -46,7 +42,7 @@ async def show(request: Request) -> Response:
         title="Run",
         here="run",
         plan=plan,
-        wrong=_wrong(plan),
+        wrong=plan.wrong,
         settings=settings(plan.document) if plan.document is not None else [],
         jobs=[job for job in request.app.state.jobs.all() if job.plan == plan.name][:5],
     )
@@ -55,7 +51,7 @@ async def show(request: Request) -> Response:
 async def run(request: Request, form: FormData) -> Response:
     """Ask for a run."""
     plan = found_plan(request)
-    if _wrong(plan):
+    if plan.wrong:
         return after(f"/plans/{plan.name}/run")
     project, jobs = request.app.state.project, request.app.state.jobs
     name = new_name("run", {path.name for path in (project.folder / "runs").glob("*")})

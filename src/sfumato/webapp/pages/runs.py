@@ -20,19 +20,18 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 
 from sfumato.report import losses, rows, verdict
 from sfumato.report.certificate import certificate as certificate_page
-from sfumato.report.comparing import compared
+from sfumato.report.comparing import changed_since, compared
 from sfumato.report.reading import mapping, text
 from sfumato.webapp.guard import REPORT_POLICY
 from sfumato.webapp.plans import plan_named
 from sfumato.webapp.project import write_private
 from sfumato.webapp.routes import get, post
-from sfumato.webapp.runs import changed_since, facts_of, files_of
+from sfumato.webapp.runs import HANDOVER, facts_of, files_of
 from sfumato.webapp.showing import after, page
 
 MOST_COMPARED = 4
 _OWN_CONTENT = {"content-security-policy": REPORT_POLICY}
 _TYPES = {".csv": "text/csv", ".json": "application/json", ".zip": "application/zip"}
-_HANDOVER = Path("private") / "handover.json"
 
 
 def found_run(request: Request) -> tuple[str, Path, Mapping[str, Any]]:
@@ -40,7 +39,7 @@ def found_run(request: Request) -> tuple[str, Path, Mapping[str, Any]]:
     name = request.path_params["run"]
     path = request.app.state.project.runs().get(name)
     if path is None:
-        raise HTTPException(404)
+        raise HTTPException(404, "There is no such run in the project: it may have been moved or deleted.")
     return name, path, facts_of(path)
 
 
@@ -70,7 +69,7 @@ async def show(request: Request) -> Response:
 
 def _handover(run: Path) -> Mapping[str, Any] | None:
     try:
-        return mapping(json.loads((run / _HANDOVER).read_text(encoding="utf-8")))
+        return mapping(json.loads((run / HANDOVER).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 
@@ -82,7 +81,7 @@ async def confirm(request: Request, form: FormData) -> Response:
     if not given["who"] or not form.get("roles") or not form.get("limits"):
         raise HTTPException(422, "Name yourself, and tick both boxes once you have looked: then the release can go.")
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    write_private(path / _HANDOVER, json.dumps({**given, "roles": True, "limits": True, "date": now}, indent=1))
+    write_private(path / HANDOVER, json.dumps({**given, "roles": True, "limits": True, "date": now}, indent=1))
     return after(f"/runs/{name}", "confirmed")
 
 

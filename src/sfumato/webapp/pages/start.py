@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from importlib.resources import files
 from typing import Any
 
@@ -16,7 +15,7 @@ from sfumato.webapp.concepts import concepts
 from sfumato.webapp.guard import ENTER, Session
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.runs import about_run
-from sfumato.webapp.showing import page
+from sfumato.webapp.showing import environment, page
 from sfumato.webapp.words import WORDS
 
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -31,22 +30,11 @@ async def enter(request: Request) -> Response:
     """
     session: Session = request.app.state.session
     value = session.enter(request.query_params.get("token", ""))
-    if value is None:
-        words = "This address was used already, or is too old. Start `sfumato web` again to get a new one."
-        return HTMLResponse(_bare(f"<p>{html.escape(words)}</p>"), 401)
-    answer = HTMLResponse(
-        _bare('<p><a href="/">Go on to sfumato</a></p>', '<meta http-equiv="refresh" content="0; url=/">')
-    )
-    answer.set_cookie(session.cookie, value, httponly=True, samesite="strict", path="/")
+    text = environment().get_template("enter.html").render(entered=value is not None)
+    answer = HTMLResponse(text, 401 if value is None else 200)
+    if value is not None:
+        answer.set_cookie(session.cookie, value, httponly=True, samesite="strict", path="/")
     return answer
-
-
-def _bare(body: str, head: str = "") -> str:
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>sfumato</title>'
-        f'<meta name="viewport" content="width=device-width">{head}</head>'
-        f"<body><main><h1>sfumato</h1>{body}</main></body></html>"
-    )
 
 
 async def start(request: Request) -> Response:

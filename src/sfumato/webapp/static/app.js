@@ -1,6 +1,7 @@
 // Pages work without this file; with it, forms and checks answer in place.
 import { controls } from "./controls.js";
 import { askAgain, load, preview, sendInPlace } from "./fragments.js";
+import { groups } from "./groups.js";
 import { follow } from "./jobs.js";
 import { trees } from "./tree.js";
 import { uploads } from "./upload.js";
@@ -12,4 +13,5 @@ follow(document.querySelector("[data-events]"));
 uploads(document.querySelector("[data-upload]"));
 controls();
 trees();
+groups();
 askAgain();

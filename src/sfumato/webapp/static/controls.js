@@ -1,5 +1,7 @@
 // Small conveniences: sliders beside their numbers, a filter of long tables, ticking many at once.
 const dispatch = (field) => field.dispatchEvent(new Event("change", { bubbles: true }));
+const MANY = ":is(table, .pane) input[type=checkbox]"; // one of many that are ticked together
+const together = (box) => [...box.closest("table, .pane").querySelectorAll("input[type=checkbox]")].filter((each) => !each.closest("tr[hidden]"));
 
 export function controls() {
   document.addEventListener("input", (event) => {
@@ -7,6 +9,11 @@ export function controls() {
     if (target.dataset.for) {
       const field = document.getElementById(target.dataset.for);
       field.value = String(Number(Number(target.value).toPrecision(3)));
+    }
+    if (target.dataset.numbers) { // lines are counted along; marks of the text before are gone with another count
+      const numbers = document.getElementById(target.dataset.numbers);
+      const count = target.value.split("\n").length;
+      if (count !== numbers.textContent.split("\n").length - 1) numbers.textContent = Array.from({ length: count }, (_, at) => `${String(at + 1).padStart(4)}\n`).join("");
     }
     if (target.dataset.filter) {
       const words = target.value.toLowerCase();
@@ -25,24 +32,11 @@ export function controls() {
       form.requestSubmit(form.querySelector(`button[name=do][value=${form.dataset.autosave}]`));
     }
   });
-  // m goes from a ticked value to the name of its group, and Enter there puts all ticked ones into it.
-  document.addEventListener("keydown", (event) => {
-    const name = document.querySelector("[data-group-name]");
-    if (!name) return;
-    if (event.key === "m" && event.target.matches("#groups-table input[type=checkbox]")) {
-      event.preventDefault();
-      event.target.checked = true;
-      name.focus();
-    } else if (event.key === "Enter" && event.target === name) {
-      event.preventDefault();
-      document.querySelector("[data-group]").click();
-    }
-  });
   // Shift with an arrow ticks the next one, too.
   document.addEventListener("keydown", (event) => {
     const step = event.shiftKey && { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step || !event.target.matches("table input[type=checkbox]")) return;
-    const boxes = [...event.target.closest("table").querySelectorAll("tr:not([hidden]) input[type=checkbox]")];
+    if (!step || !event.target.matches(MANY)) return;
+    const boxes = together(event.target);
     const next = boxes[boxes.indexOf(event.target) + step];
     if (!next) return;
     event.preventDefault();
@@ -53,6 +47,15 @@ export function controls() {
   let last = null;
   document.addEventListener("click", (event) => {
     const { target } = event;
+    if (target.dataset.line) { // the line of a problem, chosen in the text
+      const text = document.querySelector("textarea[data-numbers]");
+      const lines = text.value.split("\n");
+      const start = lines.slice(0, target.dataset.line - 1).join("\n").length + (target.dataset.line > 1);
+      event.preventDefault(); // which would take the focus
+      text.focus();
+      document.querySelector(target.hash)?.scrollIntoView({ block: "center" });
+      return text.setSelectionRange(start, start + lines[target.dataset.line - 1].length);
+    }
     if (target.dataset.tick) {
       for (const box of document.querySelectorAll(`#${target.dataset.tick} tbody tr:not([hidden]) input[type=checkbox]`)) box.checked = true;
       return;
@@ -65,16 +68,8 @@ export function controls() {
       }
       return;
     }
-    if (target.dataset.group) {
-      const name = document.querySelector("[data-group-name]").value;
-      for (const box of document.querySelectorAll(`#${target.dataset.group} input[type=checkbox]:checked`)) {
-        box.closest("tr").querySelector("input[type=text]").value = name;
-        box.checked = false;
-      }
-      return;
-    }
-    if (target.type !== "checkbox" || !target.closest("table")) return;
-    const boxes = [...target.closest("table").querySelectorAll("tr:not([hidden]) input[type=checkbox]")];
+    if (!target.matches(MANY)) return;
+    const boxes = together(target);
     if (event.shiftKey && last && boxes.includes(last)) {
       const [from, to] = [boxes.indexOf(last), boxes.indexOf(target)].sort((a, b) => a - b);
       for (const box of boxes.slice(from, to + 1)) { box.checked = target.checked; }

@@ -25,7 +25,7 @@ export function swap(page, id) {
   if (!old || !fresh) return false;
   const focused = document.activeElement;
   const at = focused && old.contains(focused) ? focused.id || focused.name : "";
-  const typed = focused?.matches("input[type=text], textarea") && focused.value !== focused.defaultValue ? focused.value : null;
+  const typed = focused?.matches("input[type=text]:not([data-fresh]), textarea") && focused.value !== focused.defaultValue ? focused.value : null;
   const open = [...old.querySelectorAll("details[open] > summary")].map((each) => each.textContent);
   const before = old.dataset.says;
   old.replaceWith(document.importNode(fresh, true));
@@ -57,20 +57,25 @@ export async function load(part) {
   }
 }
 
+const sent = new WeakMap();
+
 // A form that names parts is sent in place: its answer is a page, of which these parts are taken.
 export async function sendInPlace(event) {
   const form = event.target;
   const parts = form.dataset.fragment?.split(" ");
-  if (!parts) return;
+  if (!parts || event.submitter?.matches("[data-whole]")) return;
   event.preventDefault();
   const body = new URLSearchParams(new FormData(form, event.submitter));
+  if (sent.get(form) === String(body)) return; // Enter changes a field and sends its form: that is one thing
+  sent.set(form, String(body));
   try {
     const { page, answer } = await fetchParts(form.action, { method: "POST", body });
     const swapped = parts.map((id) => swap(page, id));
     if (!answer.ok || !swapped.some(Boolean)) form.submit();
     else {
       announce(page.querySelector(".said")?.textContent ?? live()?.dataset.saved);
-      for (const each of document.querySelectorAll("[data-load]")) load(each);
+      if (parts.includes("standing")) for (const each of document.querySelectorAll("[data-load]")) load(each);
+      document.dispatchEvent(new Event("sent"));
     }
   } catch {
     form.submit();

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sfumato.data.files import Source, read_columns, read_table, sample
 from sfumato.data.files import csv as csv_files
 from sfumato.data.files import text as text_files
+from sfumato.errors import DataError
 from tables_on_disk import SECRET, cells, refusal, write
 
 
@@ -188,3 +189,11 @@ def test_a_header_that_looks_like_a_record_is_questioned(tmp_path, text):
 def test_names_that_are_years_are_questioned_but_words_above_numbers_are_not(tmp_path):
     assert "no line of column names" in refusal(write(tmp_path, "a.csv", "land,2019,2020\nit,1,2\n"))
     assert read_columns(write(tmp_path, "a.csv", "land,y2019,q1\nit,1,2\n")) == ["land", "y2019", "q1"]
+
+
+def test_lines_above_the_names_of_columns_are_suspected(tmp_path):
+    path = tmp_path / "export.csv"
+    path.write_text("Export of the ward\n\na;b;c\n" + "1;2,5;3,5\n" * 20, encoding="utf-8")
+
+    with pytest.raises(DataError, match="Delete what stands above the line that names the columns"):
+        read_table(Source(path))

@@ -53,6 +53,16 @@ def of_query(path, query):
     return Source(path, database=path.name, query=query)
 
 
+def test_a_database_tells_its_kind_and_its_tables_and_views(stays):
+    with sqlite3.connect(stays) as connection:
+        connection.execute("create view adults as select * from stays where age > 17")
+        connection.execute('create table "with.dot" (a)')  # which no plan could name
+        connection.execute("create table counted (n integer primary key autoincrement)")  # has a table of SQLite's own
+    connection.close()
+
+    assert reading.tried(source(stays)) == ("SQLite", ["adults", "counted", "stays"])
+
+
 # Reading.
 
 
@@ -116,6 +126,25 @@ def test_a_digest_depends_on_every_cell_and_not_on_the_order():
     assert digest_of_rows(same) == digest_of_rows(table)
     assert digest_of_rows(pa.concat_tables([table.slice(0, 1), table.slice(1)])) == digest_of_rows(table)
     assert len({digest_of_rows(each) for each in [table, *changes]}) == len(changes) + 1
+
+
+def test_a_digest_is_of_cells_however_they_are_held_and_however_many_there_are():
+    rows = 70_000  # more than are looked at together
+    table = pa.table(
+        {
+            "few": [f"v{n % 7}" if n % 5 else None for n in range(rows)],
+            "all": [f"p{n}" for n in range(rows)],
+            "sets": [[f"m{n % 3}", "x"] if n % 2 else None for n in range(rows)],
+        }
+    )
+    coded = pa.table({name: table.column(name).combine_chunks() for name in table.column_names})
+    for place, name in enumerate(("few", "all")):
+        coded = coded.set_column(place, name, coded.column(name).combine_chunks().dictionary_encode())
+    changed = table.slice(0, rows - 1)
+
+    assert digest_of_rows(table) == digest_of_rows(coded)
+    assert digest_of_rows(table) == digest_of_rows(pa.concat_tables([coded.slice(30_000), coded.slice(0, 30_000)]))
+    assert digest_of_rows(table) != digest_of_rows(pa.concat_tables([changed, table.slice(0, 1)]))
 
 
 def test_texts_of_any_length_have_digests_of_their_own():
@@ -185,7 +214,7 @@ def test_a_database_that_somebody_locks_is_waited_for_and_then_refused(stays, mo
     monkeypatch.setattr(sqlite, "SECONDS", 0.05)
     with sqlite3.connect(stays) as connection:
         connection.execute("begin exclusive")
-        with pytest.raises(DataError, match="somebody else writes it"):
+        with pytest.raises(DataError, match="somebody else has it open"):
             read_columns(source(stays))
         connection.rollback()
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+import sfumato as sf
 from sfumato.data.files import Source, digest, read_columns, read_table, sample
 from sfumato.errors import DataError
 from tables_on_disk import refusal, write
@@ -16,6 +17,20 @@ def test_a_missing_file_is_refused(tmp_path):
             ask(Source(tmp_path / "none.csv"))
     with pytest.raises(DataError, match="no such file"):
         digest(tmp_path / "none.csv")
+
+
+def test_a_missing_file_is_told_from_where_its_path_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert refusal(Source("none.csv")).endswith("Correct the path, relative to the folder that you are in.")
+    assert refusal(Source(tmp_path / "none.csv")).endswith("Correct the path.")
+    asked = [{"model": "k-anonymity", "k": 2}]
+    columns = {"age": {"role": "quasi-identifier"}}
+    plan = sf.Plan.from_dict({"source": {"path": "none.csv"}, "columns": columns, "require": asked}, tmp_path)
+    assert refusal(plan.source).endswith("Correct the path, relative to the plan.")
+    with pytest.raises(DataError, match="relative to the folder that you are in"):
+        sf.draft("none.csv")
+    with pytest.raises(DataError, match="relative to the folder that you are in"):
+        sf.audit("none.csv", plan)
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a", "a.parquet.gz", "a.gz", "a.csv.bz2"])

@@ -51,6 +51,25 @@ def test_labels_of_spss_are_the_categories_and_what_is_declared_missing_is_missi
     assert sample(source, 2).num_rows == 2
 
 
+def test_labels_that_name_people_stay_in_the_file_where_the_plan_says_so(tmp_path):
+    """The codes are the values then, in the release as well."""
+    frame = pl.DataFrame({"doctor": [1.0, 1.0, 2.0, 2.0], "age": [30, 30, 40, 40]})
+    names = {"doctor": {1.0: SECRET, 2.0: "Dr Who"}}
+    pyreadstat.write_sav(frame, tmp_path / "a.sav", variable_value_labels=names)
+    plan = {
+        "source": {"path": "a.sav", "labels": False},
+        "columns": {"doctor": {"role": "quasi-identifier"}, "age": {"role": "other"}},
+        "require": [{"model": "k-anonymity", "k": 2}],
+        "release": {"format": "spss"},
+    }
+    sf.run(sf.Plan.from_dict(plan, base=tmp_path), tmp_path / "out", measure=False, attack=False)
+
+    assert cells(read_table(Source(tmp_path / "a.sav", labels=False)))["doctor"] == [1, 1, 2, 2]
+    assert cells(read_table(Source(tmp_path / "a.sav")))["doctor"] == [SECRET, SECRET, "Dr Who", "Dr Who"]
+    for path in (tmp_path / "out").rglob("*"):
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
+
+
 @pytest.mark.parametrize("version", [8, 10, 12, 13, 14, 15])
 def test_versions_of_stata_are_read(tmp_path, version):
     table = read_table(stata(tmp_path, version))

@@ -91,6 +91,7 @@ def test_companions_that_are_always_the_same_are_noticed():
     assert not judged(release, column, late).plausible
 
 
+@pytest.mark.slow
 def test_another_chance_than_the_claimed_one_is_noticed():
     release, column, table = made(CLOSENESS, n_rows=20_000, groups=20_000)
     true = truth_of(table)

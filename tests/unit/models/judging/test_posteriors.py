@@ -84,6 +84,7 @@ def slow_judge(secrets, alpha, reading, knowing_others, missing_is_sensitive):
     return groups, failing, max(broken or kept), highest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("knowing_others", [False, True])
 def test_leaves_that_others_stand_for_change_no_verdict(reading, knowing_others):

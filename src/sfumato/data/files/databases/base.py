@@ -42,6 +42,9 @@ class Session(Protocol):
     def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield these columns in batches, of all rows or of the first ones."""
 
+    def tables(self) -> list[str]:
+        """Return the names of all tables and views that may be seen, with their schemas, as plans write them."""
+
     def exists(self, table: str) -> bool:
         """Whether there is a table, a view or whatever else has such a name."""
 

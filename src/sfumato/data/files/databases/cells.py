@@ -1,7 +1,8 @@
-"""Cells for databases that know text and numbers, and no lists."""
+"""Cells of a release as databases hold them: text and numbers, and lists where they have such."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,35 @@ def text_or_numbers(column: pa.ChunkedArray, name: str, separator: str) -> list[
     try:
         return [as_cell(cell, separator, None) for cell in cells]
     except TypeError:
+        raise DataError(
+            f"Column {name!r} holds values of type {column.type}, which the database cannot hold.\n"
+            "Drop the column, or convert it to text."
+        ) from None
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether databases with types of their own have this one of Arrow's."""
+    tests: tuple[Callable[[pa.DataType], bool], ...] = (
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_date,
+        pa.types.is_timestamp,
+        is_text,
+    )
+    return any(test(kind) for test in tests)
+
+
+def storable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return a column in a type that the database has: sets as arrays of text, what it has not as text."""
+    kind = value_type(column.type)
+    try:
+        if is_list(kind):
+            return column.cast(pa.large_list(pa.string()))
+        if is_text(kind):
+            return column.cast(pa.string())
+        return column if is_plain(kind) or pa.types.is_decimal(kind) else column.cast(pa.string())
+    except pa.ArrowException:
         raise DataError(
             f"Column {name!r} holds values of type {column.type}, which the database cannot hold.\n"
             "Drop the column, or convert it to text."

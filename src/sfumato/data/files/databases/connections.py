@@ -31,10 +31,14 @@ from sfumato.data.files.source import DATABASE
 from sfumato.disk import atomic_file
 from sfumato.errors import DataError, did_you_mean
 
-Engine: TypeAlias = Literal["postgresql", "sqlite", "odbc"]
+Engine: TypeAlias = Literal["postgresql", "sqlite", "duckdb", "odbc"]
 Ask: TypeAlias = Callable[[str], str]  # from a name to an address, typed by somebody; "" for none
 
-FILES = (".sqlite", ".sqlite3", ".db")  # endings of what is a database of its own
+DUCKDB = (".duckdb", ".ddb")  # endings of files that are a database of their own
+FILES = (".sqlite", ".sqlite3", ".db", *DUCKDB)
+SHAPES = (  # of addresses
+    "postgresql://user:password@host/database, sqlite:///path, duckdb:///path, or odbc:Driver={...};Server=...;"
+)
 KEYRING = "sfumato"  # the service that addresses are kept under
 _VARIABLE = "SFUMATO_DATABASE_"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
@@ -62,6 +66,8 @@ class Address:
             return "postgresql"
         if scheme == "sqlite":
             return "sqlite"
+        if scheme == "duckdb":
+            return "duckdb"
         return "odbc" if re.match(r"\s*(odbc:|driver\s*=|dsn\s*=)", self.text, re.IGNORECASE) else None
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import as_numpy
 from sfumato.data.kinds import is_list, is_text, value_type
 
-_AT_ONCE = 1 << 16  # texts
+_AT_ONCE = 1 << 16  # rows or texts
 _LONG = 1 << 10  # bytes of a text beyond which it is digested for itself
 _SEEDS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))  # of the two halves
 
@@ -27,12 +27,16 @@ def digest_of_rows(table: pa.Table) -> str:
     >>> digest_of_rows(one) == digest_of_rows(one.take([1, 0])), digest_of_rows(one) == digest_of_rows(one.slice(1))
     (True, False)
     """
-    total = np.zeros((2, table.num_rows), dtype=np.uint64)
-    for place, name in enumerate(table.column_names):
-        salt = np.frombuffer(hashlib.blake2b(f"{place} {name}".encode(), digest_size=16).digest(), dtype=np.uint64)
-        for lane, cells in enumerate(_cell_digests(table.column(name))):
-            total[lane] += _mixed(cells ^ salt[lane])
-    sums = [int(_mixed(lane).sum(dtype=np.uint64)) for lane in total]
+    sums = [0, 0]
+    known = [_of_values(column) for column in table.columns]
+    for start in range(0, table.num_rows, _AT_ONCE):
+        part = table.slice(start, _AT_ONCE)
+        total = np.zeros((2, part.num_rows), dtype=np.uint64)
+        for place, (name, of_value) in enumerate(zip(table.column_names, known, strict=True)):
+            salt = np.frombuffer(hashlib.blake2b(f"{place} {name}".encode(), digest_size=16).digest(), dtype=np.uint64)
+            for lane, cells in enumerate(_cell_digests(part.column(place), of_value)):
+                total[lane] += _mixed(cells ^ salt[lane])
+        sums = [(sums[lane] + int(_mixed(total[lane]).sum(dtype=np.uint64))) % 2**64 for lane in (0, 1)]
     about = [f"{field.name} {value_type(field.type)}" for field in table.schema]
     return hashlib.sha256(repr((about, table.num_rows, sums)).encode()).hexdigest()
 
@@ -44,8 +48,25 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def _cell_digests(column: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Return 128 bits for each cell, shape (2, rows); of lists, those of their members in order."""
+def _of_values(column: pa.ChunkedArray) -> NDArray[np.uint64] | None:
+    """Return 128 bits for each value of a dictionary that all rows share, (values, 2), where that is less than rows."""
+    if not pa.types.is_dictionary(column.type) or column.num_chunks != 1:
+        return None
+    values = column.chunk(0).dictionary
+    return _texts_of(values).T if 2 * len(values) <= len(column) else None
+
+
+def _texts_of(values: pa.Array) -> NDArray[np.uint64]:
+    if not len(values):
+        return np.zeros((2, 1), dtype=np.uint64)
+    return text_digests(values if is_text(values.type) else values.cast(pa.string()))
+
+
+def _cell_digests(column: pa.ChunkedArray, of_value: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
+    """Return 128 bits for each cell, shape (2, rows); of lists, those of their members in order.
+
+    `of_value` holds those of a dictionary that are known already.
+    """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
     if is_list(array.type):
@@ -65,10 +86,10 @@ def _cell_digests(column: pa.ChunkedArray) -> NDArray[np.uint64]:
         numbers = as_numpy(pc.fill_null(wide, 0)).view(np.uint64)
         found = np.stack([numbers, _mixed(numbers)])
     else:
-        array = array.dictionary_encode() if not pa.types.is_dictionary(array.type) else array
-        values = array.dictionary
-        texts = values if is_text(values.type) else values.cast(pa.string())
-        of_value = text_digests(texts).T if len(values) else np.zeros((1, 2), dtype=np.uint64)
+        if of_value is None:
+            if not pa.types.is_dictionary(array.type) or len(array.dictionary) > len(array):
+                array = array.cast(value_type(array.type)).dictionary_encode()
+            of_value = _texts_of(array.dictionary).T
         found = of_value[as_numpy(pc.fill_null(array.indices, 0))].T
     return np.where(as_numpy(pc.is_null(array)), np.uint64(1), found)
 

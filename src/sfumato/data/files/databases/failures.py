@@ -24,8 +24,8 @@ _WORDS: dict[str, tuple[str, str]] = {  # what was found and what to do, by stat
         "%3A %2F %25",
     ),
     UNKNOWN_HOST: ("there is no host of the name in its address", "Correct the address with `sfumato connections add`"),
-    NOT_A_DATABASE: ("it is no database, damaged or encrypted", "Name the file of a SQLite database"),
-    IN_USE: ("somebody else writes it and does not end", "Try again when they are done"),
+    NOT_A_DATABASE: ("it is no database, damaged or encrypted", "Name a file of SQLite or DuckDB that is whole"),
+    IN_USE: ("somebody else has it open and does not end", "Try again when they are done"),
     "08": ("there is no connection to it", "See that the server runs and can be reached"),
     "0A": ("it does not do that inside of a query that only reads", "Write a query that only selects"),
     "22": (

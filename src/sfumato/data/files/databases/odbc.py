@@ -81,6 +81,16 @@ class OdbcSession:
         for batch in self._read(f"select {', '.join(column.selected for column in columns)} from {relation}"):
             yield pa.record_batch([array.cast(field.type) for array, field in zip(batch, schema, strict=True)], schema)
 
+    def tables(self) -> list[str]:
+        """Return the names of all tables and views, where the database tells them as standard SQL does; else none."""
+        sql = "select table_schema as s, table_name as n from information_schema.tables"
+        found: set[tuple[str, str]] = set()
+        with suppress(Refused):
+            for batch in self._read(sql):
+                found.update(zip(*(map(str, column.to_pylist()) for column in batch), strict=True))
+        own = ("pg_catalog", "information_schema", "sys", "mysql", "performance_schema")
+        return [f"{schema}.{name}" for schema, name in sorted(found) if schema.lower() not in own and "." not in name]
+
     def exists(self, table: str) -> bool:
         """Whether there is such a table or view, as standard SQL tells it."""
         schema, _, name = table.rpartition(".")

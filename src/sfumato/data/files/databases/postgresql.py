@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from sfumato.data.files.databases.base import Column, Refused, quoted, relation_of
+from sfumato.data.files.databases.cells import is_plain, storable
 from sfumato.data.files.databases.failures import BAD_ADDRESS, NO_ANSWER, SECONDS, UNKNOWN_HOST, within
 from sfumato.data.files.source import needed
-from sfumato.data.kinds import is_list, is_text, value_type
-from sfumato.errors import DataError
+from sfumato.data.kinds import is_list
 
 EXTRA = "databases"
+_BATCH_SIZE, _BYTES = "adbc.postgresql.batch_size_hint_bytes", 2 << 20  # of a batch; the driver's own is 16 MB
 _NUMBERS = {"numeric", "money"}
 # What libpq says where no state comes along: before there is a server, and in the middle of a stream.
 _WORDS = {
@@ -74,6 +75,7 @@ class PostgresqlSession:
         query = f"select {selected} from {relation}" + (f" limit {limit}" if limit is not None else "")
         with self._cursor() as cursor:
             with _telling():
+                cursor.adbc_statement.set_options(**{_BATCH_SIZE: str(_BYTES)})
                 cursor.execute(query)
                 batches = iter(cursor.fetch_record_batch())
             while True:
@@ -82,6 +84,16 @@ class PostgresqlSession:
                 if batch is None:
                     return
                 yield batch
+
+    def tables(self) -> list[str]:
+        """Return the names of all tables and views that are not the server's own."""
+        sql = (
+            "select table_schema::text, table_name::text from information_schema.tables "
+            "where table_schema not in ('pg_catalog', 'information_schema') order by 1, 2"
+        )
+        return [
+            ".".join(names.values()) for names in self._asked(sql).to_pylist() if "." not in "".join(names.values())
+        ]
 
     def exists(self, table: str) -> bool:
         """Whether there is such a table, view or whatever else is a relation."""
@@ -93,9 +105,9 @@ class PostgresqlSession:
         schema, _, name = table.rpartition(".")
         mode = "create"
         for part in parts:
-            storable = pa.table({column: _storable(part.column(column), column) for column in part.column_names})
+            held = pa.table({column: storable(part.column(column), column) for column in part.column_names})
             with self._cursor() as cursor, _telling():
-                cursor.adbc_ingest(name, storable, mode=mode, db_schema_name=schema or None)
+                cursor.adbc_ingest(name, held, mode=mode, db_schema_name=schema or None)
             mode = "append"
             yield part.num_rows
 
@@ -187,34 +199,6 @@ def _column(field: pa.Field) -> Column:
         return Column(name, f"{quoted(name)}::numeric::text", pa.string(), is_decimal=True)
     if is_list(kind):
         return Column(name, f"{quoted(name)}::text[]", pa.large_list(pa.string()))
-    if told == "bpchar" or not _is_plain(kind):
+    if told == "bpchar" or not is_plain(kind):
         return Column(name, f"{quoted(name)}::text", pa.string())
     return Column(name, quoted(name), kind)
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    tests: tuple[Callable[[pa.DataType], bool], ...] = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_date,
-        pa.types.is_timestamp,
-        is_text,
-    )
-    return any(test(kind) for test in tests)
-
-
-def _storable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Return a column in a type that the database has: sets as arrays of text, what it has not as text."""
-    kind = value_type(column.type)
-    try:
-        if is_list(kind):
-            return column.cast(pa.large_list(pa.string()))
-        if is_text(kind):
-            return column.cast(pa.string())
-        return column if _is_plain(kind) or pa.types.is_decimal(kind) else column.cast(pa.string())
-    except pa.ArrowException:
-        raise DataError(
-            f"Column {name!r} holds values of type {column.type}, which the database cannot hold.\n"
-            "Drop the column, or convert it to text."
-        ) from None

@@ -139,7 +139,8 @@ def publishing(target: Source, if_exists: IfExists) -> Iterator[Publication]:
     finally:
         session.close()
         if is_new and target.file is not None and not publication.committed:
-            target.file.unlink(missing_ok=True)
+            for ending in ("", ".wal"):  # the second: what DuckDB writes ahead
+                target.file.with_name(target.file.name + ending).unlink(missing_ok=True)
 
 
 def _withdrawn(publication: Publication, error: BaseException) -> None:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sfumato.data.files.columns import Columns
 from sfumato.data.files.databases.base import Column, Refused, Session, relation_of
-from sfumato.data.files.databases.connections import FILES, address_of, is_file, known_address, place_of
+from sfumato.data.files.databases.connections import DUCKDB, FILES, address_of, is_file, known_address, place_of
 from sfumato.data.files.databases.failures import BAD_ADDRESS, refusal
 from sfumato.data.files.source import DATABASE, Found, Reading, Source, checked_names, kept_names
 from sfumato.errors import DataError
@@ -38,6 +38,7 @@ def reading(source: Source) -> Iterator[Session]:
 
 def session_of(source: Source, *, writes: bool) -> Session:
     """Open a transaction of the database that a source names."""
+    from sfumato.data.files.databases.duckdb import DuckdbSession
     from sfumato.data.files.databases.odbc import OdbcSession
     from sfumato.data.files.databases.postgresql import PostgresqlSession
     from sfumato.data.files.databases.sqlite import SqliteSession
@@ -46,12 +47,15 @@ def session_of(source: Source, *, writes: bool) -> Session:
     if path is not None:
         if not writes and not path.is_file():
             raise DataError(f"{path} was asked for as a database, but there is no such file.\nCorrect the path.")
-        return SqliteSession(path, writes=writes)
+        kind = DuckdbSession if path.suffix.lower() in DUCKDB else SqliteSession
+        return kind(path, writes=writes)
     assert source.database is not None
     address = address_of(source.database)
     match address.engine:
         case "sqlite":
             return SqliteSession(Path(address.text.partition("://")[2]), writes=writes)
+        case "duckdb":
+            return DuckdbSession(Path(address.text.partition("://")[2]), writes=writes)
         case "postgresql":
             return PostgresqlSession(address.text, source.path, writes=writes)
         case "odbc":
@@ -60,14 +64,16 @@ def session_of(source: Source, *, writes: bool) -> Session:
             raise Refused(BAD_ADDRESS)
 
 
-def tried(source: Source) -> str:
-    """Return what kind of database answers."""
+def tried(source: Source) -> tuple[str, list[str]]:
+    """Return what kind of database answers, and the names of its tables."""
     try:
         session = session_of(source, writes=False)
+        try:
+            return session.engine, session.tables()
+        finally:
+            session.close()
     except Refused as refused:
         raise refusal("A connection was tried to", source.path, refused) from None
-    session.close()
-    return session.engine
 
 
 def named_database(data: Path, table: str | None) -> Source | None:
@@ -77,7 +83,7 @@ def named_database(data: Path, table: str | None) -> Source | None:
         if table is not None:
             raise DataError(
                 f"A table of {data} was asked for, but it is no database.\n"
-                f"Write {DATABASE}NAME for a connection, or name a SQLite file ({', '.join(FILES)})."
+                f"Write {DATABASE}NAME for a connection, or name a file of SQLite or DuckDB ({', '.join(FILES)})."
             )
         return None
     database = name.removeprefix(DATABASE)

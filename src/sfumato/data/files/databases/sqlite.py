@@ -91,6 +91,11 @@ class SqliteSession:
                 [pa.array(each, field.type) for each, field in zip(cells, schema, strict=True)], schema
             )
 
+    def tables(self) -> list[str]:
+        """Return the names of all tables and views."""
+        sql = "select name from sqlite_master where type in ('table', 'view') and name not glob 'sqlite_*' order by 1"
+        return [name for (name,) in self._execute(sql).fetchall() if "." not in name]
+
     def exists(self, table: str) -> bool:
         """Whether there is such a table or view; names are the same whatever their case."""
         query = "select count(*) from sqlite_master where type in ('table', 'view') and lower(name) = lower(?)"

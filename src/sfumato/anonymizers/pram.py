@@ -1,0 +1,265 @@
+"""PRAM: some cells keep their value, the others show one that is drawn, so that counts stay as they are on average.
+
+Gouweleeuw, Kooiman, Willenborg and De Wolf (1998): each value is replaced by a draw from its row of a published matrix.
+Here a cell keeps its value with probability p, and else shows a value drawn as often as values occur. Such a matrix is
+invariant: the shares of the values are its eigenvector. What a reader believes then is the prior, pulled towards the
+value that is shown by p, so p follows from the requirement in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
+from sfumato.anonymizers.randomization.domains import (
+    DEPENDENCE,
+    HiddenColumn,
+    asked_closeness,
+    dependence_facts,
+    edges_of,
+    refuse_dropped_rows,
+)
+from sfumato.anonymizers.randomization.parameters import STEPS, Edges
+from sfumato.data.dataset import Codes, Dataset
+from sfumato.data.keystream import Keys, Keystream
+from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.schema import Schema
+from sfumato.errors import Problem
+from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
+
+CHUNK = 1 << 18  # rows drawn under one key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pram(Anonymizer):
+    """Replace some values by others, drawn as often as values occur: one value a cell, and counts that stay in place.
+
+    The least noise that the requirements allow is taken, column by column. The matrix tells about how common each value
+    is, which `prior = "table"` takes as known; to any other prior it is no answer.
+    """
+
+    name: ClassVar[str] = "pram"
+    phase: ClassVar[Phase] = Phase.CELLS
+    divides: ClassVar[Divides] = Divides.ROWS
+    shows_cells: ClassVar[str | None] = "published as single values, some of them drawn by chance in place of the true"
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidCloseness,)
+
+    dependence: str = field(default="refuse", metadata=DEPENDENCE)
+
+    @classmethod
+    def _knows(cls, model: PrivacyModel) -> bool:
+        return super()._knows(model) and getattr(model, "prior", "table") == "table"
+
+    @classmethod
+    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
+        """Return None: only who names it gets it."""
+        return None
+
+    def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
+        """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
+        yield from refuse_dropped_rows(before)
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a column has no domain to draw from."""
+        for name in dict.fromkeys(name for model in policy for name in model.judged_columns):
+            HiddenColumn.of(dataset, name)
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding in which each named column shows drawn values; one that may be published as it is stays."""
+        decided = self.decide(dataset, policy, dataset, before, workplace)
+        return decided.on(before).with_columns(decided.draw(dataset, workplace.keys, workplace))
+
+    def decide(
+        self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
+    ) -> Replacing:
+        """Return the matrices of all named columns, or raise when they would not hide them."""
+        names = list(dict.fromkeys(name for model in policy for name in model.judged_columns))
+        columns = [HiddenColumn.of(counts, name) for name in names]
+        matrices = {column.name: matrix_of(column, policy) for column in columns}
+        refused_by = self.name if self.dependence == "refuse" else None
+        facts = {
+            "columns": [_facts(column, matrices[column.name], policy) for column in columns],
+            **dependence_facts(some, published, names, workplace.rng, refused_by),
+        }
+        public = {
+            column.name: {
+                "domain": list(column.domain),
+                "p": float(matrices[column.name].p),
+                "shares": [float(share) for share in matrices[column.name].shares],
+                **asked_closeness(column.name, policy),
+            }
+            for column in columns
+        }
+        return Replacing(tuple((column, matrices[column.name]) for column in columns), facts, public)
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """A cell keeps its value with probability p, and else shows value j with probability units[j] / whole."""
+
+    p: Fraction
+    units: NDArray[np.int64]  # (d,)
+
+    @property
+    def whole(self) -> int:
+        """How many units there are."""
+        return int(self.units.sum())
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """How likely each value is where one is drawn."""
+        return tuple(Fraction(int(unit), self.whole) for unit in self.units)
+
+    def expected_l2(self, counts: NDArray[np.int64]) -> float | None:
+        """Return how far the unbiased estimate of all shares will be off, root mean square; None when it is no help."""
+        n = int(counts.sum())
+        if not self.p or not n:
+            return None
+        other = float(1 - self.p) * self.units / self.whole
+        shown = float(self.p) * counts / n + other
+        # A record shows one value: the spread of a value's count is what its records and the others add.
+        spread = (counts / n * (float(self.p) + other) * (1 - float(self.p) - other)).sum()
+        spread += ((shown - counts / n * (float(self.p) + other)) * (1 - other)).sum()
+        return math.sqrt(max(float(spread), 0.0) / n) / float(self.p)
+
+
+def matrix_of(column: HiddenColumn, policy: Policy) -> Matrix:
+    """Return the matrix of a column with the largest p that the requirements on it allow."""
+    counts = column.counts()
+    counts = counts if counts.sum() else np.ones_like(counts)
+    units = rounded_shares(counts)
+    p = Fraction(1)
+    for model in policy.of(SensitiveQidCloseness):
+        if column.name in model.t:
+            p = min(p, largest_p(counts, units, Fraction(model.t[column.name]), edges_of(column, model.distance)))
+    return Matrix(Fraction(math.floor(p * STEPS), STEPS), units)
+
+
+def rounded_shares(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return shares in units of a ten-thousandth, or finer in large domains; every value that occurs gets one.
+
+    >>> rounded_shares(np.array([2, 1, 0])).tolist()
+    [6667, 3333, 0]
+    """
+    whole = max(STEPS, 10 ** math.ceil(math.log10(10 * counts.size)))
+    exact = [Fraction(int(count) * whole, int(counts.sum())) for count in counts]
+    units = np.array([max(math.floor(share), int(share > 0)) for share in exact], dtype=np.int64)
+    left = whole - int(units.sum())
+    # What is left goes to those who lost most by rounding; where rare values took too much, the common give it back.
+    by_loss = sorted(range(len(exact)), key=lambda value: (int(units[value]) - exact[value], value))
+    units[by_loss[: max(left, 0)]] += 1
+    while left < 0:
+        giving = np.flatnonzero(units > units[counts > 0].max() // 2)[:-left]
+        units[giving] -= 1
+        left += giving.size
+    return units
+
+
+def largest_p(counts: NDArray[np.int64], units: NDArray[np.int64], t: Fraction, edges: Edges | None) -> Fraction:
+    """Return the largest p for which no shown value moves the belief farther than t.
+
+    A shown value j moves it by p A_j / (p A_j + (1 - p) w_j) times its distance from certainty of j.
+
+    >>> largest_p(np.array([3, 1]), np.array([3, 1]), Fraction(3, 8), None)
+    Fraction(1, 2)
+    """
+    n, whole, largest = int(counts.sum()), int(units.sum()), Fraction(1)
+    for value in np.flatnonzero(counts).tolist():
+        known, drawn = Fraction(int(counts[value]), n), Fraction(int(units[value]), whole)
+        far = 1 - known if edges is None else _far(value, counts / n, edges)
+        if far > t:
+            largest = min(largest, t * drawn / (known * (far - t) + t * drawn))
+    return largest
+
+
+def _far(value: int, share: NDArray[np.float64], edges: Edges) -> Fraction:
+    """Return how far certainty of a value is from what is known, and a little more for the rounding of floats."""
+    before = np.concatenate([[0.0], np.cumsum(share[edges.leaves])])
+    behind = before[edges.last] - before[edges.first]
+    place = int(np.flatnonzero(edges.leaves == value)[0])
+    inside = (edges.first <= place) & (place < edges.last)
+    return Fraction(float(edges.length @ np.abs(inside - behind)) * (1 + 1e-12))
+
+
+@dataclass(frozen=True, eq=False)
+class Replacing:
+    """The matrices of some columns. They were decided from counts, so the cells of any rows can be drawn by them."""
+
+    columns: tuple[tuple[HiddenColumn, Matrix], ...]
+    facts: Mapping[str, Any]
+    public: Mapping[str, Mapping[str, Any]]
+
+    def on(self, before: Recoding) -> Recoding:
+        """Return what steps before decided, with what is to be said about this one."""
+        return replace(before, facts=self.facts, public={**before.public, **self.public})
+
+    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> dict[str, Labelled]:
+        """Return values for the rows of a dataset, column by column; what may be published as it is gets none."""
+        drawn = {}
+        stage = workplace.stage(Pram.name, total=len(self.columns))
+        for column, matrix in self.columns:
+            if matrix.p < 1:
+                codes = draw(dataset.column(column.name).codes, column.place_of, matrix, keys, workplace)
+                drawn[column.name] = Labelled(codes=codes, labels=column.domain)
+            stage.advance()
+        stage.done()
+        return drawn
+
+
+def draw(
+    codes: Codes, place_of: NDArray[np.int32], matrix: Matrix, keys: Keys, workplace: Workplace
+) -> NDArray[np.int32]:
+    """Return the value that each row shows, in parts of so many rows under a key of their own, on all threads.
+
+    `place_of` says where each code stands in the domain.
+    """
+    shown = np.empty(codes.size, dtype=np.int32)
+    ends, kept = np.cumsum(matrix.units), int(matrix.p * STEPS)
+
+    def part(begin: tuple[int, bytes], place: Workplace) -> None:
+        first, key = begin
+        true = place_of[codes[first : first + CHUNK]]
+        stream = Keystream(key, 2 * true.size + 64)
+        coin, ticket = _below(STEPS, true.size, stream), _below(matrix.whole, true.size, stream)
+        by_chance = np.searchsorted(ends, ticket, side="right").astype(np.int32)
+        shown[first : first + CHUNK] = np.where(coin < kept, true, by_chance)
+
+    side_by_side(part, [(first, keys()) for first in range(0, codes.size, CHUNK)], workplace)
+    return shown
+
+
+def _below(whole: int, n: int, stream: Keystream) -> NDArray[np.int64]:
+    """Return n whole numbers from 0 to whole - 1, all exactly as likely: words beyond the last multiple are skipped."""
+    fair = 2**32 // whole * whole
+    found = np.empty(0, dtype=np.int64)
+    while found.size < n:
+        words = stream.words(n - found.size + 64).astype(np.int64)
+        found = np.concatenate([found, words[words < fair] % whole])
+    return found[:n]
+
+
+def _facts(column: HiddenColumn, matrix: Matrix, policy: Policy) -> dict[str, Any]:
+    """Return what the holder's report says of a column."""
+    counts = column.counts()
+    true = matrix.p + (1 - matrix.p) * sum(
+        share * Fraction(int(count), max(int(counts.sum()), 1))
+        for share, count in zip(matrix.shares, counts.tolist(), strict=True)
+    )
+    return {
+        "column": column.name,
+        "values": column.d,
+        "p": float(matrix.p),
+        "shown_truly": float(true),
+        "expected_l2": matrix.expected_l2(counts),
+        "domain": "declared" if column.declared else "data",
+        "published": "as it is" if matrix.p == 1 else "by chance alone" if not matrix.p else "values",
+        **asked_closeness(column.name, policy),
+    }

@@ -1,0 +1,223 @@
+"""DuckDB files, by the library of that name: types of Arrow, lists are lists, everything else is read as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from sfumato.data.files.databases.base import BATCH, Column, Refused, quoted, relation_of
+from sfumato.data.files.databases.cells import is_plain, storable
+from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE
+from sfumato.data.files.databases.postgresql import EXTRA
+from sfumato.data.files.source import needed
+from sfumato.data.kinds import is_list
+from sfumato.errors import DataError
+
+# A query sees the file that was named and nothing else: no other file, no network, no variable of Python's.
+_CLOSED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",  # cells are not written beside the file where memory is short
+    "lock_configuration": "true",
+}
+# What DuckDB says, as SQLSTATE has it; its texts show names and cells.
+_STATES = {
+    "CatalogException": "42P01",
+    "BinderException": "42703",
+    "ParserException": "42601",
+    "SyntaxException": "42601",
+    "PermissionException": "42501",
+    "InvalidInputException": "25006",
+    "ConversionException": "22000",
+    "OutOfRangeException": "22000",
+    "ConstraintException": "23000",
+    "DependencyException": "2BP01",
+    "OutOfMemoryException": "53200",
+    "InterruptException": "57014",
+    "ConnectionException": IN_USE,
+    "SerializationException": NOT_A_DATABASE,
+    "InternalException": NOT_A_DATABASE,
+    "FatalException": "58030",
+    "IOException": "58030",
+}
+_WORDS = {  # what an error of one name may mean besides
+    "read-only mode": "25006",
+    "lock": IN_USE,
+    "not a valid DuckDB": NOT_A_DATABASE,
+    "corrupt": NOT_A_DATABASE,
+    "version number": NOT_A_DATABASE,
+    "Permission denied": "42501",
+    "No space left": "53100",
+    "write-write conflict": IN_USE,
+    "depend": "2BP01",
+}
+_PART = "sfumato_part"  # what a part of a table is called while it is written
+
+
+class DuckdbSession:
+    """A transaction of a DuckDB file."""
+
+    engine: ClassVar[str] = "DuckDB"
+    transactional: ClassVar[bool] = True
+
+    def __init__(self, path: Path, *, writes: bool) -> None:
+        driver = needed("duckdb", EXTRA, path)
+        with _telling():
+            self._connection = driver.connect(str(path.resolve()), read_only=not writes, config=_CLOSED)
+        try:
+            self._execute("begin transaction")
+            self._rows("select count(*) from duckdb_tables()")  # the snapshot begins here
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def names(self, relation: str) -> list[str]:
+        """Return the names of the columns."""
+        return list(self._schema(relation).names)
+
+    def columns(self, relation: str, names: Iterable[str], limit: int | None = None) -> list[Column]:
+        """Return how columns are read; the types of the file say it, whatever the rows."""
+        schema = self._schema(relation)
+        return [_column(schema.field(name)) for name in names]
+
+    def rows(self, relation: str) -> int:
+        """Return how many rows there are."""
+        return int(self._rows(f"select count(*) from {relation}")[0][0])
+
+    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the columns in batches, as they are worked out."""
+        selected = ", ".join(f"{column.selected} as {quoted(column.name)}" for column in columns)
+        query = f"select {selected} from {relation}" + (f" limit {limit}" if limit is not None else "")
+        with self._reader(query) as reader:
+            while True:
+                with _telling():
+                    batch = next(reader, None)
+                if batch is None:
+                    return
+                yield batch
+
+    def tables(self) -> list[str]:
+        """Return the names of all tables and views of the file."""
+        sql = (
+            "select table_schema, table_name from information_schema.tables "
+            "where table_catalog = current_database() order by 1, 2"
+        )
+        found = [(schema, name) for schema, name in self._rows(sql) if "." not in schema + name]
+        return [name if schema == "main" else f"{schema}.{name}" for schema, name in found]
+
+    def exists(self, table: str) -> bool:
+        """Whether there is such a table or view; names are the same whatever their case."""
+        schema, _, name = table.rpartition(".")
+        query = (
+            "select count(*) from information_schema.tables where lower(table_name) = lower(?) "
+            "and lower(table_schema) = lower(?)"
+        )
+        return bool(self._rows(query, [name, schema or "main"])[0][0])
+
+    def create(self, table: str, parts: Iterable[pa.Table], separators: Mapping[str, str]) -> Iterator[int]:
+        """Make a table and fill it."""
+        made = False
+        for part in parts:
+            held = pa.table({column: storable(part.column(column), column) for column in part.column_names})
+            with _telling():
+                self._connection.register(_PART, held)
+                try:
+                    start = (
+                        f"insert into {relation_of(table, None)}"
+                        if made
+                        else f"create table {relation_of(table, None)} as"
+                    )
+                    self._connection.execute(f"{start} select * from {_PART}").fetchall()
+                finally:
+                    self._connection.unregister(_PART)
+            made = True
+            yield part.num_rows
+
+    def rename(self, table: str, to: str, about: str) -> None:
+        """Give a table its name, and a comment."""
+        self.put_back(table, to)
+        comment = about.replace("'", "''")
+        self._execute(f"comment on table {relation_of(to, None)} is '{comment}'")
+
+    def set_aside(self, table: str, to: str) -> None:
+        """Give a table another name; refused where an index is built on it, and views go on to mean the old name."""
+        self.put_back(table, to)
+
+    def put_back(self, table: str, to: str) -> None:
+        """Give a table its name again."""
+        self._execute(f"alter table {relation_of(table, None)} rename to {quoted(to.rpartition('.')[2])}")
+
+    def drop(self, table: str) -> None:
+        """Let a table go."""
+        self._execute(f"drop table {relation_of(table, None)}")
+
+    def commit(self) -> None:
+        """Make everything visible, and begin anew."""
+        self._execute("commit")
+        self._execute("begin transaction")
+
+    def close(self) -> None:
+        """End it; what was not committed never happened."""
+        with suppress(Refused):  # a commit that failed has ended the transaction
+            self._execute("rollback")
+        with _telling():
+            self._connection.close()
+
+    def _execute(self, sql: str) -> None:
+        self._rows(sql)
+
+    def _rows(self, sql: str, values: list[Any] | None = None) -> list[Any]:
+        with _telling():
+            return list(self._connection.execute(sql, values).fetchall())
+
+    def _schema(self, relation: str) -> pa.Schema:
+        with self._reader(f"select * from {relation} limit 0") as reader:
+            return reader.schema
+
+    @contextmanager
+    def _reader(self, query: str) -> Iterator[Any]:
+        """Open a stream; nothing else is asked before it ends."""
+        with _telling():
+            reader = self._connection.sql(query).to_arrow_reader(BATCH)
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Turn what DuckDB says into a state."""
+    try:
+        yield
+    except Refused:
+        raise
+    except (OSError, pa.ArrowException):  # in the middle of a stream
+        raise Refused("22000") from None
+    except Exception as error:
+        if not type(error).__module__.lstrip("_").startswith("duckdb"):
+            raise
+        text = str(error)
+        state = _STATES.get(type(error).__name__, "42000")
+        raise Refused(next((near for word, near in _WORDS.items() if word in text), state)) from None
+
+
+def _column(field: pa.Field) -> Column:
+    """Return how a column is read: lists as lists of text, what Arrow or sfumato has no type for as text."""
+    name, kind = field.name, field.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise DataError(
+            f"Column {name!r} was to be read, but it holds bytes (blob), which are neither text nor a number.\n"
+            "Give it the role identifier, or select something of it by a query."
+        )
+    if pa.types.is_decimal(kind):
+        return Column(name, f"{quoted(name)}::varchar", pa.string(), is_decimal=True)
+    if is_list(kind):
+        return Column(name, f"{quoted(name)}::varchar[]", pa.large_list(pa.string()))
+    return Column(name, quoted(name), kind) if is_plain(kind) else Column(name, f"{quoted(name)}::varchar", pa.string())
