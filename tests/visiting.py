@@ -58,13 +58,20 @@ class Visit:
         self.addresses.append(request.url)
 
     def press(self, name, role="button", **more):
-        self.page.get_by_role(role, name=name, **more).first.click()
+        ready(self.page.get_by_role(role, name=name, **more).first).click()
 
     def done(self):
         """The journey is over: nothing was said, nobody else was asked."""
         assert [text for text in self.said if "409" not in text and "422" not in text] == []
         assert self.hosts == {urlsplit(self.address).netloc}
         self.context.close()
+
+
+def ready(part):
+    """Wait for a part of the page that somebody was led to, and for the scripts of that page: both may be late."""
+    part.wait_for()
+    part.page.wait_for_load_state("load")
+    return part
 
 
 def run_it(page):

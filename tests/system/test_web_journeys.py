@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from house import ROOT
-from visiting import LONG, MARKS, QUICK, Visit, chromium_started, counted, expect, pictured, run_it
+from visiting import LONG, MARKS, QUICK, Visit, chromium_started, counted, expect, pictured, ready, run_it
 from websites import PEOPLE, served
 
 pytestmark = MARKS
@@ -87,8 +87,7 @@ def test_a_release_is_made_without_scripts_and_on_a_small_dark_screen(chromium, 
         page = visit.page
         page.get_by_role("link", name="plan.toml").first.click()
         page.get_by_role("link", name=re.compile("On to the columns")).click()
-        page.wait_for_url("**/columns", wait_until="load")  # which scripts have run by
-        page.get_by_label("Role of town").select_option("other")
+        ready(page.get_by_label("Role of town")).select_option("other")
         if "java_script_enabled" in how:
             visit.press("Save the roles")
         expect(page.locator(".said")).to_be_visible()
@@ -145,7 +144,7 @@ class Hand:
 
     def does(self, locator, act="click", *given):
         self.count += 1
-        getattr(locator, act)(*given)
+        getattr(ready(locator), act)(*given)
 
 
 def test_a_data_officer_needs_fifteen_steps_from_a_table_to_a_download(chromium, tmp_path):
