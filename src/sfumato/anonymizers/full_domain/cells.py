@@ -5,24 +5,27 @@ Sizes: n rows, q quasi-identifiers, u cells, c classes, v values of a column. A 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.full_domain.population import Crowd
-from sfumato.anonymizers.local_recoding.units import combine
+from sfumato.anonymizers.local_recoding.units import LARGEST_KEY, combine
 from sfumato.data.dataset import CodedColumn, counted
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.kernels.classes.conditions import LIMITED, Conditions
-from sfumato.kernels.classes.lattice import FAILS, FAILS_BELOW, PASSES, judge_classes
+from sfumato.kernels.classes.lattice import FAILS, FAILS_BELOW, PASSES, judge_classes, make_classes, merge_cells
 
 Node: TypeAlias = tuple[int, ...]
 
 KEPT_CELLS = 20_000_000  # of all rolled-up tables together
 KEPT_TABLES = 200
+PLACES_A_CELL = 4  # combinations of labels that are counted in places of their own; more are told apart by hashing
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,11 @@ class Ladder:
     first: NDArray[np.int32]  # (levels, v): stands for the node among the codes
     loss: NDArray[np.float64]  # (levels, v)
     text: Sequence[Sequence[str]]  # (levels, v): what is published
+
+    @cached_property
+    def number(self) -> NDArray[np.int32]:
+        """The label of every value at each level, by its number there, shape (levels, v)."""
+        return np.array([np.unique(first, return_inverse=True)[1] for first in self.first], dtype=np.int32)
 
     def labels(self, level: int, of_nodes: Sequence[str]) -> tuple[str, ...]:
         """Return the labels of all nodes, given those of the tree, as they are published at a level."""
@@ -80,7 +88,7 @@ def _text(tree: Tree, node: int, height: int, groups: Mapping[str, Sequence[str]
 class Table:
     """Distinct rows, told apart by sensitive values."""
 
-    code: tuple[NDArray[np.int32], ...]  # q times (u,): the first value of each label
+    code: NDArray[np.int32]  # (q, u): the first value of each label
     kind: NDArray[np.int32]  # (u,): which combination of sensitive values
     weight: NDArray[np.int64]  # (u,)
 
@@ -93,8 +101,17 @@ class Judged:
     size: NDArray[np.int64]  # (c,)
     kept: NDArray[np.bool_]  # (c,)
     fails_below: NDArray[np.bool_]  # (c,): so do all rows of it at finer nodes
-    loss: NDArray[np.float64]  # (c,): what a row of the class loses, over all columns
+    shown: NDArray[np.int32]  # (q, c): a value of each label
+    ladders: Sequence[Ladder] = field(repr=False)
     allowed: bool = True  # False: whatever is dropped, it cannot be published, nor can finer nodes
+
+    @cached_property
+    def loss(self) -> NDArray[np.float64]:
+        """What a row of each class loses, over all columns, shape (c,)."""
+        loss = np.zeros(self.size.size)
+        for ladder, level, own in zip(self.ladders, self.node, self.shown, strict=True):
+            loss += ladder.loss[level][own]
+        return loss
 
     @property
     def dropped(self) -> int:
@@ -115,7 +132,7 @@ class Judge:
     crowd: Crowd | None = None  # whom classes could be about, where that is asked for
     _tables: dict[Node, Table] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def shape(self) -> Node:
         """How many levels each column has."""
         return tuple(len(ladder.node) for ladder in self.ladders)
@@ -123,25 +140,60 @@ class Judge:
     def __call__(self, node: Node) -> Judged:
         """Return the classes of a node."""
         table = self._finer(node)
-        label = [ladder.first[level][code] for ladder, level, code in zip(self.ladders, node, table.code, strict=True)]
-        some_cell, class_of = combine(label, self._values, table.weight.size)
-        size = np.bincount(class_of, weights=table.weight, minlength=some_cell.size).astype(np.int64)
+        some_cell, class_of, size = self._classes(node, table)
         verdict = self._verdicts(self.conditions, table, class_of, size)
+        shown = table.code[:, some_cell]
         allowed = True
         if self.crowd is not None:
-            people, elsewhere = self.crowd.people(node, [codes[some_cell] for codes in label])
+            label = [ladder.first[level][own] for ladder, level, own in zip(self.ladders, node, shown, strict=True)]
+            people, elsewhere = self.crowd.people(node, label)
             too_few, wrong = self.crowd.fails(size, people)
             verdict[wrong & (verdict == PASSES)] = FAILS
             verdict[too_few] = FAILS_BELOW
             allowed = not (self.crowd.low and elsewhere)
-        loss = np.zeros(some_cell.size)
-        for ladder, level, codes in zip(self.ladders, node, label, strict=True):
-            loss += ladder.loss[level][codes[some_cell]]
         kept = verdict == PASSES
         # Where nothing may be dropped, one class that fails is enough: parts that all pass make a whole that passes.
         lasting = verdict == FAILS_BELOW if self.limit else ~kept
         self._judge_again(table, class_of, size, kept)
-        return Judged(node, size, kept, lasting, loss, allowed)
+        return Judged(node, size, kept, lasting, shown, self.ladders, allowed)
+
+    def _classes(self, node: Node, table: Table) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """Return a cell of each class of a node, in ascending order of labels, the class of each cell, and sizes."""
+        labels, at = self._labels_at(node)
+        places = math.prod(labels.tolist())
+        if places > max(PLACES_A_CELL * table.weight.size, 1):
+            key, some_cell, number_of, size = self._merged(node, table, kinds=1)
+            order = np.argsort(key)
+            rank = np.empty(order.size, dtype=np.int32)
+            rank[order] = np.arange(order.size, dtype=np.int32)
+            return some_cell[order], rank[number_of], size[order]
+        number_of = np.full(places, -1, dtype=np.int32)
+        class_of, some_cell = np.empty(table.weight.size, dtype=np.int32), np.empty(places, dtype=np.int64)
+        size = np.empty(places, dtype=np.int64)
+        found = make_classes(table.code, self._numbers, at, labels, table.weight, number_of, class_of, some_cell, size)
+        return some_cell[:found], class_of, size[:found]
+
+    def _merged(
+        self, node: Node, table: Table, kinds: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+        """Return keys of the cells that differ at a node, one cell of each, which of them each cell is, and weights."""
+        labels, at = self._labels_at(node)
+        cells = table.weight.size
+        if math.prod(labels.tolist()) * kinds >= LARGEST_KEY:
+            shown = zip(self.ladders, node, table.code, strict=True)
+            columns = [ladder.first[level][own] for ladder, level, own in shown]
+            columns, values = ([*columns, table.kind], [*self._values, kinds]) if kinds > 1 else (columns, self._values)
+            some_cell, number_of = combine(columns, values, cells)
+            key = np.arange(some_cell.size, dtype=np.int64)
+            return key, some_cell, number_of, counted(number_of, some_cell.size, table.weight)
+        key, some_cell, size = np.empty((3, cells), dtype=np.int64)
+        number_of = np.empty(cells, dtype=np.int32)
+        slot_of = np.full(1 << max((2 * cells).bit_length(), 4), -1, dtype=np.int32)
+        found = merge_cells(
+            *(table.code, self._numbers, at, labels, table.kind, kinds, table.weight),
+            *(slot_of, key, number_of, some_cell, size),
+        )
+        return key[:found], some_cell[:found], number_of, size[:found]
 
     def _judge_again(
         self, table: Table, class_of: NDArray[np.int32], size: NDArray[np.int64], kept: NDArray[np.bool_]
@@ -172,19 +224,47 @@ class Judge:
         )
         return verdict
 
-    @property
+    @cached_property
     def _values(self) -> list[int]:
         return [ladder.node.shape[1] for ladder in self.ladders]
 
-    def _finer(self, node: Node) -> Table:
-        """Return the table of a finer node: the one with the same levels in the columns of most values."""
-        columns = sorted(range(len(node)), key=lambda column: (-self._values[column], column))
+    @cached_property
+    def _numbers(self) -> NDArray[np.int32]:
+        """The numbers of labels: of all columns, of all levels of each, of all values."""
+        return np.concatenate([np.zeros(0, dtype=np.int32), *(ladder.number.ravel() for ladder in self.ladders)])
+
+    def _labels_at(self, node: Node) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return how many labels each column has at a node, and where their numbers begin."""
+        found = self._labels[np.arange(len(node)), list(node)]
+        return np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
+
+    @cached_property
+    def _labels(self) -> NDArray[np.int64]:
+        """How many labels each column has at each level, and where their numbers begin, shape (q, levels, 2)."""
+        found = np.zeros((len(self.ladders), max(self.shape, default=0), 2), dtype=np.int64)
+        begin = 0
+        for column, ladder in enumerate(self.ladders):
+            for level, number in enumerate(ladder.number):
+                found[column, level] = number.max(initial=-1) + 1, begin
+                begin += number.size
+        return found
+
+    @cached_property
+    def _rolled(self) -> list[int]:
+        """The columns of most values, as many as tables can be kept for."""
         most = min(KEPT_TABLES, KEPT_CELLS // max(self.table.weight.size, 1))
-        table, reached, tables = self.table, [0] * len(node), 1
-        for column in columns:
+        found, tables = [], 1
+        for column in sorted(range(len(self.shape)), key=lambda column: (-self._values[column], column)):
             tables *= self.shape[column]
             if tables > most:
                 break
+            found.append(column)
+        return found
+
+    def _finer(self, node: Node) -> Table:
+        """Return the table of a finer node: the one with the same levels in the columns of most values."""
+        table, reached = self.table, [0] * len(node)
+        for column in self._rolled:
             if not node[column]:
                 continue
             reached[column] = node[column]
@@ -195,13 +275,11 @@ class Judge:
         return table
 
     def _rolled_up(self, table: Table, column: int, level: int) -> Table:
-        code = list(table.code)
+        node = tuple(level if at == column else 0 for at in range(len(self.ladders)))
+        _, some_cell, _, weight = self._merged(node, table, kinds=max(len(self.histogram_of), 1))
+        code = np.ascontiguousarray(table.code[:, some_cell])
         code[column] = self.ladders[column].first[level][code[column]]
-        some_cell, cell_of = combine(
-            [*code, table.kind], [*self._values, max(len(self.histogram_of), 1)], table.weight.size
-        )
-        weight = np.bincount(cell_of, weights=table.weight, minlength=some_cell.size).astype(np.int64)
-        return Table(tuple(each[some_cell] for each in code), table.kind[some_cell], weight)
+        return Table(code, table.kind[some_cell], weight)
 
 
 def table_of(
@@ -221,4 +299,7 @@ def table_of(
     histogram_of = np.ascontiguousarray(cell_of[:, some_row].T)
     some_cell, number_of = combine([*codes, kind_of], [*values, max(some_row.size, 1)], rows)
     weight = counted(number_of, some_cell.size, weights)
-    return Table(tuple(code[some_cell] for code in codes), kind_of[some_cell], weight), histogram_of
+    code = np.empty((len(codes), some_cell.size), dtype=np.int32)
+    for own, column in zip(code, codes, strict=True):
+        own[:] = column[some_cell]
+    return Table(code, kind_of[some_cell], weight), histogram_of

@@ -3,14 +3,15 @@
 What a node loses is at least its base, which grows from finer to coarser nodes, plus what it loses for rows that it
 drops. So classes that fail at a node, whatever their parts, raise what is known of all finer nodes, and class sizes at
 a node what is known of all coarser ones. A node is judged only if what is known does not rule it out; coarse ones come
-first, since one that fails rules out most. When none is left, the best that was judged is the best there is.
+first, since one that fails rules out most, unless rows may be dropped and the base is not known: then those of which
+most is known. When none is left, the best that was judged is the best there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from sfumato.anonymizers.full_domain.cells import Judge, Judged, Node
 
 class Loss(Protocol):
     """What is minimized, and what a judged node tells about others."""
+
+    base_is_known: ClassVar[bool]  # before anything is judged
 
     def base(self, judge: Judge) -> NDArray[np.float64]:
         """Return what each node loses at least, of the shape of the lattice."""
@@ -38,6 +41,8 @@ class Loss(Protocol):
 class Ncp(Loss):
     """The share of detail lost; a dropped row loses all of it."""
 
+    base_is_known: ClassVar[bool] = True
+
     rows: int
     columns: int
 
@@ -51,7 +56,7 @@ class Ncp(Loss):
 
     def of(self, judged: Judged) -> float:
         """Return the share of detail lost."""
-        lost = float(judged.size[judged.kept] @ judged.loss[judged.kept])
+        lost = float((judged.size[judged.kept] * judged.loss[judged.kept]).sum())
         return (lost + judged.dropped * self.columns) / self._whole
 
     def of_coarser(self, judged: Judged) -> float:
@@ -61,7 +66,7 @@ class Ncp(Loss):
     def of_dropped(self, judged: Judged) -> float:
         """A row loses no more at a finer node, so that dropping it costs no less."""
         dropped = judged.fails_below
-        return float(judged.size[dropped] @ (self.columns - judged.loss[dropped])) / self._whole
+        return float((judged.size[dropped] * (self.columns - judged.loss[dropped])).sum()) / self._whole
 
     @property
     def _whole(self) -> float:
@@ -72,6 +77,8 @@ class Ncp(Loss):
 class Discernibility(Loss):
     """The sum of squared class sizes; a dropped row counts as if it could be any of all."""
 
+    base_is_known: ClassVar[bool] = False
+
     rows: int
 
     def base(self, judge: Judge) -> NDArray[np.float64]:
@@ -80,23 +87,27 @@ class Discernibility(Loss):
 
     def of(self, judged: Judged) -> float:
         """Return the sum."""
-        size = judged.size[judged.kept].astype(np.float64)
-        return float(size @ size) + float(judged.dropped) * self.rows
+        return _squares(judged.size[judged.kept]) + float(judged.dropped) * self.rows
 
     def of_coarser(self, judged: Judged) -> float:
         """Coarser classes are unions of these."""
-        size = judged.size.astype(np.float64)
-        return float(size @ size)
+        return _squares(judged.size)
 
     def of_dropped(self, judged: Judged) -> float:
         """A row's class is no larger at a finer node, so that dropping it costs no less."""
-        size = judged.size[judged.fails_below].astype(np.float64)
-        return float(size @ (self.rows - size))
+        size = judged.size[judged.fails_below]
+        return float(size.sum()) * self.rows - _squares(size)
+
+
+def _squares(size: NDArray[np.int64]) -> float:
+    return float(np.square(size, dtype=np.float64).sum())
 
 
 @dataclass(frozen=True)
 class ClassSize(Loss):
     """All rows, over the classes that are published."""
+
+    base_is_known: ClassVar[bool] = False
 
     rows: int
 
@@ -137,19 +148,24 @@ class Search:
         self._judge, self._loss, self._checks, self._on_check = judge, loss, checks, on_check
         self._base, self._dropped = loss.base(judge), np.zeros(judge.shape)
         self._open = np.ones(judge.shape, dtype=np.bool_)
+        coarse_first = loss.base_is_known or not judge.limit
+        self._height = np.indices(judge.shape).sum(axis=0).ravel() if coarse_first else None
         self.checked = 0
         self.best, self.loss = self._check(tuple(levels - 1 for levels in judge.shape))
 
     def run(self) -> Found | None:
         """Return the best node that is found before the checks are used up; None where no node was found to pass."""
-        self._try(tuple(0 for _ in self._judge.shape))
+        if self._judge.limit:  # else whatever fails rules it out
+            self._try(tuple(0 for _ in self._judge.shape))
         self._descend()
         while True:
             candidates, bound = self._candidates()
             if not candidates.size or self.checked >= self._checks:
                 break
-            worst = int(candidates[np.argmax(bound)])
-            node = tuple(int(level) for level in np.unravel_index(worst, self._judge.shape))
+            if self._height is not None:
+                height = self._height[candidates]
+                bound = np.where(height == height.max(), bound, -np.inf)
+            node = tuple(int(level) for level in np.unravel_index(candidates[np.argmax(bound)], self._judge.shape))
             if self._try(node):
                 self._descend()
         if np.isinf(self.loss):
