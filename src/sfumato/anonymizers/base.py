@@ -18,7 +18,7 @@ from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.keystream import Keys, seeded_keys, system_keys
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import Kind, Schema
+from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import Problem, Stopped
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import check_parameters
@@ -166,6 +166,7 @@ class Divides(Enum):
 
     ROWS = "rows"  # row by row, once it is decided what to do with each: from counts of the whole, and some rows
     ANYHOW = "anyhow"  # in any parts: what holds in each of them holds in all together
+    CLASSES = "classes"  # class by class, each with those that it may have to be joined with
     REGIONS = "regions"  # by quasi-identifiers: rows that are far apart have nothing to do with one another
     NOT = "not"  # it needs to see everything at once
 
@@ -230,6 +231,12 @@ class Anonymizer(Protocol):
             return "dropping rows changes what classes are compared with"
         return None
 
+    def rows_only(self, policy: Policy) -> str | None:
+        """Return why every row has to be looked at in one place, to go on a sentence; None: distinct ones will do."""
+        if any(model.judged_role is Role.QUASI_SENSITIVE for model in policy):
+            return "it looks at the terms of all rows at once"
+        return None
+
     def facts_of_parts(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Return what there is to say of work that was done in parts, from what there is to say of each."""
         return parts[0] if len(parts) == 1 else {"parts": len(parts)}
@@ -265,6 +272,52 @@ class RowByRow(Anonymizer, Protocol):
         self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
     ) -> RowWork:
         """Return what to do, given how common values are in the whole table, and some rows with what is published."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTree:
+    """The classes that rows are in, and what they can be joined to. Sizes: n rows, t nodes; a class is a node."""
+
+    node_of: NDArray[np.int64]  # (n,): -1 where a row takes no part
+    parent: NDArray[np.int64]  # (t,): what a node is joined to, with all else below that; -1: nothing
+
+
+@dataclass(frozen=True, eq=False)
+class ClassesDone:
+    """What became of some classes, given all of their rows. Sizes: n rows."""
+
+    columns: Mapping[str, Labelled | CodedSets]  # of these rows
+    node_of: NDArray[np.int64]  # (n,): the node that each ended in
+    failed: NDArray[np.int64]  # nodes that rows ended in without being safe
+    said: Any  # what there is to say about each node that rows ended in, as plain data
+
+
+class ClassWork(Protocol):
+    """What is done with each class, decided from counts of the whole table: plain data."""
+
+    def solve(self, dataset: Dataset, tree: ClassTree, workplace: Workplace) -> ClassesDone:
+        """Return what becomes of classes, given all of their rows; joined ones are solved from their original rows."""
+
+    def on(
+        self, cells: Dataset, before: Recoding, tree: ClassTree, node_of: NDArray[np.int64], said: Sequence[Any]
+    ) -> Recoding:
+        """Return what steps before decided, with labels of joined classes: node_of[row] is where each row ended.
+
+        Raises Unsatisfiable where some could not be made safe, whatever they are joined to. Columns that `solve` makes
+        are not in it.
+        """
+
+
+class ByClass(Anonymizer, Protocol):
+    """An anonymizer whose work divides by classes, unless `rows_only` says why not."""
+
+    def classes(
+        self, cells: Dataset, policy: Policy, before: Recoding, workplace: Workplace
+    ) -> tuple[ClassWork, ClassTree]:
+        """Return what to do with each class, and these, given distinct rows and what steps before decided of them.
+
+        What it looks at besides single values is in `cells.of_terms`. Raises what can be told to be out of reach.
+        """
 
 
 LABELS = "generalized to labels of its hierarchy"  # what most show of a quasi-identifier

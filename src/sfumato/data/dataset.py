@@ -170,6 +170,8 @@ class Dataset:
     rows: RowsOf | None = None  # where each row is a person with several: these, all of which are published
     drawn: Drawn | None = None  # where these are rows drawn from a larger table
     sample: Dataset | None = None  # single rows with all columns, where those here lack some
+    # The distinct rows of columns of terms, with weights, where these columns have no rows here.
+    of_terms: Dataset | None = None
 
     @property
     def total(self) -> int:

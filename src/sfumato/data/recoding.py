@@ -50,6 +50,10 @@ class SplitTree:
         """The node that each row ended in, -1 where it takes no part, shape (n,)."""
         return np.append(self.node_of, -1)[self.group_of]
 
+    def divided(self, row_of: NDArray[np.int64]) -> SplitTree:
+        """Return the same about pieces of the rows, given the row of each, ascending; every row has some."""
+        return replace(self, group_of=self.group_of[row_of], some_row=np.searchsorted(row_of, self.some_row))
+
     def merged(self, node_of_row: NDArray[np.int64]) -> SplitTree:
         """Return coarser groups, given the node that each row shall end in, (n,): its own, or one above it."""
         nodes, found = np.unique(
@@ -124,7 +128,7 @@ class Recoding:
         return replace(self, columns={**self.columns, **columns}, **changes)
 
     def divided(self, pieces: Pieces) -> Recoding:
-        """Return the same about pieces of what it is about; cuts cannot be undone any more."""
+        """Return the same about pieces of what it is about."""
         row_of = pieces.row_of
         columns: dict[str, Labelled | CodedSets] = {}
         for name, column in self.columns.items():
@@ -136,6 +140,6 @@ class Recoding:
             columns=columns,
             keep_row=None if self.keep_row is None else self.keep_row[row_of],
             class_of=None if self.class_of is None else self.class_of[row_of],
-            tree=None,
+            tree=None if self.tree is None else self.tree.divided(row_of),
             pieces=Pieces(whole, pieces.count),
         )

@@ -5,7 +5,8 @@
 | read, code | tallies of parts add up to one codebook, by which each part is coded as the whole would be |
 | classes, masks | decided about distinct rows with weights, here; dealt out to the rows of each in their order. Too
 many of these are cut into regions, and decided about region by region, where tasks run (regions.py) |
-| terms | decided about all rows, here |
+| terms | class by class: whole classes, with those that they may have to be joined with, go to tasks (class_tasks.py);
+what all of them tell is added up over distinct sets of terms, here |
 | items | in parts of alike records: a union of parts that are safe is safe |
 | cells | row by row, under keys that follow from the run's key and the number of a row |
 | publish | rows go to files by a keyed number, as one machine would put them in order |
@@ -40,16 +41,17 @@ from sfumato.data.release import Release, ReleasedColumn, publish
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.disk import refuse_without_rename
 from sfumato.engines import tasks
+from sfumato.engines.class_tasks import ROWS_TOGETHER, ClassesInParts, distinct_terms
 from sfumato.engines.coding import ROWS_A_PART, code
 from sfumato.engines.comparing import Comparing
 from sfumato.engines.cutting import SAMPLED
 from sfumato.engines.foreseeing import refuse_what_no_driver_could_judge
-from sfumato.engines.item_tasks import ItemParts, leading_items, send_items, withhold
+from sfumato.engines.item_tasks import item_parts, send_items, withhold
 from sfumato.engines.local import LOCAL_SERVES, LocalEngine
 from sfumato.engines.region_tasks import AllCells, carry_out_on_cells, coded_cells, of_cells
 from sfumato.engines.regions import Cluster, RegionalWork, sampled
 from sfumato.engines.seeing import columns_seen, release_seen
-from sfumato.engines.tasks import WEIGHT, Decision, Part, Publishing, Splits
+from sfumato.engines.tasks import WEIGHT, Decision, Home, Part, Publishing, Splits
 from sfumato.engines.workroom import got, keep, kept, plain, put
 from sfumato.errors import DataError
 from sfumato.models.base import Policy
@@ -72,12 +74,14 @@ class DividedEngine:
     rows_a_part: int | None = None  # None: by the size of the table
     rows_a_file: int = 1 << 20
     occurrences: int = OCCURRENCES
+    rows_together: int = ROWS_TOGETHER  # of classes that a task works on
     room: Path = field(default=Path(), init=False)
     parts: tuple[Part, ...] = field(default=(), init=False)
     columns: tuple[str, ...] = field(default=(), init=False)  # that decide about classes
     by_row: bool = field(default=False, init=False)  # whether every row is decided about here
     regions: RegionalWork | None = field(default=None, init=False)  # where distinct rows are too many
-    items: dict[str, CodedSets] = field(default_factory=dict, init=False)  # columns without their rows
+    terms: tuple[str, ...] = field(default=(), init=False)  # columns that are decided about class by class
+    homes: list[Home] = field(default_factory=list, init=False)  # columns whose rows come home from elsewhere
     item_parts: int = field(default=0, init=False)
     drawn: dict[str, Labelled | CodedSets] = field(default_factory=dict, init=False)
     comparing: Comparing | None = field(default=None, init=False)  # where a release is looked at beside its original
@@ -94,7 +98,7 @@ class DividedEngine:
     def workroom(self, folder: Path) -> Iterator[None]:
         """Work in a folder, which is gone afterwards."""
         folder.mkdir(mode=0o700)
-        self.room, self.parts, self.items, self.drawn, self.regions = folder.resolve(), (), {}, {}, None
+        self.room, self.parts, self.homes, self.drawn, self.regions = folder.resolve(), (), [], {}, None
         self.comparing = None
         kept.cache_clear()
         try:
@@ -141,6 +145,9 @@ class DividedEngine:
         if self.comparing is not None:
             return self.comparing.original(coded)
         found = self._all_rows(coded.template) if self.by_row else self._distinct_rows(coded.template, steps)
+        if self.terms:
+            of_terms = distinct_terms(self.cluster, self.room, self.parts, self.terms, self.cells_here)
+            found = replace(found, of_terms=of_terms)
         refuse_what_no_driver_could_judge(self.cluster, self.room, coded, steps, self.cells_here)
         return found
 
@@ -155,24 +162,31 @@ class DividedEngine:
         forming = [step for step in steps if step.anonymizer.phase.forms_groups]
         judged = {name for step in forming for model in step.policy for name in model.judged_columns}
         columns = [column for column in template.columns.values() if isinstance(column, CodedColumn)]
-        self.by_row = any(step.anonymizer.phase is Phase.TERMS for step in forming) or bool(
-            template.with_role(Role.QUASI_SENSITIVE)
-        )
+        self.by_row = any(step.anonymizer.rows_only(step.policy) for step in forming)
+        apart = {
+            name
+            for step in forming
+            if step.anonymizer.divides is Divides.CLASSES and not self.by_row
+            for model in step.policy
+            for name in model.judged_columns
+        }
+        self.terms = tuple(name for name in template.columns if name in apart)
         self.columns = tuple(
             column.name
             for column in columns
-            if forming and (column.role is Role.QUASI_IDENTIFIER or column.name in judged)
+            if forming and (column.role is Role.QUASI_IDENTIFIER or column.name in judged) and column.name not in apart
         )
 
     def _refuse(self, steps: Sequence[Step], books: Codebooks, rows: int) -> None:
         """Raise what cannot be done in parts, before any work."""
-        if self.by_row and rows > self.cells_here:
-            raise DataError(
-                f"Terms were to be removed from {rows:,} rows in parts, but every row with terms is decided about on "
-                f"the driver, which takes {self.cells_here:,}.\nRaise --cells-on-driver if the driver has the memory, "
-                f"or {LOCAL_SERVES}, with 4 bytes a term as well."
-            )
         for step in steps:
+            why = step.anonymizer.rows_only(step.policy) if step.anonymizer.phase.forms_groups else None
+            if why is not None and rows > self.cells_here:
+                raise DataError(
+                    f"{step.anonymizer.name} was asked for on {rows:,} rows in parts, but {why}, so that every row is "
+                    f"decided about on the driver, which takes {self.cells_here:,}.\nRaise --cells-on-driver if the "
+                    f"driver has the memory, or {LOCAL_SERVES}, with 4 bytes a term as well."
+                )
             if step.anonymizer.phase is not Phase.ITEMS:
                 continue
             for name in {name for model in step.policy for name in model.judged_columns}:
@@ -244,6 +258,8 @@ class DividedEngine:
         if step.anonymizer.divides is Divides.ROWS:
             self._keep_decision(dataset, before)
             return self._draw(step, dataset, before, workplace)
+        if step.anonymizer.divides is Divides.CLASSES and self.terms:
+            return self._by_class(step, dataset, before, workplace)
         if self.regions is not None:
             return self.regions.carry_out(step, workplace)
         return carry_out_on_cells(step, dataset, before, workplace)
@@ -251,21 +267,33 @@ class DividedEngine:
     def _keep_decision(self, dataset: Dataset, recoding: Recoding) -> None:
         """Let all parts know what was decided so far."""
         kept.cache_clear()
-        if self.regions is not None:
-            keep(self.room / "decision", self.regions.decision(recoding))
-            return
+        found = self._decision(dataset, recoding) if self.regions is None else self.regions.decision(recoding)
+        keep(self.room / "decision", found)
+
+    def _decision(self, dataset: Dataset, recoding: Recoding) -> Decision:
         columns, ends, cell_ends = self.columns, None, None
         if not self.by_row:
             assert dataset.weights is not None
             cell_ends = np.cumsum(dataset.weights)
             ends = cell_ends if recoding.pieces is None else np.cumsum(recoding.pieces.count)
         bare = Recoding(columns=recoding.columns, keep_row=recoding.keep_row)
-        keep(self.room / "decision", Decision(columns, ends, cell_ends, bare))
+        return Decision(columns, ends, cell_ends, bare)
+
+    def _by_class(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
+        """Have a step done class by class, where all rows of a class are."""
+        keep(self.room / "classes", self._decision(dataset, before))
+        pieces = before.pieces
+        cells = dataset if pieces is None else dataset.standing_for(pieces.row_of, pieces.count)
+        apart = ClassesInParts(self.cluster, self.room, self.parts, self.rows_together, self.cells_here)
+        recoding, home = apart.carry_out(step, cells, before, workplace, self.terms)
+        self.homes.append(home)
+        return recoding
 
     def _withhold(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Withhold items in parts of the records."""
         names = tuple(dict.fromkeys(name for model in step.policy for name in model.judged_columns))
-        cuts = self._item_parts(names, dataset)
+        sets = cast("CodedSets", dataset.columns[names[0]])
+        cuts = item_parts(self.cluster, self.room, self.parts, names, sets, self.occurrences)
         within = any(getattr(model, "within", None) == "classes" for model in step.policy)
         if within and (shown := tuple(column.name for column in dataset.quasi_identifiers)):
             cuts = replace(cuts, quasi_identifiers=shown)
@@ -273,31 +301,9 @@ class DividedEngine:
         place = Workplace(seeded=workplace.seeded, public=workplace.public)
         work = partial(withhold, self.room, step, place, workplace.keys(), self.parts)
         done = self.cluster.each(work, cuts.numbers, "withhold items")
-        self.items, self.item_parts = done[0][1], len(cuts.numbers)
+        self.item_parts = len(cuts.numbers)
+        self.homes.append(Home("to-home", tuple(f"{at}" for at in cuts.numbers), done[0][1]))
         return replace(before, facts=step.anonymizer.facts_of_parts([facts for facts, _ in done]))
-
-    def _item_parts(self, names: tuple[str, ...], dataset: Dataset) -> ItemParts:
-        """Return parts of the records that are as large as may be, with alike records together."""
-        column = cast("CodedSets", dataset.columns[names[0]])
-        book = kept(self.room / "books").by_column[names[0]]
-        of_code = np.zeros(len(column.labels) + 1, dtype=np.int64)
-        np.add.at(of_code, book.code_of[:-1], book.tally.counts)  # texts that are no members go to the last place
-        rank = np.empty(len(column.labels), dtype=np.int64)
-        rank[np.argsort(-of_code[:-1], kind="stable")] = np.arange(rank.size)
-        if int(of_code[:-1].sum()) <= self.occurrences:
-            return ItemParts(names, rank, ((0, 0),), (1,))
-        leading = partial(leading_items, self.room, names[0], rank)
-        counts: dict[tuple[int, int], int] = {}
-        for found in self.cluster.each(leading, self.parts, "look at records"):
-            for pair, count in found.items():
-                counts[pair] = counts.get(pair, 0) + count
-        first, held = [(0, 0)], [0]
-        for pair in sorted(counts):
-            if held[-1] and held[-1] + counts[pair] > self.occurrences:
-                first.append(pair)
-                held.append(0)
-            held[-1] += counts[pair]
-        return ItemParts(names, rank, tuple(first), tuple(max(1, -(-each // self.occurrences)) for each in held))
 
     def _draw(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Draw row by row, once it is decided what to draw."""
@@ -341,7 +347,7 @@ class DividedEngine:
         """Return what is known of the release without its rows; they are put in order when it is written."""
         self._keep_decision(dataset, recoding)
         shown, rows = self._shown(dataset, recoding)
-        shells = {**self.items, **self.drawn}
+        shells = {name: column for home in self.homes for name, column in home.columns.items()} | self.drawn
         nothing = np.empty(0, dtype=np.int32)
         bare = {
             name: replace(column, codes=nothing) if isinstance(column, CodedColumn) else column
@@ -357,7 +363,7 @@ class DividedEngine:
         types = {name: number_type(known) for name, known in self._texts_of_numbers(dataset, columns)}
         files = max(1, round(rows / self.rows_a_file))
         total = sum(part.rows for part in self.parts)
-        publishing = Publishing(self.parts, total, files, key, self.drawn, self.items, self.item_parts, types)
+        publishing = Publishing(self.parts, total, files, key, self.drawn, tuple(self.homes), types)
         keep(self.room / "publishing", publishing)
         counts = {"rows": rows} | ({"rows_dropped": total - rows} if rows < total else {})
         return replace(release, columns=columns, n_rows=rows, description={**release.description, **counts})

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from sfumato.data.dataset import CodedSets, Dataset, as_arrow, as_numpy, distinc
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.release import members_of
 from sfumato.engines.cutting import mixed
+from sfumato.engines.regions import Cluster
 from sfumato.engines.tasks import ROW, Part, coded_part, keys_of, rows_like
 from sfumato.engines.workroom import arrived, got, kept, plain, sent
 
@@ -83,6 +85,30 @@ class ItemParts:
         found = np.searchsorted(begins, key, side="right") - 1
         parts = np.array(self.parts, dtype=np.int64)
         return np.asarray((np.cumsum(parts) - parts)[found] + rows % parts[found])
+
+
+def item_parts(
+    cluster: Cluster, room: Path, parts: Sequence[Part], names: tuple[str, ...], sets: CodedSets, most: int
+) -> ItemParts:
+    """Return parts of the records with up to `most` occurrences where that can be, alike records together."""
+    book = kept(room / "books").by_column[names[0]]
+    of_code = np.zeros(len(sets.labels) + 1, dtype=np.int64)
+    np.add.at(of_code, book.code_of[:-1], book.tally.counts)  # texts that are no members go to the last place
+    rank = np.empty(len(sets.labels), dtype=np.int64)
+    rank[np.argsort(-of_code[:-1], kind="stable")] = np.arange(rank.size)
+    if int(of_code[:-1].sum()) <= most:
+        return ItemParts(names, rank, ((0, 0),), (1,))
+    counts: dict[tuple[int, int], int] = {}
+    for found in cluster.each(partial(leading_items, room, names[0], rank), parts, "look at records"):
+        for pair, count in found.items():
+            counts[pair] = counts.get(pair, 0) + count
+    first, held = [(0, 0)], [0]
+    for pair in sorted(counts):
+        if held[-1] and held[-1] + counts[pair] > most:
+            first.append(pair)
+            held.append(0)
+        held[-1] += counts[pair]
+    return ItemParts(names, rank, tuple(first), tuple(max(1, -(-each // most)) for each in held))
 
 
 def send_items(room: Path, parts: ItemParts, part: Part) -> None:

@@ -180,9 +180,9 @@ class Decision:
 
     def on(self, room: Path, part: Part, dataset: Dataset) -> Recoding:
         """Return what was decided about the rows of a part."""
-        return decided(self._entries(room, part, dataset), self.recoding)
+        return decided(self.entries(room, part, dataset), self.recoding)
 
-    def _entries(self, room: Path, part: Part, dataset: Dataset) -> NDArray[np.int64]:
+    def entries(self, room: Path, part: Part, dataset: Dataset) -> NDArray[np.int64]:
         """Return which entry of the recoding each row of a part has, (n,)."""
         if self.ends is None or self.cell_ends is None:
             return part.first + np.arange(part.rows)
@@ -249,6 +249,23 @@ def draw_part(room: Path, key: bytes, part: Part) -> None:
 
 
 @dataclass(frozen=True)
+class Home:
+    """Columns that were decided about elsewhere, whose rows come home by their numbers."""
+
+    folder: str
+    places: tuple[str, ...]  # that rows come from; what the last of them says of a row holds
+    columns: Mapping[str, Labelled | CodedSets]  # without their rows
+
+    def rows(self, room: Path, number: int) -> pa.Table:
+        """Return the rows of a part, with their numbers, in their order."""
+        table = arrived(room / self.folder, self.places, number)
+        rows = as_numpy(plain(table.column(ROW)))
+        order = np.argsort(rows, kind="stable")
+        last = np.append(rows[order][1:] != rows[order][:-1], True) if rows.size else np.empty(0, dtype=np.bool_)
+        return table.take(as_arrow(order[last]))
+
+
+@dataclass(frozen=True)
 class Publishing:
     """What every file of the release has in common."""
 
@@ -257,8 +274,7 @@ class Publishing:
     files: int
     key: bytes | None  # of the order of rows; None: as they were
     drawn: Mapping[str, Labelled | CodedSets]  # columns without their rows
-    items: Mapping[str, CodedSets]
-    item_parts: int
+    homes: tuple[Home, ...]
     types: Mapping[str, pa.DataType]  # of columns in the files
 
 
@@ -281,11 +297,11 @@ def send_rows(room: Path, number: int) -> None:
             table = _with_column(table, name, drawn.column(name))
     rows = np.arange(part.rows) if made.keep_row is None else np.flatnonzero(made.keep_row)
     table = table.take(as_arrow(rows))
-    if publishing.items:
-        home = arrived(room / "to-home", [f"{at}" for at in range(publishing.item_parts)], number).sort_by(ROW)
-        assert np.array_equal(as_numpy(plain(home.column(ROW))), part.first + rows)
-        for name in publishing.items:
-            table = _with_column(table, name, home.column(name))
+    for home in publishing.homes:
+        found = home.rows(room, number)
+        assert np.array_equal(as_numpy(plain(found.column(ROW))), part.first + rows)
+        for name in home.columns:
+            table = _with_column(table, name, found.column(name))
     place = _places(part, publishing.key)[rows]
     if publishing.key is None:
         file_of = place * np.uint64(publishing.files) // np.uint64(max(publishing.total, 1))
@@ -319,7 +335,8 @@ def write_file(room: Path, folder: Path, number: int) -> tuple[str, str, int]:
     table = table.take(as_arrow(ascending(as_numpy(plain(table.column(PLACE)))))).drop_columns([PLACE])
     template, decision = kept(room / "template"), kept(room / "decision")
     columns: dict[str, Labelled | CodedSets] = {}
-    shells = {**decision.recoding.columns, **publishing.items, **publishing.drawn}
+    elsewhere = {name: column for home in publishing.homes for name, column in home.columns.items()}
+    shells = {**decision.recoding.columns, **elsewhere, **publishing.drawn}
     for name, shell in shells.items():
         array = plain(table.column(name))
         if isinstance(shell, Labelled):

@@ -166,18 +166,24 @@ class Gathering:
         return given.read(self.progress)
 
     @cached_property
-    def _terms(self) -> CodedSets | None:
-        """The terms of the original that requirements look up; all of them are about the same: the plan sees to it."""
+    def _terms(self) -> tuple[CodedSets, NDArray[np.int64] | None] | None:
+        """The terms of the original that requirements look up, and how many records each row stands for, if not one.
+
+        All of them are about the same: the plan sees to it.
+        """
         columns = next((model.judged_columns for model in self.plan.policy if Need.KNOWLEDGE in model.needs), None)
         if columns is None or self.dataset is None:
             return None
-        terms = TermColumns.of_dataset(self.dataset(), columns)
-        return None if terms.not_sets else terms.sets
+        dataset = self.dataset()
+        dataset = dataset if dataset.of_terms is None else dataset.of_terms
+        terms = TermColumns.of_dataset(dataset, columns)
+        return None if terms.not_sets else (terms.sets, dataset.weights)
 
     def _covered(self, knowledge: Knowledge) -> Coverage | None:
         if self._terms is None:
             return None
-        found = coverage(self._terms, knowledge)
+        terms, weights = self._terms
+        found = coverage(terms, knowledge, weights)
         found.refuse_undecided()
         return found
 
@@ -192,7 +198,7 @@ class Gathering:
             return None
         if self.dataset is not None:
             self.origins[PRIOR] = Origin.COUNTED
-            return None if self._terms is None else estimated_prior(self._terms, knowledge)
+            return None if self._terms is None else estimated_prior(self._terms[0], knowledge, self._terms[1])
         claimed = self.description.get("prior")
         if isinstance(claimed, Mapping) and set(claimed) == set(knowledge.labels):
             self.origins[PRIOR] = Origin.CLAIMED

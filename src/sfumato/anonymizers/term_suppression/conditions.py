@@ -202,19 +202,24 @@ def terms_condition(
     return condition
 
 
-def refuse_unreachable(sets: CodedSets, knowledge: Knowledge, requirements: Sequence[TermModel]) -> None:
+def refuse_unreachable(
+    sets: CodedSets,
+    knowledge: Knowledge,
+    requirements: Sequence[TermModel],
+    weights: NDArray[np.int64] | None = None,
+) -> None:
     """Raise Unsatisfiable when a prior that was given is out of reach of any release, whatever is removed or merged.
 
     If all groups are within t of the prior, so is the whole release, whose belief is a mean of theirs. And the whole
     release believes in a label no more than if every record kept just the terms that the label has. An estimated prior
-    is what the whole table tells, so it is never out of reach.
+    is what the whole table tells, so it is never out of reach. Rows with weights, (n,), stand for as many records.
     """
     closeness = [model for model in requirements if isinstance(model, QSCloseness) and model.distance == EUCLIDEAN]
     if knowledge.weight is None or not closeness or sets.start.size < 2 or not knowledge.plain:
         return  # where labels are weighed, or may lack a term, nothing this simple bounds a belief
     strictest = min(closeness, key=lambda model: model.exact_t)
     for label in np.flatnonzero(knowledge.weight > float(strictest.exact_t)):
-        given, most = float(knowledge.weight[label]), _most_belief(int(label), sets, knowledge)
+        given, most = float(knowledge.weight[label]), _most_belief(int(label), sets, knowledge, weights)
         if given - most > float(strictest.exact_t) + 1e-9:
             raise Unsatisfiable(
                 f"{in_words(strictest)} was asked of {sets.name!r}, but the prior gives a label {given:.4g}, and "
@@ -224,7 +229,7 @@ def refuse_unreachable(sets: CodedSets, knowledge: Knowledge, requirements: Sequ
             )
 
 
-def _most_belief(label: int, sets: CodedSets, knowledge: Knowledge) -> float:
+def _most_belief(label: int, sets: CodedSets, knowledge: Knowledge, weights: NDArray[np.int64] | None = None) -> float:
     """Return a belief in a label that no removal of terms exceeds: each record keeps just the terms that it has."""
     row_of = np.repeat(np.arange(sets.start.size - 1), np.diff(sets.start))
     best = np.zeros(sets.start.size - 1)
@@ -238,11 +243,13 @@ def _most_belief(label: int, sets: CodedSets, knowledge: Knowledge) -> float:
     if not linked.any():  # nothing need be believed at all
         return 1.0
     # Records that no label explains as they are count only once terms are removed from them: take those that help.
-    total, count = float(best[linked].sum()), int(linked.sum())
-    for more in np.sort(best[~linked])[::-1]:
-        if more <= total / count:
+    records = np.ones(best.size, dtype=np.int64) if weights is None else weights
+    total, count = float(best[linked] @ records[linked]), int(records[linked].sum())
+    others = np.flatnonzero(~linked)
+    for row in others[np.argsort(-best[others], kind="stable")]:
+        if best[row] <= total / count:
             break
-        total, count = total + float(more), count + 1
+        total, count = total + float(best[row] * records[row]), count + int(records[row])
     return total / count
 
 

@@ -25,17 +25,20 @@ def drawn(n_groups: int, share: float, key: bytes) -> NDArray[np.bool_]:
     return np.asarray(words < np.uint64(share * _WORD))
 
 
-def add_margin(found: Found, rows: Ints, group_at: Ints, chosen: NDArray[np.bool_], solve: Solve) -> tuple[Found, int]:
+def add_margin(
+    found: Found, rows: Ints, group_at: Ints, chosen: NDArray[np.bool_], solve: Solve
+) -> tuple[Found, NDArray[np.bool_]]:
     """Return answers in which chosen groups are solved by `solve`, a stricter search, where that has an answer.
 
-    rows[i] is in group group_at[i]. Also returns how many groups got such an answer.
+    rows[i] is in group group_at[i]. Also returns which groups got such an answer, (g,).
     """
     numbers = np.flatnonzero(chosen & (found.status != UNREACHABLE))
     place = np.full(chosen.size, -1, dtype=np.int64)
     place[numbers] = np.arange(numbers.size)
     inside = np.flatnonzero(place[group_at] >= 0)
+    safer = np.zeros(chosen.size, dtype=np.bool_)
     if not inside.size:
-        return found, 0
+        return found, safer
     order, start = groups_as_ranges(place[group_at[inside]], numbers.size)
     fresh = solve(rows[inside[order]], start)
     good = fresh.status != UNREACHABLE
@@ -45,4 +48,5 @@ def add_margin(found: Found, rows: Ints, group_at: Ints, chosen: NDArray[np.bool
         column[numbers[good]] = new[good]
     changed = rows[inside[good[place[group_at[inside]]]]]
     merged[0][changed] = fresh.kept_bits[changed]
-    return Found(*merged), int(good.sum())
+    safer[numbers[good]] = True
+    return Found(*merged), safer

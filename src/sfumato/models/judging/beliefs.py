@@ -267,11 +267,11 @@ def _spread(links: Links, chosen: Integers, records: Integers) -> tuple[Integers
     return links.label[ranges(links.start[chosen], size)], np.repeat(size, size), np.repeat(records, size)
 
 
-def estimated_prior(sets: CodedSets, knowledge: Knowledge) -> Floats:
+def estimated_prior(sets: CodedSets, knowledge: Knowledge, weights: Integers | None = None) -> Floats:
     """Return the belief about the whole table, shape (labels,): the prior of somebody who knows how frequent terms are.
 
     It is taken from the *original* terms, once, and sums to one; with `unlinked = "zero"`, to the share of records that
-    are linked to a label.
+    are linked to a label. Where rows have weights, (n,), each stands for as many records.
 
     >>> from sfumato.data.schema import Role
     >>> table = Knowledge.from_rows([("flu", ["fever", "cough"]), ("cold", ["cough"])])
@@ -285,11 +285,11 @@ def estimated_prior(sets: CodedSets, knowledge: Knowledge) -> Floats:
     prior = np.zeros(knowledge.n_labels)
     if not n_rows:
         return prior
-    [whole] = beliefs(np.zeros(n_rows, dtype=np.int32), 1, sets, Index(knowledge))
+    [whole] = beliefs(np.zeros(n_rows, dtype=np.int32), 1, sets, Index(knowledge), weights=weights)
     if not whole.linked[0]:
         raise DataError(
             f"The prior was to be estimated from column {sets.name!r}, but no label of the knowledge table explains "
-            f"even one of its {n_rows:,} records.\n"
+            f"even one of its {int(whole.rows[0]):,} records.\n"
             "Check that terms are spelled as in the table and that the separator is right, or give a prior."
         )
     prior[whole.label] = whole.mass

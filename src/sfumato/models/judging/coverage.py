@@ -20,7 +20,7 @@ from sfumato.data.knowledge import ASK, Knowledge
 from sfumato.errors import DataError
 from sfumato.models.judging.beliefs import beliefs
 from sfumato.models.judging.links import Index, Terms
-from sfumato.models.judging.weights import Integers
+from sfumato.models.judging.weights import Integers, tally
 
 # Up to here, records that no label explains cost less than a usual promise does (a closeness of 0.4 in groups of five
 # takes some 7 % of all terms, docs/concepts/quasi-sensitive.md); beyond, spelling decides what is published.
@@ -180,8 +180,8 @@ def _records(some: int, all_: int) -> str:
     return f"{some:,} of {all_:,} records ({some / max(all_, 1):.1%})"
 
 
-def coverage(sets: CodedSets, knowledge: Knowledge) -> Coverage:
-    """Return what a knowledge table knows of a column of terms.
+def coverage(sets: CodedSets, knowledge: Knowledge, weights: Integers | None = None) -> Coverage:
+    """Return what a knowledge table knows of a column of terms; rows with weights, (n,), stand for as many records.
 
     >>> from sfumato.data.schema import Role
     >>> table = Knowledge.from_rows([("flu", ["Fever", "Cough"]), ("cold", ["Cough"])])
@@ -192,19 +192,21 @@ def coverage(sets: CodedSets, knowledge: Knowledge) -> Coverage:
     (1, (UnknownTerm(term='fever', records=1, nearest='Fever', near=True),))
     """
     n_rows = sets.start.size - 1
-    count = np.bincount(sets.items, minlength=len(sets.labels))
-    strange = np.array([label not in knowledge.term_of for label in sets.labels], dtype=np.bool_)
+    records = np.ones(n_rows, dtype=np.int64) if weights is None else weights
     row_of = np.repeat(np.arange(n_rows), np.diff(sets.start))
+    count = tally(sets.items, len(sets.labels), None if weights is None else weights[row_of])
+    strange = np.array([label not in knowledge.term_of for label in sets.labels], dtype=np.bool_)
     codes = np.flatnonzero(strange & (count > 0))
     often = sorted(codes.tolist(), key=lambda code: (-int(count[code]), sets.labels[code]))
     nearest = _Spelling(knowledge)
-    explained = sum(int(found.linked.sum()) for found in beliefs(np.zeros(n_rows, np.int32), 1, sets, Index(knowledge)))
+    whole = beliefs(np.zeros(n_rows, np.int32), 1, sets, Index(knowledge), weights=weights)
+    explained = sum(int(found.linked.sum()) for found in whole)
     return Coverage(
         column=sets.name,
         unlinked=knowledge.unlinked,
-        records=n_rows,
-        unexplained=n_rows - explained,
-        unknown_in=int(np.unique(row_of[strange[sets.items]]).size),
+        records=int(records.sum()),
+        unexplained=int(records.sum()) - explained,
+        unknown_in=int(records[np.unique(row_of[strange[sets.items]])].sum()),
         terms=int((count > 0).sum()),
         unknown=tuple(
             UnknownTerm(sets.labels[code], int(count[code]), *nearest.of(sets.labels[code], search=place < SHOWN))
