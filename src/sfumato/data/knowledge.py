@@ -24,6 +24,7 @@ from sfumato.errors import DataError, PolicyError, did_you_mean
 
 ASK = "ask"
 UNLINKED = (ASK, "linked", "zero", "forbid")
+FORBIDDING = (ASK, "forbid")  # by which a group fails that has a record which no label explains
 SUM_TOLERANCE = 1e-9  # a prior sums to one up to this
 
 
@@ -79,7 +80,7 @@ class Knowledge:
     @property
     def forbids(self) -> bool:
         """Whether a group fails that has a record which no label explains."""
-        return self.unlinked in (ASK, "forbid")
+        return self.unlinked in FORBIDDING
 
     @property
     def plain(self) -> bool:

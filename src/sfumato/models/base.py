@@ -70,13 +70,16 @@ class Verdict:
         else:
             lower = self.reached <= other.reached
             worse, better = (self, other) if lower == (self.bound == "at least") else (other, self)
+        facts = _merged_facts(worse.facts, better.facts)
+        of_worse = tuple(self.model.notes_on(worse.facts))
         return replace(
             worse,
             satisfied=self.satisfied and other.satisfied,
             groups=self.groups + other.groups,
             failing=self.failing + other.failing,
             failing_rows=self.failing_rows + other.failing_rows,
-            facts=_merged_facts(worse.facts, better.facts),
+            facts=facts,
+            notes=(*self.model.notes_on(facts), *(note for note in worse.notes if note not in of_worse)),
         )
 
     @property
@@ -112,7 +115,17 @@ class Verdict:
         return f"{words} ({self.failing:,} of {_counted(self.groups, self.group)}{rows})"
 
 
-_ADDED = frozenset({"rows", "records", "withheld", "classes_that_lack_values"})
+_ADDED = frozenset(
+    {
+        "rows",
+        "records",
+        "withheld",
+        "classes_that_lack_values",
+        "unlinkable_rows",
+        "rows_without_terms",
+        "vacuous_groups",
+    }
+)
 
 
 def _merged_facts(worse: Mapping[str, Any], better: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,6 +224,10 @@ class PrivacyModel(Protocol):
     def judges_apart(self) -> bool:
         """Whether classes can be judged in parts of a release, if it is known how common values are in the whole."""
         return False
+
+    def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what whoever reads a verdict with such facts should know besides."""
+        yield from ()
 
     def most_classes(self, release: Release) -> float:
         """Return a number of classes that no release of these rows exceeds and still holds; infinity if none is known.

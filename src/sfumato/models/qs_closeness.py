@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, PolicyError, Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number, quoted
 from sfumato.models.judging.belief_measures import distances, distances_over_levels
-from sfumato.models.judging.belief_verdict import Judgement
+from sfumato.models.judging.belief_verdict import Judgement, unexplained
 from sfumato.models.judging.beliefs import Beliefs, beliefs
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.links import Index
@@ -165,6 +165,15 @@ class QSCloseness(PrivacyModel):
         if self.distance == HIERARCHICAL and knowledge is not None:
             return distances_over_levels(found, prior, self.levels_of(knowledge))
         return distances(found, prior, unlinked, exact_near=float(self.exact_t))
+
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts of a release: what was believed before is public."""
+        return True
+
+    def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Yield how many records no label explains."""
+        yield from unexplained(self, facts)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""

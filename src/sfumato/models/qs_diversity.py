@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem, Unsatisfiable
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number, quoted
 from sfumato.models.judging.belief_measures import diversity_bounds, exact_diversity, largest_and_rest, weights_of
-from sfumato.models.judging.belief_verdict import Judgement
+from sfumato.models.judging.belief_verdict import Judgement, unexplained
 from sfumato.models.judging.beliefs import Beliefs, Floats, beliefs
 from sfumato.models.judging.classes import NEAR, classes_of
 from sfumato.models.judging.links import Index
@@ -138,6 +138,15 @@ class QSDiversity(PrivacyModel):
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield columns that are judged apart, or whose terms nothing tells."""
         yield from read_together(self, schema, together)
+
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts of a release: what was believed before is public."""
+        return True
+
+    def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Yield how many records no label explains."""
+        yield from unexplained(self, facts)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.knowledge import Knowledge
+from sfumato.data.knowledge import FORBIDDING, Knowledge
 from sfumato.models.base import PrivacyModel, Verdict, quoted
 from sfumato.models.judging.beliefs import Beliefs, Floats
 from sfumato.models.judging.classes import Classes
@@ -59,6 +59,16 @@ class Judgement:
         if self.forbidden.any() and not beyond.size:
             facts = {"worst": reached, "limit": required, **facts}
             reached, required, measure = float(self.unlinkable), 0.0, "records that no label explains"
+        facts = {
+            "rows": self.classes.n_rows,
+            "unlinked": self.knowledge.unlinked,
+            **({} if self.knowledge.likelihood is None else {"weighed": True}),
+            **({"misses": self.knowledge.misses} if self.knowledge.misses else {}),
+            "unlinkable_rows": self.unlinkable,
+            "rows_without_terms": self.whole,
+            "vacuous_groups": int(self.vacuous.sum()),
+            **facts,
+        }
         return Verdict(
             model=model,
             satisfied=not failing.size,
@@ -67,29 +77,22 @@ class Judgement:
             groups=int(size.size),
             failing=int(failing.size),
             failing_rows=int(size[failing].sum()),
-            facts={
-                "rows": self.classes.n_rows,
-                "unlinked": self.knowledge.unlinked,
-                **({} if self.knowledge.likelihood is None else {"weighed": True}),
-                **({"misses": self.knowledge.misses} if self.knowledge.misses else {}),
-                "unlinkable_rows": self.unlinkable,
-                "rows_without_terms": self.whole,
-                "vacuous_groups": int(self.vacuous.sum()),
-                **facts,
-            },
+            facts=facts,
             measure=measure,
             bound="at most",
-            notes=tuple(self._notes(model)),
+            notes=tuple(model.notes_on(facts)),
         )
 
-    def _notes(self, model: PrivacyModel) -> Iterator[str]:
-        if self.unlinkable:
-            fate = (
-                "so it cannot be judged what they tell (unlinked under [knowledge] says what becomes of them)"
-                if self.knowledge.forbids
-                else f'and unlinked = "{self.knowledge.unlinked}" takes nothing to follow from them'
-            )
-            yield (
-                f"No label of the knowledge table explains {self.unlinkable:,} of {self.classes.n_rows:,} records of "
-                f"{quoted(model.judged_columns)}, {fate}."
-            )
+
+def unexplained(model: PrivacyModel, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many records of a release no label explains, given the facts of a verdict."""
+    if facts["unlinkable_rows"]:
+        fate = (
+            "so it cannot be judged what they tell (unlinked under [knowledge] says what becomes of them)"
+            if facts["unlinked"] in FORBIDDING
+            else f'and unlinked = "{facts["unlinked"]}" takes nothing to follow from them'
+        )
+        yield (
+            f"No label of the knowledge table explains {facts['unlinkable_rows']:,} of {facts['rows']:,} records of "
+            f"{quoted(model.judged_columns)}, {fate}."
+        )
