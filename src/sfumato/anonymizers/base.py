@@ -295,28 +295,32 @@ class ClassesDone:
 class ClassWork(Protocol):
     """What is done with each class, decided from counts of the whole table: plain data."""
 
+    def classes(self, cells: Dataset, before: Recoding) -> ClassTree:
+        """Return the classes, given distinct rows and what steps before decided of them."""
+
     def solve(self, dataset: Dataset, tree: ClassTree, workplace: Workplace) -> ClassesDone:
         """Return what becomes of classes, given all of their rows; joined ones are solved from their original rows."""
 
-    def on(
-        self, cells: Dataset, before: Recoding, tree: ClassTree, node_of: NDArray[np.int64], said: Sequence[Any]
-    ) -> Recoding:
-        """Return what steps before decided, with labels of joined classes: node_of[row] is where each row ended.
+    def joined(self, cells: Dataset, before: Recoding, node_of: NDArray[np.int64]) -> Recoding:
+        """Return what steps before decided, with labels of joined classes: node_of[row] is where each row ended, (n,).
 
-        Raises Unsatisfiable where some could not be made safe, whatever they are joined to. Columns that `solve` makes
-        are not in it.
+        Columns that `solve` makes are not in it.
+        """
+
+    def facts(self, said: Sequence[Any], ended: NDArray[np.int64], joined: int) -> Mapping[str, Any]:
+        """Return what there is to say in all: of the nodes that rows ended in, so many of which were joined to others.
+
+        Raises Unsatisfiable where some could not be made safe, whatever they are joined to.
         """
 
 
 class ByClass(Anonymizer, Protocol):
     """An anonymizer whose work divides by classes, unless `rows_only` says why not."""
 
-    def classes(
-        self, cells: Dataset, policy: Policy, before: Recoding, workplace: Workplace
-    ) -> tuple[ClassWork, ClassTree]:
-        """Return what to do with each class, and these, given distinct rows and what steps before decided of them.
+    def by_class(self, cells: Dataset, policy: Policy, workplace: Workplace) -> ClassWork:
+        """Return what to do with each class; what it looks at besides single values is in `cells.of_terms`.
 
-        What it looks at besides single values is in `cells.of_terms`. Raises what can be told to be out of reach.
+        Raises what can be told to be out of reach.
         """
 
 

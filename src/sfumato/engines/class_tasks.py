@@ -1,7 +1,7 @@
 """Classes with all of their rows, some of them at a time, wherever that is: files of a private work folder in and out.
 
 terms/PART           the distinct rows of columns of terms, and how many there are of each
-classes              what steps before decided, as all parts need to know it
+classes              which class each row is in, as all parts need to know it
 round-N              which classes are worked on together, and what they can be joined to there
 to-classes-N/PART    rows on their way to where all of their class are, with their numbers
 from-classes/N-M     and back; what a later round says of a row goes before
@@ -14,11 +14,11 @@ them are together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ from sfumato.data.release import members_of
 from sfumato.engines.local import LOCAL_SERVES
 from sfumato.engines.region_tasks import AT_ONCE
 from sfumato.engines.regions import Cluster
-from sfumato.engines.tasks import ROW, WEIGHT, Home, Part, coded_part, rows_like
+from sfumato.engines.tasks import ROW, WEIGHT, Decision, Home, Part, coded_part, rows_like
 from sfumato.engines.workroom import arrived, got, keep, kept, plain, put, sent
 from sfumato.errors import DataError
 
@@ -152,17 +152,37 @@ class Round:
     number: int
     work: ClassWork
     columns: tuple[str, ...]  # whose rows are looked at
-    node_of: Integers  # (n,): the node of each entry of what steps before decided; -1: not in this round
-    parent: Integers  # (t,)
+    at: Integers  # (t,): the node that the rows of each class begin in; -1: they are not in this round
+    parent: Integers  # (t,): what a node is joined to; -1: nothing that is there
     place_of: Integers  # (t,): where a node is worked on
     places: int
+
+
+class Classes(Protocol):
+    """Knows the class of every row."""
+
+    def nodes(self, room: Path, part: Part, dataset: Dataset) -> Integers:
+        """Return the node of each row of a part, (n,); -1: it takes no part."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecidedClasses:
+    """Classes of rows that were decided about on the driver."""
+
+    decision: Decision
+    node_of: Integers  # (n,): of each entry
+
+    def nodes(self, room: Path, part: Part, dataset: Dataset) -> Integers:
+        """Return the node of each row of a part."""
+        return self.node_of[self.decision.entries(room, part, dataset)]
 
 
 def send_classes(room: Path, number: int, part: Part) -> None:
     """Send the rows of a part to where all rows of their class are."""
     sending: Round = kept(room / f"round-{number}")
-    entry_of = kept(room / "classes").entries(room, part, coded_part(room, part.name))
-    node = sending.node_of[entry_of]
+    classes: Classes = kept(room / "classes")
+    node = classes.nodes(room, part, coded_part(room, part.name))
+    node = np.where(node >= 0, sending.at[node], -1)
     rows = np.flatnonzero(node >= 0)
     table = got(room / "coded" / part.name).select(sending.columns)
     table = table.append_column(ROW, as_arrow(part.first + np.arange(part.rows)))
@@ -207,20 +227,27 @@ def solve_classes(room: Path, number: int, parts: Sequence[Part], place: int) ->
 # What the driver does.
 
 
+def rows_in(tree: ClassTree, cells: Dataset) -> Integers:
+    """Return how many rows each class has, (t,), 0 for nodes that are none."""
+    own, inside = np.zeros(tree.parent.size, dtype=np.int64), tree.node_of >= 0
+    np.add.at(own, tree.node_of[inside], 1 if cells.weights is None else cells.weights[inside])
+    return own
+
+
 class Gathered:
     """Which classes are together in a round, and where rows ended so far. Sizes: t nodes."""
 
-    def __init__(self, tree: ClassTree, weights: Integers, together: int) -> None:
-        """Begin with each class by itself, beside all that it may have to be joined with, as far as there is room."""
-        self.tree, self.nodes, self.together = tree, Nodes(tree.parent), together
-        every, self.inside = np.arange(tree.parent.size), tree.node_of >= 0
-        self.own = np.zeros(every.size, dtype=np.int64)  # rows of each class
-        np.add.at(self.own, tree.node_of[self.inside], weights[self.inside])
-        self.rows = self.nodes.below(self.own)
+    def __init__(self, parent: Integers, own: Integers, together: int) -> None:
+        """Begin with each class by itself, beside all that it may have to be joined with, as far as there is room.
+
+        own: the rows of each class, (t,), 0 for what is none.
+        """
+        self.above, self.own, self.nodes, self.together = parent, own, Nodes(parent), together
+        self.rows, every = self.nodes.below(own), np.arange(parent.size)
         tops = self.nodes.topmost(self.rows <= together)
         self.tops = np.where(tops < 0, every, tops)  # a class may have more rows than fit together
         self.at, self.ended = every, every  # where the rows of each class begin, and where they ended
-        self.parent = np.where(self.tops == every, -1, tree.parent)
+        self.parent = np.where(self.tops == every, -1, parent)
 
     @property
     def chosen(self) -> Integers:
@@ -232,10 +259,7 @@ class Gathered:
         chosen, place_of = self.chosen, np.full(self.own.size, -1)
         place_of[chosen] = packed(self.rows[chosen], self.together)
         places = int(place_of.max(initial=-1)) + 1
-        return Round(number, work, columns, self._of_rows(self.at), self.parent, place_of[self.tops], places)
-
-    def _of_rows(self, node: Integers) -> Integers:
-        return np.where(self.inside, node[self.tree.node_of], -1)
+        return Round(number, work, columns, self.at, self.parent, place_of[self.tops], places)
 
     def hear(self, solved: Sequence[Solved]) -> bool:
         """Take what became of classes; return whether some are joined now, which another round is for."""
@@ -244,7 +268,7 @@ class Gathered:
             moved[each.moved[0]] = each.moved[1]
         self.ended = np.where(self.at >= 0, moved[self.at], self.ended)
         failed = np.concatenate([each.failed for each in solved])
-        above = self.tree.parent[failed]
+        above = self.above[failed]
         if not failed.size or (above < 0).any():
             return False
         marked = np.zeros(self.own.size, dtype=np.bool_)
@@ -252,11 +276,6 @@ class Gathered:
         self.tops = self.at = self.nodes.topmost(marked)
         self.parent = np.full(self.own.size, -1)
         return True
-
-    @property
-    def node_of(self) -> Integers:
-        """Where rows ended, (n,)."""
-        return self._of_rows(self.ended)
 
 
 @dataclass(frozen=True)
@@ -266,25 +285,35 @@ class ClassesInParts:
     cluster: Cluster
     room: Path
     parts: tuple[Part, ...]
+    columns: tuple[str, ...]  # whose rows are looked at
     together: int  # rows of classes that a task takes
     most: int  # rows of one class, or of classes that have to be joined
 
-    def carry_out(
-        self, step: Step, cells: Dataset, before: Recoding, workplace: Workplace, columns: tuple[str, ...]
+    def decide(
+        self, step: Step, cells: Dataset, decision: Decision, before: Recoding, workplace: Workplace
     ) -> tuple[Recoding, Home]:
-        """Return what the step decides of distinct rows, and where the rows of its columns come home from.
+        """Return what a step decides of distinct rows, and where the rows of its columns come home from.
 
-        What steps before decided is in the work folder.
+        decision: what steps before decided, as all parts need to know it.
         """
-        work, tree = cast("ByClass", step.anonymizer).classes(cells, step.policy, before, workplace)
-        weights = cells.weights if cells.weights is not None else np.ones(cells.n_rows, dtype=np.int64)
-        gathered = Gathered(tree, weights, self.together)
+        work = cast("ByClass", step.anonymizer).by_class(cells, step.policy, workplace)
+        tree = work.classes(cells, before)
+        keep(self.room / "classes", DecidedClasses(replace(decision, recoding=Recoding()), tree.node_of))
+        gathered = Gathered(tree.parent, rows_in(tree, cells), self.together)
+        home, facts = self.solve(step, work, gathered, workplace)
+        node_of = np.where(tree.node_of >= 0, gathered.ended[tree.node_of], -1)
+        return replace(work.joined(cells, before, node_of), facts=facts), home
+
+    def solve(
+        self, step: Step, work: ClassWork, gathered: Gathered, workplace: Workplace
+    ) -> tuple[Home, Mapping[str, Any]]:
+        """Have all classes worked on; return where rows come home from, and what there is to say."""
         said, places, number, more = list[Any](), list[str](), 0, True
         shells: dict[str, Labelled | CodedSets] = {}
         while more:
             number += 1
             self._refuse_too_large(step, gathered.rows[gathered.chosen])
-            sending = gathered.round(number, work, columns)
+            sending = gathered.round(number, work, self.columns)
             stage = workplace.stage(f"{step.anonymizer.name} in {sending.places} part(s), each of whole classes")
             solved = self._solve(sending)
             stage.done()
@@ -292,8 +321,10 @@ class ClassesInParts:
             places += [f"{number}-{place}" for place in range(sending.places)]
             shells = solved[0].shells
             more = gathered.hear(solved)
-        recoding = work.on(cells, before, tree, gathered.node_of, said)
-        return recoding, Home("from-classes", tuple(places), shells)
+        started = np.flatnonzero(gathered.own)
+        ended = np.unique(gathered.ended[started])
+        facts = work.facts(said, ended, int((~np.isin(started, ended)).sum()))
+        return Home("from-classes", tuple(places), shells), facts
 
     def _solve(self, sending: Round) -> list[Solved]:
         keep(self.room / f"round-{sending.number}", sending)

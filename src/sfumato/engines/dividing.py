@@ -281,11 +281,11 @@ class DividedEngine:
 
     def _by_class(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Have a step done class by class, where all rows of a class are."""
-        keep(self.room / "classes", self._decision(dataset, before))
+        together = min(self.rows_together, self.cells_here)
+        apart = ClassesInParts(self.cluster, self.room, self.parts, self.terms, together, self.cells_here)
         pieces = before.pieces
         cells = dataset if pieces is None else dataset.standing_for(pieces.row_of, pieces.count)
-        apart = ClassesInParts(self.cluster, self.room, self.parts, self.rows_together, self.cells_here)
-        recoding, home = apart.carry_out(step, cells, before, workplace, self.terms)
+        recoding, home = apart.decide(step, cells, self._decision(dataset, before), before, workplace)
         self.homes.append(home)
         return recoding
 

@@ -10,9 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-import numpy as np
-
-from sfumato.anonymizers.base import Anonymizer, ClassTree, Crowding, Divides, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Crowding, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import node_losses
 from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.anonymizers.term_suppression.by_class import TermsByClass
@@ -175,10 +173,8 @@ class TermSuppression(Anonymizer):
         """Return why regions of the table cannot do apart: what is decided of classes in one of them is not here."""
         return self.rows_only(policy) or "classes of different regions could not be joined where terms do not suffice"
 
-    def classes(
-        self, cells: Dataset, policy: Policy, before: Recoding, workplace: Workplace
-    ) -> tuple[TermsByClass, ClassTree]:
-        """Return what is asked of the terms of each class, and the classes, given distinct rows."""
+    def by_class(self, cells: Dataset, policy: Policy, workplace: Workplace) -> TermsByClass:
+        """Return what is asked of the terms of each class, and how they are removed."""
         public = workplace.public
         knowledge = knowledge_of(workplace, self.name)
         for model in policy.of(QSDiversity):
@@ -187,12 +183,7 @@ class TermSuppression(Anonymizer):
         assert cells.of_terms is not None
         assert public.belief is not None, "what all rows tell is known before some of them are looked at"
         refuse_unreachable(terms_of(cells.of_terms, names).sets, knowledge, requirements, cells.of_terms.weights)
-        groups = Grouping.of(cells, before, joins=True)
-        node_of = groups.class_of.astype(np.int64)
-        if before.keep_row is not None:
-            node_of[~before.keep_row] = -1
-        parent = np.full(int(node_of.max(initial=-1)) + 1, -1) if groups.parent is None else groups.parent
-        work = TermsByClass(
+        return TermsByClass(
             name=self.name,
             columns=names,
             requirements=tuple(requirements),
@@ -202,7 +193,6 @@ class TermSuppression(Anonymizer):
             margin=self.margin,
             key=workplace.keys() if self.margin else b"",
         )
-        return work, ClassTree(node_of, np.asarray(parent, dtype=np.int64))
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return a recoding without the terms that had to go.

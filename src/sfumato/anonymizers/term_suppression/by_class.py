@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,15 @@ class TermsByClass:
     margin: float
     key: bytes  # by which classes are drawn for the margin, each by its node
 
+    def classes(self, cells: Dataset, before: Recoding) -> ClassTree:
+        """Return the groups that steps before made, and what each is joined to where it cannot be made safe."""
+        groups = Grouping.of(cells, before, joins=True)
+        node_of = groups.class_of.astype(np.int64)
+        if before.keep_row is not None:
+            node_of[~before.keep_row] = -1
+        parent = np.full(int(node_of.max(initial=-1)) + 1, -1) if groups.parent is None else groups.parent
+        return ClassTree(node_of, np.asarray(parent, dtype=np.int64))
+
     def solve(self, dataset: Dataset, tree: ClassTree, workplace: Workplace) -> ClassesDone:
         """Return what becomes of classes, given all of their rows."""
         terms = terms_of(dataset, self.columns)
@@ -57,18 +67,18 @@ class TermsByClass:
             said=result.said,
         )
 
-    def on(
-        self, cells: Dataset, before: Recoding, tree: ClassTree, node_of: NDArray[np.int64], said: Sequence[Said]
-    ) -> Recoding:
-        """Return what steps before decided, with labels of joined classes; raise where some could not be made safe."""
-        nodes, group_of = np.unique(node_of[node_of >= 0], return_inverse=True)
-        said = [each.of(np.isin(each.node, nodes)) for each in said]
+    def joined(self, cells: Dataset, before: Recoding, node_of: NDArray[np.int64]) -> Recoding:
+        """Return what steps before decided, with labels of joined classes."""
+        class_of = np.full(node_of.size, -1, dtype=np.int32)
+        class_of[node_of >= 0] = np.unique(node_of[node_of >= 0], return_inverse=True)[1]
+        columns, class_of, split = Grouping.of(cells, before, joins=True).joined(cells, node_of, class_of)
+        told = {name: {"margin": self.margin} for name in self.columns} if self.margin else {}
+        public = {**before.public, **told}
+        return before.with_columns(columns, facts={}, public=public, class_of=class_of, tree=split)
+
+    def facts(self, said: Sequence[Said], ended: NDArray[np.int64], joined: int) -> Mapping[str, Any]:
+        """Return what the holder's report says; raise where a class could not be made safe."""
+        said = [each.of(np.isin(each.node, ended)) for each in said]
         column = " + ".join(self.columns)
         require_safe(said, column, self.requirements)
-        class_of = np.full(node_of.size, -1, dtype=np.int32)
-        class_of[node_of >= 0] = group_of
-        columns, class_of, split = Grouping.of(cells, before, joins=True).joined(cells, node_of, class_of)
-        merged = int((~np.isin(np.unique(tree.node_of[tree.node_of >= 0]), nodes)).sum())
-        facts = {column: facts_of(said, merged, "exact", margin=bool(self.margin))}
-        public = {**before.public, **({name: {"margin": self.margin} for name in self.columns} if self.margin else {})}
-        return before.with_columns(columns, facts=facts, public=public, class_of=class_of, tree=split)
+        return {column: facts_of(said, joined, "exact", margin=bool(self.margin))}
