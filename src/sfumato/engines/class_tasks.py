@@ -290,12 +290,14 @@ class ClassesInParts:
     most: int  # rows of one class, or of classes that have to be joined
 
     def decide(
-        self, step: Step, cells: Dataset, decision: Decision, before: Recoding, workplace: Workplace
+        self, step: Step, dataset: Dataset, decision: Decision, before: Recoding, workplace: Workplace
     ) -> tuple[Recoding, Home]:
         """Return what a step decides of distinct rows, and where the rows of its columns come home from.
 
         decision: what steps before decided, as all parts need to know it.
         """
+        pieces = before.pieces
+        cells = dataset if pieces is None else dataset.standing_for(pieces.row_of, pieces.count)
         work = cast("ByClass", step.anonymizer).by_class(cells, step.policy, workplace)
         tree = work.classes(cells, before)
         keep(self.room / "classes", DecidedClasses(replace(decision, recoding=Recoding()), tree.node_of))

@@ -48,6 +48,7 @@ from sfumato.engines.cutting import SAMPLED
 from sfumato.engines.foreseeing import refuse_what_no_driver_could_judge
 from sfumato.engines.item_tasks import item_parts, send_items, withhold
 from sfumato.engines.local import LOCAL_SERVES, LocalEngine
+from sfumato.engines.region_classes import decide_in_regions
 from sfumato.engines.region_tasks import AllCells, carry_out_on_cells, coded_cells, of_cells
 from sfumato.engines.regions import Cluster, RegionalWork, sampled
 from sfumato.engines.seeing import columns_seen, release_seen
@@ -226,8 +227,10 @@ class DividedEngine:
 
     def _refuse_regions(self, steps: Sequence[Step], found: int) -> None:
         """Raise where somebody has to see all distinct rows at once, and they are too many."""
-        for step in steps:
+        for at, step in enumerate(steps):
             why = step.anonymizer.whole_only(step.policy) if step.anonymizer.phase.forms_groups else None
+            if at == 0 and step.anonymizer.divides is Divides.CLASSES:
+                why = "no step before it forms classes"
             if why is not None:
                 raise DataError(
                     f"{step.anonymizer.name} was asked for on about {found:,} distinct rows of "
@@ -283,9 +286,10 @@ class DividedEngine:
         """Have a step done class by class, where all rows of a class are."""
         together = min(self.rows_together, self.cells_here)
         apart = ClassesInParts(self.cluster, self.room, self.parts, self.terms, together, self.cells_here)
-        pieces = before.pieces
-        cells = dataset if pieces is None else dataset.standing_for(pieces.row_of, pieces.count)
-        recoding, home = apart.decide(step, cells, self._decision(dataset, before), before, workplace)
+        if self.regions is not None:
+            recoding, home = decide_in_regions(self.regions, apart, step, dataset, workplace)
+        else:
+            recoding, home = apart.decide(step, dataset, self._decision(dataset, before), before, workplace)
         self.homes.append(home)
         return recoding
 

@@ -160,7 +160,7 @@ def send_cells(room: Path, columns: Sequence[str], regions: Regions, part: Part)
 
 
 @dataclass(frozen=True, eq=False)
-class _Arrived:
+class Arrived:
     """The distinct rows of all parts in one region: those of part i are start[i]:start[i + 1]."""
 
     cells: Cells
@@ -169,7 +169,8 @@ class _Arrived:
     weight: NDArray[np.int64]
 
     @classmethod
-    def of(cls, room: Path, shape: Shape, number: int) -> _Arrived:
+    def of(cls, room: Path, shape: Shape, number: int) -> Arrived:
+        """Return those of a region."""
         tables = [got(room / "to-region" / name, number) for name in shape.parts]
         start = np.concatenate([[0], np.cumsum([table.num_rows for table in tables])])
         table = pa.concat_tables(tables).combine_chunks()
@@ -177,6 +178,10 @@ class _Arrived:
         columns = [(np.ascontiguousarray(codes[:, at]), size) for at, size in enumerate(shape.sizes)]
         cells = distinct_codes(columns, table.num_rows, weight)
         return cls(cells, start, as_numpy(plain(table.column(AT))), weight)
+
+    def part_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the parts of some of these rows."""
+        return np.asarray(np.searchsorted(self.start, rows, side="right") - 1)
 
     def begun(self) -> NDArray[np.int64]:
         """Return how many rows of each cell lie in parts before; shape: cells of all parts."""
@@ -211,6 +216,18 @@ class Solved:
         """Where each piece, or distinct row, ends among all rows of the region."""
         return np.cumsum(self.weight if self.recoding.pieces is None else self.recoding.pieces.count)
 
+    def runs(self, here: Arrived) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return runs of the rows of parts' distinct rows: which of these, the entry that they have, and how many."""
+        ends = self.ends
+        first_row = (np.cumsum(self.weight) - self.weight)[here.cells.cell_of] + here.begun()
+        low = np.searchsorted(ends, first_row, side="right")
+        high = np.searchsorted(ends, first_row + here.weight - 1, side="right")
+        owner = np.repeat(np.arange(low.size), high - low + 1)
+        run = np.arange(owner.size) - np.repeat(np.cumsum(high - low + 1) - (high - low + 1), high - low + 1)
+        entry = low[owner] + run
+        begins = np.maximum(first_row[owner], np.concatenate([[0], ends])[entry])
+        return owner, entry, np.minimum((first_row + here.weight)[owner], ends[entry]) - begins
+
 
 @dataclass(frozen=True, eq=False)
 class Said:
@@ -220,6 +237,7 @@ class Said:
     labels: Mapping[str, tuple[tuple[str, ...], str | None]]  # by column: those that occur, and the one for nothing
     sampled: Mapping[str, tuple[str, ...]]  # by column: what rows of the sample show
     distinct: int
+    public: Mapping[str, Mapping[str, Any]]  # by column: what release.json shall add
 
 
 def solve_region(
@@ -231,7 +249,7 @@ def solve_region(
     earlier = [room / "region" / f"{name}-{number}" for name in kept(room / "forming")]
     before = next((found for found in earlier[::-1] if found != path and found.exists()), None)
     if before is None:
-        cells = _Arrived.of(room, shape, number).cells
+        cells = Arrived.of(room, shape, number).cells
         made = Solved(cells.codes, cells.weight, Recoding())
     else:
         made = pickle.loads(before.read_bytes())
@@ -244,10 +262,11 @@ def solve_region(
         return error
     made = replace(made, recoding=recoding)
     keep(path, made)
-    return _said(room, shape, made, number)
+    return said_of(room, shape, made, number)
 
 
-def _said(room: Path, shape: Shape, made: Solved, number: int) -> Said:
+def said_of(room: Path, shape: Shape, made: Solved, number: int) -> Said:
+    """Return what the driver hears of a region that was decided about."""
     sample: Sample = kept(room / "sample")
     mine = np.flatnonzero(shape.regions.numbers(sample.codes) == number)
     both = np.concatenate([made.codes, sample.codes[mine]])
@@ -261,31 +280,29 @@ def _said(room: Path, shape: Shape, made: Solved, number: int) -> Said:
         nothing = column.labels[column.missing] if column.missing >= 0 else None
         labels[name] = (tuple(column.labels[code] for code in used), nothing)
         sampled[name] = tuple(column.labels[code] for code in column.codes[first].tolist())
-    return Said(made.recoding.facts, labels, sampled, made.weight.size)
+    return Said(made.recoding.facts, labels, sampled, made.weight.size, made.recoding.public)
 
 
 def deal_region(room: Path, phase: str, labels: Mapping[str, tuple[str, ...]], shape: Shape, number: int) -> int:
     """Send what was decided about a region to the rows of each part; return how many rows are published."""
     made: Solved = pickle.loads((room / "region" / f"{phase}-{number}").read_bytes())
-    here = _Arrived.of(room, shape, number)
-    ends = made.ends
-    first_row = (np.cumsum(made.weight) - made.weight)[here.cells.cell_of] + here.begun()
-    low = np.searchsorted(ends, first_row, side="right")
-    high = np.searchsorted(ends, first_row + here.weight - 1, side="right")
-    owner = np.repeat(np.arange(low.size), high - low + 1)
-    run = np.arange(owner.size) - np.repeat(np.cumsum(high - low + 1) - (high - low + 1), high - low + 1)
-    entry = low[owner] + run
-    begins = np.maximum(first_row[owner], np.concatenate([[0], ends])[entry])
-    count = np.minimum((first_row + here.weight)[owner], ends[entry]) - begins
+    here = Arrived.of(room, shape, number)
+    owner, entry, count = made.runs(here)
     arrays = {AT: as_arrow(here.at[owner]), COUNT: as_arrow(count)}
     for name, column in made.recoding.columns.items():
         assert isinstance(column, Labelled)
         place = {label: code for code, label in enumerate(labels[name])}
         code_of = np.array([place.get(label, 0) for label in column.labels], dtype=np.int32)
         arrays[name] = as_arrow(code_of[column.codes[entry]])
-    part_of = np.searchsorted(here.start, owner, side="right") - 1
-    sent(room / "dealt" / f"{number}", pa.table(arrays), part_of, len(shape.parts))
+    sent(room / "dealt" / f"{number}", pa.table(arrays), here.part_of(owner), len(shape.parts))
     return int(made.weight.sum())
+
+
+def rows_of_runs(runs: pa.Table, shape: Shape, dataset: Dataset) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of a part in the order of their distinct rows, and the run of each."""
+    order = np.argsort(as_numpy(plain(runs.column(AT))), kind="stable")
+    run_of = np.repeat(order, as_numpy(plain(runs.column(COUNT)))[order])
+    return np.argsort(cells_of(dataset, shape.columns).cell_of, kind="stable"), run_of
 
 
 @dataclass(frozen=True)
@@ -299,9 +316,7 @@ class Dealt:
         """Return what was decided about the rows of a part."""
         names = [f"{number}" for number in range(len(self.shape.regions.leaves))]
         runs = arrived(room / "dealt", names, self.shape.parts.index(part.name))
-        order = np.argsort(as_numpy(plain(runs.column(AT))), kind="stable")
-        run_of = np.repeat(order, as_numpy(plain(runs.column(COUNT)))[order])
-        rows = np.argsort(cells_of(dataset, self.shape.columns).cell_of, kind="stable")
+        rows, run_of = rows_of_runs(runs, self.shape, dataset)
         columns: dict[str, Any] = {}
         for name, column in self.recoding.columns.items():
             assert isinstance(column, Labelled)

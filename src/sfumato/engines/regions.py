@@ -118,10 +118,11 @@ class RegionalWork:
                 raise next(each for each in said if isinstance(each, Unsatisfiable))
             self.shape = replace(self.shape, regions=joined_failing(self.shape.regions, failed))
             facts["regions"] |= {"regions": len(self.shape.regions.leaves), "joined": len(failed)}
-        self.phase = step.anonymizer.phase.name
-        return self._heard([each for each in said if isinstance(each, Said)], facts)
+        return self.heard(step, [each for each in said if isinstance(each, Said)], facts)
 
-    def _heard(self, said: Sequence[Said], facts: dict[str, Any]) -> Recoding:
+    def heard(self, step: Step, said: Sequence[Said], facts: dict[str, Any]) -> Recoding:
+        """Return what all regions decided in a step: of the sample's rows."""
+        self.phase = step.anonymizer.phase.name
         names = list(said[0].labels)
         self.labels = {name: tuple(sorted({text for each in said for text in each.labels[name][0]})) for name in names}
         number_of = self.shape.regions.numbers(self.sample.codes)
@@ -135,7 +136,8 @@ class RegionalWork:
             columns[name] = Labelled(codes, self.labels[name], -1 if nothing is None else place.get(nothing, -1))
         if "regions" in facts:
             facts["regions"]["most_distinct_rows"] = max(each.distinct for each in said)
-        return Recoding(columns=columns, facts={**added([each.facts for each in said]), **facts})
+        facts = {**added([each.facts for each in said]), **facts}
+        return Recoding(columns=columns, facts=facts, public=said[0].public)
 
     def decision(self, recoding: Recoding) -> Dealt:
         """Send what was decided to the rows of all parts, and return how these find it."""

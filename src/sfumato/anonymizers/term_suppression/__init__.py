@@ -170,8 +170,8 @@ class TermSuppression(Anonymizer):
         return None
 
     def whole_only(self, policy: Policy) -> str | None:
-        """Return why regions of the table cannot do apart: what is decided of classes in one of them is not here."""
-        return self.rows_only(policy) or "classes of different regions could not be joined where terms do not suffice"
+        """Return why regions of the table cannot do apart; None: they can, as classes can."""
+        return self.rows_only(policy)
 
     def by_class(self, cells: Dataset, policy: Policy, workplace: Workplace) -> TermsByClass:
         """Return what is asked of the terms of each class, and how they are removed."""
