@@ -22,13 +22,15 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import sfumato as sf
-from anonymizing import JOBS
+from anonymizing import JOBS, Job
 from families import plan_in
 from in_parts import Here, may_publish, plan_for
+from sfumato.data.files.release import read_release
 from sfumato.engines import spark
 from sfumato.engines.dividing import DividedEngine
 from sfumato.engines.spark import SparkEngine
 from sfumato.errors import InputError, OutputError, Unsatisfiable
+from sfumato.models import KAnonymity, QSCloseness
 
 JAVA = shutil.which("java")
 pytestmark = [
@@ -286,6 +288,18 @@ class TestInOneSession:
         else:
             with pytest.raises(Unsatisfiable, match="audit"):
                 sf.run(plan, run, seed=5, engine=engine, measure=False, attack=False)
+
+    def test_classes_that_terms_do_not_make_safe_are_joined_across_tasks_as_on_one_machine(self, session, tmp_path):
+        close, margin = QSCloseness(column="symptoms", t="0.12"), {"margin": 0.3}
+        plan = plan_for(Job("term-suppression", (close, KAnonymity(k=2)), margin), tmp_path / "given")
+        sf.run(plan, tmp_path / "here", seed=5, measure=False, attack=False)
+        engine = SparkEngine(session=session)
+        engine.rows_a_part, engine.rows_a_file, engine.rows_together = PARTS, FILES, 20
+        sf.run(plan, tmp_path / "there", seed=5, engine=engine, measure=False, attack=False)
+        assert engine.homes[0].places[-1].startswith("2-")
+        shown = [read_release(tmp_path / run / "release").table().to_pylist() for run in ("here", "there")]
+        assert shown[0] == shown[1]
+        assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "there", plan))
 
     def test_what_is_measured_and_attacked_there_is_what_one_machine_finds(self, session, tmp_path):
         plan, run = sf.Plan.load(plan_in(tmp_path, "classes")), tmp_path / "run"

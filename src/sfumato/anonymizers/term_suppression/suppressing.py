@@ -130,8 +130,7 @@ def suppress_terms(
             grove.merge_cheaper(loss, weight)
         found, group_of = grove.found, grove.group_at
         merged, home = int((~np.isin(home, grove.home)).sum()), grove.home
-        node_of = np.full(class_of.size, -1, dtype=np.int64)
-        node_of[rows] = grove.node_at
+        node_of = _spread(grove.node_at, rows, class_of.size)
     safer = np.zeros(home.size, dtype=np.bool_)
     if margin:
         strictly = _solver(sets, asked.stricter, search, node_budget, time_limit, workplace, stage)
@@ -139,8 +138,7 @@ def suppress_terms(
         found, safer = add_margin(found, rows, group_of, chosen, strictly)
     stage.done()
     keep = searching.kept_items(asked.records, found)
-    new_class = np.full(class_of.size, -1, dtype=np.int32)
-    new_class[rows] = group_of
+    new_class = _spread(group_of, rows, class_of.size).astype(np.int32)
     said = _said(asked.records, found, home, new_class, keep, safer)
     return Suppressed(
         sets=without(sets, keep),
@@ -150,6 +148,13 @@ def suppress_terms(
         said=said,
         facts=facts_of([said], merged, search, margin=bool(margin)),
     )
+
+
+def _spread(numbers: NDArray[Any], rows: Ints, n_rows: int) -> Ints:
+    """Return the numbers of some rows as those of all, -1 where a row takes no part."""
+    spread = np.full(n_rows, -1, dtype=np.int64)
+    spread[rows] = numbers
+    return spread
 
 
 def _solver(
