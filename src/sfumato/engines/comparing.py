@@ -25,6 +25,7 @@ from sfumato.data.files.source import parts_of
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.data.strays import StrayKind, stray_columns
+from sfumato.engines.class_tasks import distinct_terms
 from sfumato.engines.coding import Coded
 from sfumato.engines.cutting import SAMPLED, mixed
 from sfumato.engines.region_tasks import AllCells, of_cells
@@ -32,6 +33,7 @@ from sfumato.engines.regions import Cluster, sampled
 from sfumato.engines.seeing import Look, Saw, see_file, tables_seen, weighted_release
 from sfumato.engines.tasks import Part, coded_part, rows_like
 from sfumato.engines.workroom import got, kept
+from sfumato.errors import DataError
 
 ROWS_DRAWN = 1_000_000
 FAIR = 8  # times as many rows, or as few, may be drawn by classes as are wanted
@@ -130,7 +132,16 @@ class Comparing:
         cells = AllCells.of(self.room, coded.parts, sizes)
         found = of_cells(coded.template, names, cells.codes, cells.weight)
         order = tuple(name for name in found.order if name in names)
-        return replace(found, columns={name: found.columns[name] for name in names}, order=order)
+        found = replace(found, columns={name: found.columns[name] for name in names}, order=order)
+        return replace(found, of_terms=self._terms(coded))
+
+    def _terms(self, coded: Coded) -> Dataset | None:
+        """Return what all rows tell of terms; None where there are none, or too many: then a run has to know it."""
+        columns = [column.name for column in coded.template.with_role(Role.QUASI_SENSITIVE)]
+        try:
+            return distinct_terms(self.cluster, self.room, coded.parts, columns, self.most) if columns else None
+        except DataError:
+            return None
 
     def _drawn_original(self) -> Dataset:
         assert self.coded is not None

@@ -176,6 +176,8 @@ class Gathering:
             return None
         dataset = self.dataset()
         dataset = dataset if dataset.of_terms is None else dataset.of_terms
+        if any(name not in dataset.columns for name in columns):  # too many of a table in parts to be counted
+            return None
         terms = TermColumns.of_dataset(dataset, columns)
         return None if terms.not_sets else (terms.sets, dataset.weights)
 

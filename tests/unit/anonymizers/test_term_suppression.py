@@ -291,6 +291,20 @@ def test_a_prior_out_of_reach_is_refused_before_any_search_with_the_nearest_valu
     refuse_unreachable(sets, knowledge, [QSCloseness(column="symptoms", t=0.61)])
 
 
+@pytest.mark.parametrize("counts", [[1, 1, 1], [3, 1, 2], [1, 5, 4]])
+def test_a_prior_is_as_far_from_records_that_stand_for_several_as_from_each_of_them(counts):
+    knowledge = Knowledge.from_rows(FIGURE, weight={"Flu": 0.9, "Hepatitis B": 0.1, "Migraine": 0.0, "Pneumonia": 0.0})
+    texts = ["Nausea", "Fever", "Nausea|Cough"]  # nothing explains the last as it is
+    told = []
+    for rows, weights in ((np.arange(3), np.array(counts)), (np.repeat(np.arange(3), counts), None)):
+        table = pa.table({"group": ["a"] * rows.size, "symptoms": [texts[row] for row in rows]})
+        sets = encode(table, SCHEMA).columns["symptoms"]
+        with pytest.raises(Unsatisfiable) as found:
+            refuse_unreachable(sets, knowledge, [QSCloseness(column="symptoms", t=0.1)], weights)
+        told.append(str(found.value))
+    assert told[0] == told[1]
+
+
 def test_columns_named_in_another_order_are_read_together_all_the_same():
     knowledge = Knowledge.from_rows(FIGURE)
     spec = SCHEMA.columns["symptoms"]

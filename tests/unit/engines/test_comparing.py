@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 import sfumato as sf
+from families import plan_in
 from in_parts import ROWS, K, T, in_parts, people, plan_of, written_in_files
 from sfumato.data.drawing import Drawn
 from sfumato.engines import comparing
 from sfumato.engines.comparing import Comparing
 from sfumato.metrics.comparison import Comparison
-from sfumato.pipeline import case
+from sfumato.pipeline import case, elsewhere
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,18 @@ def test_distinct_rows_are_counted_on_both_sides_and_single_ones_are_there_with_
         assert sample.n_rows == ROWS
         assert sample.carried.column_names == ["note"]
         assert sample.drawn is None  # all of them
+
+
+@pytest.mark.slow
+def test_what_terms_told_before_is_counted_where_no_run_kept_it(tmp_path, monkeypatch):
+    plan = sf.Plan.load(plan_in(tmp_path, "terms"))
+    sf.run(plan, tmp_path / "run", seed=3, engine=in_parts(120), measure=False, attack=False)
+    (tmp_path / "run" / "release").rename(tmp_path / "alone")
+    here = {each.name: each.value for each in sf.measure(tmp_path / "alone", plan)}
+    monkeypatch.setattr(elsewhere, "ROWS_HERE", 10)  # so that nobody reads every row here
+    there = {each.name: each.value for each in sf.measure(tmp_path / "alone", plan, engine=in_parts(120))}
+    assert there.keys() == here.keys()
+    assert there["belief-change"] == pytest.approx(here["belief-change"])
 
 
 def test_all_rows_of_some_classes_are_drawn(run, tmp_path):

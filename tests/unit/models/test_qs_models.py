@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
 
@@ -214,6 +214,9 @@ def test_the_estimated_prior_is_the_belief_about_the_whole_table(table, rows, un
             estimated_prior(sets, knowledge)
     else:
         prior = estimated_prior(sets, knowledge)
+        once = released([(name, terms) for name, terms in dict.fromkeys(rows)]).sets("terms")
+        counts = np.array(list(Counter(rows).values()), dtype=np.int64)
+        assert estimated_prior(once, knowledge, counts).tolist() == pytest.approx(prior.tolist())
         assert prior.tolist() == pytest.approx([float(expected.get(label, 0)) for label in knowledge.labels])
         whole = [("one", terms) for _, terms in rows]
         verdict = QSCloseness(column="terms", t=0).audit(released(whole, knowledge, prior))

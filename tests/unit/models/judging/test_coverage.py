@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -45,6 +47,24 @@ def test_counts_follow_their_definition(table, rows):
     assert found.unknown_in == sum(not row <= known for row in rows)
     assert {each.term: each.records for each in found.unknown} == strange
     assert [each.records for each in found.unknown] == sorted(strange.values(), reverse=True)
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(st.tuples(st.frozensets(st.sampled_from(TERMS + "?!")), st.integers(1, 4)), min_size=1, max_size=6)
+)
+def test_a_record_that_stands_for_several_counts_as_often(rows):
+    table = Knowledge.from_rows([("x", "ab"), ("y", "bcd")])
+    labels = coded([TERMS + "?!"]).labels  # the same in both
+    once, often = (
+        replace(
+            found, items=np.searchsorted(labels, np.array(found.labels))[found.items].astype(np.int32), labels=labels
+        )
+        if found.labels
+        else found
+        for found in (coded([row for row, _ in rows]), coded([row for row, count in rows for _ in range(count)]))
+    )
+    assert coverage(once, table, np.array([count for _, count in rows])) == coverage(often, table)
 
 
 @pytest.mark.parametrize(
