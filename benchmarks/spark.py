@@ -2,6 +2,7 @@
 
     python benchmarks/spark.py 1000000 [--master local-cluster[2,1,2048]]
     python benchmarks/spark.py 1000000 --regions 4 12 27
+    python benchmarks/spark.py 1000000 --terms
 
 The people of `out_of_core.py` are made up, written as Parquet in four files, and made 10-anonymous with t-closeness of
 .3 by each engine, without measuring and attacking. CPU seconds and the most memory of each process are looked at five
@@ -11,6 +12,9 @@ tasks write for other tasks (in the work folder; Spark itself shuffles nothing).
 
 With `--regions`, distinct rows are cut so that about so many regions are needed, and each is decided about by itself,
 in one process; printed is how much more detail is lost than by one search over all of them, and what was foretold.
+
+With `--terms`, the people are patients of a made-up hospital, 5-anonymous and with terms that are .4-close, also by
+tasks that one process does one after the other: what they hold at once is what a worker would.
 """
 
 from __future__ import annotations
@@ -30,13 +34,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 import sfumato as sf
 from out_of_core import write_people, write_plan
 from sfumato.engines import LocalEngine, SparkEngine
 from sfumato.engines.dividing import DividedEngine
+from sfumato.generators import hospital
+from sfumato.generators.hospital import knowledge_rows
 
+TEXT = pa.string()
 OFTEN = 0.2  # seconds between looks at processes
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -144,7 +152,8 @@ def measured(words: Sequence[str], work: Path) -> dict[str, Any]:
 def published(out: Path) -> pa.Table:
     """Return what was published, row by row."""
     table = pa_parquet.read_table(out / "release" / "data.parquet")
-    return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
+    lists = {name: pa.types.is_nested(table.schema.field(name).type) for name in table.column_names}
+    return table.cast(pa.schema([(name, pa.list_(TEXT) if lists[name] else TEXT) for name in table.column_names]))
 
 
 def loss_of(out: Path, plan: Path) -> float:
@@ -157,23 +166,60 @@ def people_in(folder: Path, rows: int) -> tuple[Path, int]:
     write_people(folder / "all.parquet", rows, "parquet")
     table = pa_parquet.read_table(folder / "all.parquet")
     (folder / "all.parquet").unlink()
+    return write_plan(folder, folder / "table", "parquet"), in_files(table, folder)
+
+
+PATIENTS = """[source]
+path = "table"
+[release]
+format = "parquet"
+[columns]
+age = { role = "quasi-identifier", kind = "number", hierarchy = { widths = [5, 10, 20, 40] } }
+sex = { role = "quasi-identifier", hierarchy = { flat = true } }
+zip = { role = "quasi-identifier", hierarchy = { prefix = 5 } }
+symptoms = { role = "quasi-sensitive", kind = "set", separator = "|" }
+[knowledge]
+path = "known.csv"
+label = "label"
+terms = "terms"
+separator = "|"
+[[require]]
+model = "k-anonymity"
+k = 5
+[[require]]
+model = "qs-closeness"
+column = "symptoms"
+t = 0.4
+"""
+
+
+def patients_in(folder: Path, rows: int) -> tuple[Path, int]:
+    """Write patients with terms in four files with a plan, and return the plan and how many of their rows differ."""
+    names, terms = zip(*knowledge_rows(), strict=True)
+    pa_csv.write_csv(pa.table({"label": names, "terms": terms}), folder / "known.csv")
+    (folder / "plan.toml").write_text(PATIENTS)
+    return folder / "plan.toml", in_files(hospital(rows).select(["age", "sex", "zip", "symptoms"]), folder)
+
+
+def in_files(table: pa.Table, folder: Path) -> int:
+    """Write a table in four files, and return how many of its rows differ."""
+    rows = table.num_rows
     (folder / "table").mkdir()
     for number in range(4):
         part = table.slice(number * -(-rows // 4), -(-rows // 4))
         pa_parquet.write_table(part, folder / "table" / f"{number}.parquet", row_group_size=1 << 20)
-    distinct = table.group_by(table.column_names).aggregate([]).num_rows
-    return write_plan(folder, folder / "table", "parquet"), distinct
+    return int(table.group_by(table.column_names).aggregate([]).num_rows)
 
 
-def compare_engines(rows: int, master: str | None, folder: Path) -> None:
+def compare_engines(rows: int, master: str | None, folder: Path, *, terms: bool) -> None:
     """Print what one machine and Spark take."""
-    plan, distinct = people_in(folder, rows)
-    for engine in ("local", "spark"):
+    plan, distinct = (patients_in if terms else people_in)(folder, rows)
+    for engine in ("local", "parts", "spark") if terms else ("local", "spark"):
         words = [str(plan), str(folder / engine), engine, *(["--master", master] if master else [])]
         told = measured(words, folder)
         used = "; ".join(f"{kind} {cpu:.1f}, {held / 1e9:.2f}" for kind, (cpu, held) in told["used"].items())
         cpu = sum(cpu for cpu, _ in told["used"].values())
-        same = "" if engine == "local" else published(folder / "local").equals(published(folder / "spark"))
+        same = "" if engine == "local" else published(folder / "local").equals(published(folder / engine))
         print(
             f"| {rows:,} | {distinct:,} | {engine} | {told['seconds']:.1f} | {cpu:.1f} | {used} | "
             f"{told['moved'] / 1e6:.0f} | {loss_of(folder / engine, plan):.4f} | {same} |",
@@ -203,6 +249,7 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", type=int, default=[100_000])
     parser.add_argument("--master", help="where Spark runs; without it, this machine")
     parser.add_argument("--regions", nargs="+", type=int, help="about how many, instead of comparing engines")
+    parser.add_argument("--terms", action="store_true", help="patients whose terms are removed, class by class")
     parser.add_argument("--folder", type=Path, help="where there is room; what is written there is removed")
     parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--cells", type=int, help=argparse.SUPPRESS)
@@ -220,7 +267,7 @@ def main() -> None:
             if given.regions:
                 cut_up(rows, given.regions, Path(name))
             else:
-                compare_engines(rows, given.master, Path(name))
+                compare_engines(rows, given.master, Path(name), terms=given.terms)
 
 
 if __name__ == "__main__":
