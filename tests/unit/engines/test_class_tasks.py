@@ -200,6 +200,12 @@ def test_what_needs_every_row_in_one_place_is_refused_before_work_above_the_limi
     assert engine.by_row
 
 
+def test_who_forms_classes_by_terms_needs_every_row_in_one_place(tmp_path):
+    plan = plan_for(Job("mondrian", (QSDiversity(column="symptoms", c=1, l=3), K)), tmp_path / "given")
+    with pytest.raises(DataError, match=r"mondrian(.|\n)*terms of all rows(.|\n)*takes 100"):
+        run(plan, tmp_path / "run", in_parts(HOSPITAL, cells_here=100))
+
+
 def test_too_many_different_sets_of_terms_are_refused(tmp_path):
     plan = plan_with(tmp_path / "given", patients(), TERMS, *NEEDS)
     different = len(set(patients().column("symptoms").to_pylist()))
