@@ -1,7 +1,7 @@
 """Classes with all of their rows, some of them at a time, wherever that is: files of a private work folder in and out.
 
 terms/PART           the distinct rows of columns of terms, and how many there are of each
-classes              which class each row is in, as all parts need to know it
+classes-N            which class each row is in, as all parts need to know it; N: rounds that were done before
 round-N              which classes are worked on together, and what they can be joined to there
 to-classes-N/PART    rows on their way to where all of their class are, with their numbers
 from-classes/N-M     and back; what a later round says of a row goes before
@@ -150,6 +150,7 @@ class Round:
     """Which classes are worked on, where, and what they can be joined to there."""
 
     number: int
+    classes: str  # the file that knows the class of every row
     work: ClassWork
     columns: tuple[str, ...]  # whose rows are looked at
     at: Integers  # (t,): the node that the rows of each class begin in; -1: they are not in this round
@@ -180,7 +181,7 @@ class DecidedClasses:
 def send_classes(room: Path, number: int, part: Part) -> None:
     """Send the rows of a part to where all rows of their class are."""
     sending: Round = kept(room / f"round-{number}")
-    classes: Classes = kept(room / "classes")
+    classes: Classes = kept(room / sending.classes)
     node = classes.nodes(room, part, coded_part(room, part.name))
     node = np.where(node >= 0, sending.at[node], -1)
     rows = np.flatnonzero(node >= 0)
@@ -248,28 +249,32 @@ class Gathered:
         self.tops = np.where(tops < 0, every, tops)  # a class may have more rows than fit together
         self.at, self.ended = every, every  # where the rows of each class begin, and where they ended
         self.parent = np.where(self.tops == every, -1, parent)
+        self.stuck = every[:0]  # nodes that are not safe, with nothing above them
+        self.rounds = 0  # that were heard of
 
     @property
     def chosen(self) -> Integers:
         """The nodes below which classes are worked on together."""
         return np.unique(self.tops[(self.own > 0) & (self.at >= 0)])
 
-    def round(self, number: int, work: ClassWork, columns: tuple[str, ...]) -> Round:
+    def round(self, number: int, classes: str, work: ClassWork, columns: tuple[str, ...]) -> Round:
         """Return what tasks have to know."""
         chosen, place_of = self.chosen, np.full(self.own.size, -1)
         place_of[chosen] = packed(self.rows[chosen], self.together)
         places = int(place_of.max(initial=-1)) + 1
-        return Round(number, work, columns, self.at, self.parent, place_of[self.tops], places)
+        return Round(number, classes, work, columns, self.at, self.parent, place_of[self.tops], places)
 
     def hear(self, solved: Sequence[Solved]) -> bool:
         """Take what became of classes; return whether some are joined now, which another round is for."""
+        self.rounds += 1
         moved = np.arange(self.own.size)
         for each in solved:
             moved[each.moved[0]] = each.moved[1]
         self.ended = np.where(self.at >= 0, moved[self.at], self.ended)
         failed = np.concatenate([each.failed for each in solved])
         above = self.above[failed]
-        if not failed.size or (above < 0).any():
+        self.stuck = failed[above < 0]
+        if not failed.size or self.stuck.size:
             return False
         marked = np.zeros(self.own.size, dtype=np.bool_)
         marked[above] = True
@@ -300,22 +305,26 @@ class ClassesInParts:
         cells = dataset if pieces is None else dataset.standing_for(pieces.row_of, pieces.count)
         work = cast("ByClass", step.anonymizer).by_class(cells, step.policy, workplace)
         tree = work.classes(cells, before)
-        keep(self.room / "classes", DecidedClasses(replace(decision, recoding=Recoding()), tree.node_of))
+        classes = DecidedClasses(replace(decision, recoding=Recoding()), tree.node_of)
         gathered = Gathered(tree.parent, rows_in(tree, cells), self.together)
-        home, facts = self.solve(step, work, gathered, workplace)
+        home, facts = self.solve(step, work, classes, gathered, workplace)
         node_of = np.where(tree.node_of >= 0, gathered.ended[tree.node_of], -1)
         return replace(work.joined(cells, before, node_of), facts=facts), home
 
     def solve(
-        self, step: Step, work: ClassWork, gathered: Gathered, workplace: Workplace
+        self, step: Step, work: ClassWork, classes: Classes, gathered: Gathered, workplace: Workplace, number: int = 0
     ) -> tuple[Home, Mapping[str, Any]]:
-        """Have all classes worked on; return where rows come home from, and what there is to say."""
-        said, places, number, more = list[Any](), list[str](), 0, True
+        """Have all classes worked on; return where rows come home from, and what there is to say.
+
+        number: rounds that were done before, about other classes.
+        """
+        said, places, known, more = list[Any](), list[str](), f"classes-{number}", True
         shells: dict[str, Labelled | CodedSets] = {}
+        keep(self.room / known, classes)
         while more:
             number += 1
             self._refuse_too_large(step, gathered.rows[gathered.chosen])
-            sending = gathered.round(number, work, self.columns)
+            sending = gathered.round(number, known, work, self.columns)
             stage = workplace.stage(f"{step.anonymizer.name} in {sending.places} part(s), each of whole classes")
             solved = self._solve(sending)
             stage.done()

@@ -2,7 +2,8 @@
 
 nodes/NUMBER   the class that each row of a region is in, for the rows of each part; of each region numbered from 0
 
-Classes are joined inside their region, never across regions: no region knows how to name such a union.
+Classes are joined inside their region. Where not even all of a region is safe as one class, it is joined with what it
+was cut from, and classes are formed anew there.
 """
 
 from __future__ import annotations
@@ -82,19 +83,25 @@ def decide_in_regions(
 ) -> tuple[Recoding, Home]:
     """Return what a step decides of the sample's rows, and where the rows of its columns come home from."""
     work = cast("ByClass", step.anonymizer).by_class(dataset, step.policy, workplace)
-    shape, phases = regional.shape, (regional.phase, step.anonymizer.phase.name)
-    numbers = range(len(shape.regions.leaves))
-    find = partial(find_classes, apart.room, work, phases[0], shape)
-    found = apart.cluster.each(find, numbers, "find classes")
-    first = np.cumsum([0, *(parent.size for parent, _ in found)])
-    parent = np.concatenate([np.where(each >= 0, each + at, -1) for (each, _), at in zip(found, first, strict=False)])
-    keep(apart.room / "classes", DealtClasses(shape, tuple(first[:-1].tolist())))
-    gathered = Gathered(parent, np.concatenate([own for _, own in found]), apart.together)
-    try:
-        home, facts = apart.solve(step, work, gathered, workplace)
-    except Unsatisfiable as error:
-        told = f"{error}\nClasses are joined inside one of {len(numbers)} regions of the table, not across."
-        raise Unsatisfiable(f"{told} With more --cells-on-driver there are fewer of them.") from None
+    phases, regions, rounds = (regional.phase, step.anonymizer.phase.name), len(regional.shape.regions.leaves), 0
+    while True:
+        shape = regional.shape
+        numbers = range(len(shape.regions.leaves))
+        find = partial(find_classes, apart.room, work, phases[0], shape)
+        found = apart.cluster.each(find, numbers, "find classes")
+        first = np.cumsum([0, *(parent.size for parent, _ in found)])
+        parent = [np.where(each >= 0, each + at, -1) for (each, _), at in zip(found, first, strict=False)]
+        gathered = Gathered(np.concatenate(parent), np.concatenate([own for _, own in found]), apart.together)
+        try:
+            classes = DealtClasses(shape, tuple(first[:-1].tolist()))
+            home, facts = apart.solve(step, work, classes, gathered, workplace, rounds)
+            break
+        except Unsatisfiable:
+            if len(numbers) == 1:
+                raise
+        rounds += gathered.rounds
+        regional.join(np.unique(np.searchsorted(first, gathered.stuck, side="right") - 1).tolist(), workplace)
     jobs = [(number, gathered.ended[first[number] : first[number + 1]] - first[number]) for number in numbers]
     said = apart.cluster.each(partial(join_classes, apart.room, work, phases, shape), jobs, "join classes")
-    return regional.heard(step, said, dict(facts)), home
+    told = {"regions_joined": regions - len(numbers)} if rounds else {}
+    return regional.heard(step, said, {**facts, **told}), home

@@ -9,6 +9,7 @@ would; and where a region finds no way all the same, it is joined with what it w
 from __future__ import annotations
 
 import pickle
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -67,6 +68,7 @@ class RegionalWork:
     dataset: Dataset  # the sample, which knows how common values are in the whole table
     phase: str = ""  # which was decided last
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    done: list[tuple[Step, bytes]] = field(default_factory=list)  # steps so far, with their keys
 
     @classmethod
     def of(
@@ -99,6 +101,7 @@ class RegionalWork:
             keep(self.room / "forming", [each.anonymizer.phase.name for each in (step, *step.later)])
             facts = {"regions": self._cut(step, replace(place, threads=workplace.threads))}
         key, stage = workplace.keys(), None
+        self.done.append((step, key))
         while True:
             numbers = range(len(self.shape.regions.leaves))
             words = f"{step.anonymizer.name} in {len(numbers)} region(s)"
@@ -119,6 +122,19 @@ class RegionalWork:
             self.shape = replace(self.shape, regions=joined_failing(self.shape.regions, failed))
             facts["regions"] |= {"regions": len(self.shape.regions.leaves), "joined": len(failed)}
         return self.heard(step, [each for each in said if isinstance(each, Said)], facts)
+
+    def join(self, failed: Sequence[int], workplace: Workplace) -> None:
+        """Join regions, by their numbers, with what they were cut from, and decide about all of them anew."""
+        self.shape = replace(self.shape, regions=joined_failing(self.shape.regions, failed))
+        send = partial(send_cells, self.room, self.shape.columns, self.shape.regions)
+        self.cluster.each(send, self.parts, "send distinct rows")
+        shutil.rmtree(self.room / "region")
+        place, numbers = Workplace(seeded=workplace.seeded, public=workplace.public), self.shape.regions.leaves
+        for step, key in self.done:
+            solve = partial(solve_region, self.room, step, place, key, self.shape)
+            for said in self.cluster.each(solve, range(len(numbers)), "decide about regions"):
+                if isinstance(said, Unsatisfiable):
+                    raise said
 
     def heard(self, step: Step, said: Sequence[Said], facts: dict[str, Any]) -> Recoding:
         """Return what all regions decided in a step: of the sample's rows."""

@@ -280,7 +280,7 @@ def test_what_lies_above_and_below_is_what_a_plain_walk_finds(tree, marks):
 def test_every_class_is_in_one_place_with_all_that_it_may_be_joined_to_there(tree, together):
     parent, own = tree
     gathered = Gathered(parent, own, together)
-    sending = gathered.round(1, None, ())
+    sending = gathered.round(1, "", None, ())
     classes = np.flatnonzero(own)
     place = sending.place_of[classes]
     assert place.min() >= 0
@@ -308,7 +308,7 @@ def test_rounds_join_what_one_machine_joins(tree, together, failing):
     gathered, more, number = Gathered(parent, own, together), True, 0
     while more:
         number += 1
-        sending = gathered.round(number, None, ())
+        sending = gathered.round(number, "", None, ())
         here = sorted({int(sending.at[node]) for node in classes if sending.at[node] >= 0})
         ended = set(here)
         while bad := [node for node in ended if node in failing and sending.parent[node] >= 0]:

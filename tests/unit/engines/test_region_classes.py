@@ -11,8 +11,10 @@ import pytest
 import sfumato as sf
 from in_parts import Repeating, in_parts
 from sfumato.data.files.release import read_release
+from sfumato.engines import regions
+from sfumato.engines.cutting import Cut, Regions
 from sfumato.engines.dividing import DividedEngine
-from sfumato.errors import DataError, Unsatisfiable
+from sfumato.errors import DataError
 from sfumato.generators.hospital import knowledge_rows
 
 ROWS, LIMIT = 600, 150
@@ -115,9 +117,55 @@ def test_the_number_of_parts_changes_no_byte(tmp_path):
     assert found[0] == found[1] == found[2]
 
 
-def test_what_no_class_of_a_region_reaches_says_that_regions_are_not_joined(tmp_path):
+def halves(folder):
+    """Return a plan for people whose terms all lead to one label, or all to another, by where they live."""
+    rng = np.random.default_rng(2)
+    half = rng.integers(0, 2, 300)
+    folder.mkdir()
+    table = pa.table(
+        {
+            "half": half * 50 + rng.integers(0, 2, 300),
+            "age": rng.integers(0, 60, 300),
+            "symptoms": np.where(half == 0, "itch", "ache"),
+        }
+    )
+    pa_parquet.write_table(table, folder / "table.parquet")
+    labels = {"one": "itch", "two": "ache", **{f"none {number}": f"sign {number}" for number in range(8)}}
+    pa_csv.write_csv(pa.table({"label": list(labels), "terms": list(labels.values())}), folder / "known.csv")
+    document = {
+        "source": {"path": "table.parquet"},
+        "columns": {
+            "half": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [50]}},
+            "age": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [5, 10]}},
+            "symptoms": {"role": "quasi-sensitive", "kind": "set", "separator": "|"},
+        },
+        "knowledge": {"path": "known.csv", "label": "label", "terms": "terms", "separator": "|"},
+        "require": [K, CLOSE],
+    }
+    return sf.Plan.from_dict(document, folder)
+
+
+def test_a_region_that_is_not_safe_as_one_class_is_joined_with_what_it_was_cut_from(tmp_path, monkeypatch):
+    plan, found = halves(tmp_path / "given"), []
+    cut = Regions().cut(0, Cut(1, 30)).cut(1, Cut(0, 2))  # young and old; the young by where they live
+    monkeypatch.setattr(regions, "cut_up", lambda *_: cut)
+    for rows in (50, 120):
+        engine = DividedEngine(Repeating(), rows_a_part=rows, cells_here=170, rows_together=20)
+        done = run(plan, tmp_path / f"{rows}", engine)
+        assert engine.regions.shape.regions.leaves == (1, 2)
+        assert done.facts["steps"][0]["facts"]["regions"]["regions"] == 3
+        assert done.facts["steps"][1]["facts"]["regions_joined"] == 1
+        assert all(verdict.satisfied for verdict in sf.audit(tmp_path / f"{rows}", plan))
+        found.append((tmp_path / f"{rows}" / "release" / "data.parquet" / "part-00000.parquet").read_bytes())
+        shown = read_release(tmp_path / f"{rows}" / "release").table()
+        assert shown.num_rows == 300
+        assert any(shown.column("symptoms").to_pylist())
+    assert found[0] == found[1]
+
+
+def test_regions_that_are_too_large_when_they_are_joined_are_refused(tmp_path):
     plan = plan_in(tmp_path / "given", K, {**CLOSE, "t": "0.00001"})
-    with pytest.raises(Unsatisfiable, match=r"whichever terms are removed(.|\n)*not across(.|\n)*--cells-on-driver"):
+    with pytest.raises(DataError, match=r"rows would have to be worked on together(.|\n)*--cells-on-driver"):
         run(plan, tmp_path / "run", in_parts(ROWS, cells_here=LIMIT))
     assert not (tmp_path / "run").exists()
 
