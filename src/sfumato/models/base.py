@@ -40,6 +40,7 @@ class Verdict:
     notes: tuple[str, ...] = ()  # what whoever reads the verdict should know about its inputs
     finding: str = ""  # in words, where names tell more than figures
     people: bool = False  # whether what is called a row is a person, because rows were put together
+    counts_all: bool = False  # whether `reached` is a count in all groups rather than by the worst
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data that JSON can hold; what is infinite becomes None."""
@@ -70,11 +71,14 @@ class Verdict:
         else:
             lower = self.reached <= other.reached
             worse, better = (self, other) if lower == (self.bound == "at least") else (other, self)
-        facts = _merged_facts(worse.facts, better.facts)
+        reached, facts = worse.reached, _merged_facts(worse.facts, better.facts)
+        if self.counts_all and other.counts_all and self.reached is not None and other.reached is not None:
+            reached = self.reached + other.reached
         of_worse = tuple(self.model.notes_on(worse.facts))
         return replace(
             worse,
             satisfied=self.satisfied and other.satisfied,
+            reached=reached,
             groups=self.groups + other.groups,
             failing=self.failing + other.failing,
             failing_rows=self.failing_rows + other.failing_rows,

@@ -56,7 +56,8 @@ class Judgement:
             keep = max if beyond.size else min
             reached = keep(float(self.reached[worst]), required)
             facts = {"worst_group_rows": int(size[worst]), **facts}
-        if self.forbidden.any() and not beyond.size:
+        counts = bool(self.forbidden.any() and not beyond.size)
+        if counts:
             facts = {"worst": reached, "limit": required, **facts}
             reached, required, measure = float(self.unlinkable), 0.0, "records that no label explains"
         facts = {
@@ -81,6 +82,7 @@ class Judgement:
             measure=measure,
             bound="at most",
             notes=tuple(model.notes_on(facts)),
+            counts_all=counts,
         )
 
 
