@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from sfumato.anonymizers import pram
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.pram import Matrix, draw, rounded_shares
+from sfumato.data import keystream
 from sfumato.data.keystream import seeded_keys, system_keys
 
 N = 40_000
@@ -71,6 +71,6 @@ def test_counts_stay_as_they_are_on_average():
 def test_keys_come_from_the_system_and_parts_of_rows_have_keys_of_their_own(monkeypatch):
     one, two = (drawn(UNITS["few"], 0.3, 1, 500, system_keys) for _ in range(2))
     assert not np.array_equal(one, two)
-    monkeypatch.setattr(pram, "CHUNK", 100)
+    monkeypatch.setattr(keystream, "ROWS", 100)
     parts = drawn(UNITS["few"], 0.3, 1, 200)
     assert not np.array_equal(parts[:100], parts[100:])

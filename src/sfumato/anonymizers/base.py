@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets, Dataset
-from sfumato.data.keystream import Keys, seeded_keys, system_keys
+from sfumato.data.keystream import Keys, Stretch, seeded_keys, system_keys
 from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
@@ -261,8 +261,14 @@ class RowWork(Protocol):
     def on(self, before: Recoding) -> Recoding:
         """Return what steps before decided, with what is to be said about this one."""
 
-    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> Mapping[str, Labelled | CodedSets]:
-        """Return the new columns of some rows."""
+    def draw(
+        self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
+    ) -> Mapping[str, Labelled | CodedSets]:
+        """Return the new columns of some rows: a stretch of a table, or all of it.
+
+        Of `keys` so many are taken as the table asks for, whatever rows are here. So who gives the same keys once more
+        gets the same for each row, in whatever stretch it is.
+        """
 
 
 class RowByRow(Anonymizer, Protocol):

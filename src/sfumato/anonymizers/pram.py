@@ -28,14 +28,12 @@ from sfumato.anonymizers.randomization.domains import (
 )
 from sfumato.anonymizers.randomization.parameters import STEPS, Edges
 from sfumato.data.dataset import Codes, Dataset
-from sfumato.data.keystream import Keys, Keystream
+from sfumato.data.keystream import Block, Keys, Keystream, Stretch
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
-
-CHUNK = 1 << 18  # rows drawn under one key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,13 +199,15 @@ class Replacing:
         """Return what steps before decided, with what is to be said about this one."""
         return replace(before, facts=self.facts, public={**before.public, **self.public})
 
-    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> dict[str, Labelled]:
+    def draw(
+        self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
+    ) -> dict[str, Labelled]:
         """Return values for the rows of a dataset, column by column; what may be published as it is gets none."""
         drawn = {}
         stage = workplace.stage(Pram.name, total=len(self.columns))
         for column, matrix in self.columns:
             if matrix.p < 1:
-                codes = draw(dataset.column(column.name).codes, column.place_of, matrix, keys, workplace)
+                codes = draw(dataset.column(column.name).codes, column.place_of, matrix, keys, workplace, stretch)
                 drawn[column.name] = Labelled(codes=codes, labels=column.domain)
             stage.advance()
         stage.done()
@@ -215,24 +215,31 @@ class Replacing:
 
 
 def draw(
-    codes: Codes, place_of: NDArray[np.int32], matrix: Matrix, keys: Keys, workplace: Workplace
+    codes: Codes,
+    place_of: NDArray[np.int32],
+    matrix: Matrix,
+    keys: Keys,
+    workplace: Workplace,
+    stretch: Stretch | None = None,
 ) -> NDArray[np.int32]:
-    """Return the value that each row shows, in parts of so many rows under a key of their own, on all threads.
+    """Return the value that each row shows, in blocks of rows under a key of their own, on all threads.
 
-    `place_of` says where each code stands in the domain.
+    `place_of` says where each code stands in the domain. What a row shows depends on nothing but its value, its place
+    in the table, of which these rows are a stretch, and the key of its block.
     """
     shown = np.empty(codes.size, dtype=np.int32)
     ends, kept = np.cumsum(matrix.units), int(matrix.p * STEPS)
 
-    def part(begin: tuple[int, bytes], place: Workplace) -> None:
-        first, key = begin
-        true = place_of[codes[first : first + CHUNK]]
-        stream = Keystream(key, 2 * true.size + 64)
-        coin, ticket = _below(STEPS, true.size, stream), _below(matrix.whole, true.size, stream)
+    def part(block: Block, place: Workplace) -> None:
+        here = slice(block.first, block.last)
+        true = place_of[codes[here]]
+        own = slice(block.skipped, block.skipped + true.size)
+        stream = Keystream(block.key, 2 * block.size + 64)
+        coin, ticket = _below(STEPS, block.size, stream)[own], _below(matrix.whole, block.size, stream)[own]
         by_chance = np.searchsorted(ends, ticket, side="right").astype(np.int32)
-        shown[first : first + CHUNK] = np.where(coin < kept, true, by_chance)
+        shown[here] = np.where(coin < kept, true, by_chance)
 
-    side_by_side(part, [(first, keys()) for first in range(0, codes.size, CHUNK)], workplace)
+    side_by_side(part, (stretch or Stretch(0, codes.size, codes.size)).blocks(keys), workplace)
     return shown
 
 

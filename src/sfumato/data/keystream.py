@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 Keys: TypeAlias = Callable[[], bytes]
 KEY = 32
+ROWS = 1 << 18  # of a table that are drawn for under one key
 _BLOCK = 16
 
 
@@ -25,6 +27,41 @@ def system_keys() -> bytes:
 def seeded_keys(rng: np.random.Generator) -> Keys:
     """Return keys that a seed repeats, for tests only."""
     return lambda: rng.bytes(KEY)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of a table under one key, of which those from `skipped` on are looked at."""
+
+    key: bytes
+    size: int  # rows of the block
+    skipped: int
+    first: int  # where those that are looked at begin, and end, among all that are
+    last: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Rows that lie one after the other in a table: what is drawn for them is drawn wherever they are looked at.
+
+    >>> keys = iter([b"one", b"two"]).__next__
+    >>> Stretch(first=ROWS - 2, rows=3, of=ROWS + 9).blocks(keys)[1]
+    Block(key=b'two', size=9, skipped=0, first=2, last=3)
+    """
+
+    first: int  # its number in the table
+    rows: int
+    of: int  # rows of the table
+
+    def blocks(self, keys: Keys) -> list[Block]:
+        """Return the blocks of the table that these rows are in; a key is taken for every block of the table."""
+        found = []
+        for begin in range(0, self.of, ROWS):
+            key, end = keys(), min(begin + ROWS, self.of)
+            first, last = max(self.first, begin), min(self.first + self.rows, end)
+            if first < last:
+                found.append(Block(key, end - begin, first - begin, first - self.first, last - self.first))
+        return found
 
 
 class Keystream:

@@ -27,9 +27,9 @@ from sfumato.data.schema import Role, Schema
 from sfumato.data.strays import StrayKind, stray_columns
 from sfumato.engines.class_tasks import distinct_terms
 from sfumato.engines.coding import Coded
-from sfumato.engines.cutting import SAMPLED, mixed
+from sfumato.engines.cutting import mixed
 from sfumato.engines.region_tasks import AllCells, of_cells
-from sfumato.engines.regions import Cluster, sampled
+from sfumato.engines.regions import Cluster, too_many
 from sfumato.engines.seeing import Look, Saw, see_file, tables_seen, weighted_release
 from sfumato.engines.tasks import Part, coded_part, rows_like
 from sfumato.engines.workroom import got, kept
@@ -125,10 +125,8 @@ class Comparing:
         self.coded = coded
         names = self.columns(coded.template, kept(self.room / "books"), coded.rows)
         sizes = [len(coded.template.column(name).labels) for name in names]
-        if sum(part.cells for part in coded.parts) > self.most:
-            sketch = sampled(self.cluster, self.room, coded.parts, names, sizes, SAMPLED)
-            if sketch.distinct > self.most:
-                return self._drawn_original()
+        if too_many(self.cluster, self.room, coded.parts, names, sizes, self.most) is not None:
+            return self._drawn_original()
         cells = AllCells.of(self.room, coded.parts, sizes)
         found = of_cells(coded.template, names, cells.codes, cells.weight)
         order = tuple(name for name in found.order if name in names)

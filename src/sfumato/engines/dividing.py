@@ -8,7 +8,7 @@ many of these are cut into regions, and decided about region by region, where ta
 | terms | class by class: whole classes, with those that they may have to be joined with, go to tasks (class_tasks.py);
 what all of them tell is added up over distinct sets of terms, here |
 | items | in parts of alike records: a union of parts that are safe is safe |
-| cells | row by row, under keys that follow from the run's key and the number of a row |
+| cells | row by row, under keys of blocks of rows of the whole table |
 | publish | rows go to files by a keyed number, as one machine would put them in order |
 | audit | of each file distinct rows with weights; the judges see them all, here |
 """
@@ -34,6 +34,7 @@ from sfumato.data.files import Source, digest, read_columns
 from sfumato.data.files.release import PARTS, ReleaseFormat, write_description
 from sfumato.data.files.source import format_of
 from sfumato.data.files.typed import row_groups
+from sfumato.data.keystream import Stretch
 from sfumato.data.kinds import is_text, number_type
 from sfumato.data.persons import Persons
 from sfumato.data.recoding import Labelled, Recoding
@@ -44,13 +45,12 @@ from sfumato.engines import tasks
 from sfumato.engines.class_tasks import ROWS_TOGETHER, ClassesInParts, distinct_terms
 from sfumato.engines.coding import ROWS_A_PART, code
 from sfumato.engines.comparing import Comparing
-from sfumato.engines.cutting import SAMPLED
 from sfumato.engines.foreseeing import refuse_what_no_driver_could_judge
 from sfumato.engines.item_tasks import item_parts, send_items, withhold
 from sfumato.engines.local import LOCAL_SERVES, LocalEngine
 from sfumato.engines.region_classes import decide_in_regions
 from sfumato.engines.region_tasks import AllCells, carry_out_on_cells, coded_cells, of_cells
-from sfumato.engines.regions import Cluster, RegionalWork, sampled
+from sfumato.engines.regions import Cluster, RegionalWork, too_many
 from sfumato.engines.seeing import columns_seen, release_seen
 from sfumato.engines.tasks import WEIGHT, Decision, Home, Part, Publishing, Splits
 from sfumato.engines.workroom import got, keep, kept, plain, put
@@ -207,15 +207,12 @@ class DividedEngine:
         Where they are too many, return a sample of them: then regions are decided about.
         """
         sizes = [len(template.column(name).labels) for name in self.columns]
-        if sum(part.cells for part in self.parts) > self.cells_here:
-            sample = sampled(self.cluster, self.room, self.parts, self.columns, sizes, SAMPLED)
-            if sample.distinct > self.cells_here:
-                self._refuse_regions(steps, sample.distinct)
-                work = RegionalWork.of(
-                    self.cluster, self.room, self.parts, self.columns, template, self.cells_here, sample
-                )
-                self.regions = work
-                return work.dataset
+        sample = too_many(self.cluster, self.room, self.parts, self.columns, sizes, self.cells_here)
+        if sample is not None:
+            self._refuse_regions(steps, sample.distinct)
+            work = RegionalWork.of(self.cluster, self.room, self.parts, self.columns, template, self.cells_here, sample)
+            self.regions = work
+            return work.dataset
         cells = AllCells.of(self.room, self.parts, sizes)
         begun = np.zeros(cells.weight.size, dtype=np.int64)
         for part in self.parts:
@@ -313,8 +310,6 @@ class DividedEngine:
         """Draw row by row, once it is decided what to draw."""
         some, published = self._some_rows(dataset, before, workplace.rng)
         work = cast("RowByRow", step.anonymizer).decide(dataset, step.policy, some, published, workplace)
-        keep(self.room / "drawing", work)
-        self.cluster.each(partial(tasks.draw_part, self.room, workplace.keys()), self.parts, "draw sets")
         nothing = {name: np.empty(0, dtype=np.int32) for name in dataset.columns}
         empty = {
             name: replace(column, codes=nothing[name])
@@ -322,7 +317,16 @@ class DividedEngine:
             if isinstance(column, CodedColumn)
         }
         bare = replace(dataset, columns={**dataset.columns, **empty}, n_rows=0, weights=None)
-        self.drawn = dict(work.draw(bare, workplace.keys, workplace))
+        keys: list[bytes] = []
+
+        def noted() -> bytes:
+            keys.append(workplace.keys())
+            return keys[-1]
+
+        total = sum(part.rows for part in self.parts)
+        self.drawn = dict(work.draw(bare, noted, workplace, Stretch(0, 0, total)))
+        keep(self.room / "drawing", tasks.ToDraw(work, tuple(keys), total))
+        self.cluster.each(partial(tasks.draw_part, self.room), self.parts, "draw sets")
         return work.on(before)
 
     def _some_rows(self, dataset: Dataset, before: Recoding, rng: np.random.Generator) -> tuple[Dataset, Recoding]:

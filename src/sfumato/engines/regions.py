@@ -25,8 +25,9 @@ from sfumato.anonymizers.conditions import hold_together, judged_in_classes
 from sfumato.data.dataset import CodedColumn, Dataset, counted, weights_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Role
-from sfumato.engines.cutting import Classes, Cut, Regions, Sample, cut_up, joined_failing
+from sfumato.engines.cutting import SAMPLED, Classes, Cut, Regions, Sample, cut_up, joined_failing
 from sfumato.engines.region_tasks import (
+    AllCells,
     Dealt,
     Said,
     Shape,
@@ -44,6 +45,7 @@ from sfumato.engines.workroom import keep
 from sfumato.errors import DataError, Unsatisfiable
 from sfumato.models.base import Policy
 
+CLOSE = 1.1  # times as many distinct rows by estimate, whose error is some .5 %: then there are more
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -277,6 +279,24 @@ def added(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         elif all(value == values[0] for value in values):
             found[name] = values[0]
     return found
+
+
+def too_many(
+    cluster: Cluster, room: Path, parts: Sequence[Part], columns: Sequence[str], sizes: Sequence[int], most: int
+) -> Sample | None:
+    """Return a sample of the distinct rows of all parts if they are more than so many, else None.
+
+    An estimate from the sample says so; where it is a close call they are counted. Parts that have few together spare
+    the estimate and never change the answer: that does not depend on how the table was cut.
+    """
+    if sum(part.cells for part in parts) <= most:
+        return None
+    sample = sampled(cluster, room, parts, columns, sizes, SAMPLED)
+    if sample.distinct <= most:
+        return None
+    if sample.distinct <= most * CLOSE and AllCells.of(room, parts, sizes).weight.size <= most:
+        return None
+    return sample
 
 
 def sampled(cluster: Cluster, room: Path, parts: Sequence[Part], columns: Sequence[str], sizes: Sequence[int],

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.base import RowWork, Workplace
 from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.dataset import (
     Cells,
@@ -39,7 +39,7 @@ from sfumato.data.encoding import tally
 from sfumato.data.files import Source, digest, read_table
 from sfumato.data.files.release import write_part
 from sfumato.data.files.typed import RowGroups, read_row_groups
-from sfumato.data.keystream import Keys, Keystream, ascending
+from sfumato.data.keystream import Keys, Keystream, Stretch, ascending
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.release import Release, members_of, publish
 from sfumato.data.schema import Schema
@@ -231,10 +231,20 @@ def keys_of(key: bytes, *names: object) -> Keys:
     return lambda: hmac.digest(key, "/".join(map(str, (*names, next(numbers)))).encode(), "sha256")
 
 
-def draw_part(room: Path, key: bytes, part: Part) -> None:
+@dataclass(frozen=True)
+class ToDraw:
+    """What is drawn for each row, and the keys of blocks of rows of the whole table, in the order in which it asks."""
+
+    work: RowWork
+    keys: tuple[bytes, ...]
+    total: int  # rows of the table
+
+
+def draw_part(room: Path, part: Part) -> None:
     """Draw sets, or values, for the rows of a part."""
-    drawing = kept(room / "drawing")
-    drawn = drawing.draw(coded_part(room, part.name), keys_of(key, "cells", part.first), Workplace())
+    asked: ToDraw = kept(room / "drawing")
+    stretch = Stretch(part.first, part.rows, asked.total)
+    drawn = asked.work.draw(coded_part(room, part.name), iter(asked.keys).__next__, Workplace(), stretch)
     arrays = {}
     for name, shown in drawn.items():
         if isinstance(shown, Labelled):

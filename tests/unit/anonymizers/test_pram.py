@@ -15,9 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.anonymizers.pram import largest_p, rounded_shares
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.pram import Matrix, draw, largest_p, rounded_shares
 from sfumato.anonymizers.randomization.parameters import hierarchical, ordered
 from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
+from sfumato.data import keystream
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.encoding import encode
 from sfumato.data.files.release import schema_for
@@ -165,6 +167,21 @@ def test_a_larger_p_than_was_drawn_or_allowed_fails(distance):
         claimed = {**release.description, "columns": {**columns, "job": columns["job"] | change}}
         assert not model.audit(replace(release, description=claimed)).satisfied
     assert not SensitiveQidCloseness(t={"job": 0.25}, distance=distance).audit(release).satisfied
+
+
+def test_values_of_a_stretch_of_rows_are_those_that_they_have_in_the_whole_table(monkeypatch):
+    monkeypatch.setattr(keystream, "ROWS", 64)
+    codes = np.random.default_rng(1).integers(0, 5, 200).astype(np.int32)
+    matrix, place_of = Matrix(Fraction(2, 5), np.array([4000, 3000, 2000, 900, 100])), np.arange(5, dtype=np.int32)
+
+    def shown(first, last):
+        keys = keystream.seeded_keys(np.random.default_rng(9))
+        stretch = keystream.Stretch(first, last - first, codes.size)
+        return draw(codes[first:last], place_of, matrix, keys, Workplace(), stretch)
+
+    whole = draw(codes, place_of, matrix, keystream.seeded_keys(np.random.default_rng(9)), Workplace())
+    for first, last in ((0, 200), (0, 1), (3, 64), (64, 128), (63, 65), (70, 199), (199, 200), (128, 128)):
+        assert np.array_equal(shown(first, last), whole[first:last])
 
 
 def test_without_base_rates_closeness_can_be_refuted_but_not_proven():

@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import _subsets, dependence
 from sfumato.anonymizers.randomization import parameters as randomization_parameters
 from sfumato.anonymizers.randomization.dependence import Candidate, dependences, strengths
 from sfumato.anonymizers.randomization.parameters import Closeness, Parameters, choose, hierarchical, ordered
+from sfumato.data import keystream
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import InputError, Unsatisfiable
 from sfumato.plan import Plan
@@ -185,11 +187,31 @@ def test_two_runs_differ_and_two_seeded_runs_agree_and_say_so():
 def test_threads_do_not_change_a_seeded_release(monkeypatch):
     from sfumato.anonymizers import randomization
 
-    monkeypatch.setattr(randomization, "CHUNK", 50)
+    monkeypatch.setattr(keystream, "ROWS", 50)
     monkeypatch.setattr(randomization, "BATCH", 16)
     table, plan = table_of(np.random.default_rng(2), 300), plan_of(MODES["both"])
     one, two = (sf.anonymize(table, plan, seed=7, threads=threads) for threads in (1, 2))
     assert one.release.data.equals(two.release.data)
+
+
+@pytest.mark.parametrize(("d", "eta", "p"), [(4, 2, 0.5), (90, 30, 0.5), (5, 5, 0.5), (6, 3, 1)])
+def test_sets_of_a_stretch_of_rows_are_those_that_they_have_in_the_whole_table(d, eta, p, monkeypatch):
+    from sfumato.anonymizers import randomization
+
+    monkeypatch.setattr(keystream, "ROWS", 64)
+    monkeypatch.setattr(randomization, "BATCH", 16)
+    codes = np.random.default_rng(1).integers(0, d, 200).astype(np.int32)
+    chosen, place_of = Parameters(d, eta, Fraction(str(p))), np.arange(d, dtype=np.int32)
+
+    def sets(first, last):
+        keys = keystream.seeded_keys(np.random.default_rng(9))
+        stretch = keystream.Stretch(first, last - first, codes.size)
+        return randomization.draw(codes[first:last], place_of, chosen, keys, Workplace(), stretch)
+
+    keys = keystream.seeded_keys(np.random.default_rng(9))
+    whole = randomization.draw(codes, place_of, chosen, keys, Workplace())
+    for first, last in ((0, 200), (0, 1), (3, 64), (64, 128), (63, 65), (70, 199), (199, 200), (128, 128)):
+        assert np.array_equal(sets(first, last), whole[first:last])
 
 
 def test_the_description_holds_what_reconstruction_needs_and_no_count_of_the_original():

@@ -11,8 +11,12 @@ import pytest
 
 import sfumato as sf
 from in_parts import MULTI, ROWS, K, Repeating, T, in_parts, people, plan_of, written_in_files
+from sfumato.anonymizers import randomization
+from sfumato.anonymizers.randomization import domains
+from sfumato.data import keystream
 from sfumato.data.files.release import read_release
 from sfumato.data.strays import StrayKind
+from sfumato.engines import dividing
 from sfumato.engines.dividing import DividedEngine
 from sfumato.errors import DataError
 
@@ -149,6 +153,40 @@ def test_who_must_see_all_records_at_once_is_refused_before_work(baskets, tmp_pa
     engine = DividedEngine(Repeating(), occurrences=100)
     with pytest.raises(DataError, match="partial-suppression"):
         sf.run(baskets_plan(baskets, anonymizer="td-control"), tmp_path / "run", engine=engine)
+
+
+DRAWN = {
+    "randomization": {"model": "sensitive-qid-closeness", "t": {"illness": 0.3}},
+    "pram": {"model": "sensitive-qid-closeness", "t": {"illness": 0.3}, "anonymizer": "pram"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anonymizer", DRAWN)
+def test_what_is_drawn_for_rows_in_parts_is_what_one_machine_draws(anonymizer, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(keystream, "ROWS", 50)  # so that a part begins and ends amid rows that share a key
+    monkeypatch.setattr(randomization, "BATCH", 16)
+    for module, name in ((dividing, "LOOKED_AT"), (domains, "ROWS")):
+        monkeypatch.setattr(module, name, 100)
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [5, 10]}},
+        "illness": {"role": "sensitive-quasi-identifier", "domain": ["cold", "flu", "stroke", "cancer"]},
+        "note": {"role": "other"},
+        "*": {"role": "identifier"},
+    }
+    plan = sf.Plan.from_dict(
+        {
+            "source": {"path": str(folder)},
+            "columns": columns,
+            "require": [K, DRAWN[anonymizer]],
+            "release": {"format": "parquet"},
+        }
+    )
+    sf.run(plan, tmp_path / "here", seed=7, measure=False, attack=False)
+    run = sf.run(plan, tmp_path / "parts", seed=7, engine=in_parts(ROWS), measure=False, attack=False)
+    assert run.facts["steps"][-1]["anonymizer"] == anonymizer
+    here, parts = (read_release(tmp_path / name / "release", plan.schema).table() for name in ("here", "parts"))
+    assert parts.to_pylist() == here.to_pylist()
 
 
 def test_single_values_are_drawn_where_the_rows_are(folder, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import sfumato as sf
-from in_parts import MULTI, ROWS, K, Repeating, T, in_parts, people, plan_of, written_in_files
+from in_parts import MULTI, ROWS, Here, K, Repeating, T, in_parts, people, plan_of, written_in_files
 from sfumato.data.files.release import read_release
 from sfumato.engines import region_tasks, regions
 from sfumato.engines.cutting import Cut, Regions
@@ -83,6 +84,27 @@ def test_the_same_seed_gives_the_same_rows_however_the_table_lies_in_parts(folde
         sf.run(plan, tmp_path / f"{rows}", seed=5, engine=engine, measure=False, attack=False)
         found.append((tmp_path / f"{rows}" / "release" / "data.parquet" / "part-00000.parquet").read_bytes())
     assert found[0] == found[1] == found[2]
+
+
+def test_a_close_call_whether_there_are_too_many_distinct_rows_is_counted_whatever_the_parts(tmp_path, monkeypatch):
+    rng = np.random.default_rng(2)
+    monkeypatch.setattr(regions, "SAMPLED", 30)
+    monkeypatch.setattr(regions, "CLOSE", 2)  # the estimate from so few of them is far off
+    for parts in (1, 7):
+        room, codes = tmp_path / f"{parts}", np.array([[each, 6] for each in range(200)], dtype=np.int32)
+        room.mkdir()
+        found = []
+        for number in range(parts):
+            held = codes if parts == 1 else codes[np.sort(rng.choice(200, 190, replace=False))]
+            table = pa.table({"0": held[:, 0], "1": held[:, 1], WEIGHT: np.ones(len(held), dtype=np.int64)})
+            put(room / "cells" / f"{number}", [table])
+            found.append(Part(f"{number}", 190 * number, len(held), len(held)))
+        estimate = regions.sampled(Here(), room, found, ("a", "b"), (200, 7), 30).distinct
+        assert estimate > 200
+        asked = partial(regions.too_many, Here(), room, found, ("a", "b"), (200, 7))
+        assert asked(200) is None
+        assert asked(199).distinct == estimate
+        assert asked(estimate) is None
 
 
 def halves(tmp_path):

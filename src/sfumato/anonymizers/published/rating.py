@@ -13,7 +13,7 @@ from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.randomization.domains import DEPENDENCE, HiddenColumn, dependence_facts
 from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.dataset import Dataset
-from sfumato.data.keystream import Keys
+from sfumato.data.keystream import Keys, Stretch
 from sfumato.data.recoding import Recoding
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
@@ -96,7 +96,9 @@ class Grouping:
         """Return what steps before decided, with what is to be said about this one."""
         return replace(before, facts=self.facts, public={**before.public, **self.public})
 
-    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> dict[str, BitSets]:
+    def draw(
+        self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
+    ) -> dict[str, BitSets]:
         """Return the group that each row shows, column by column; what may be published as it is gets none."""
         shown = {}
         stage = workplace.stage(Rating.name, total=len(self.columns))

@@ -34,7 +34,7 @@ from sfumato.anonymizers.randomization.parameters import (
 )
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import Codes, Dataset
-from sfumato.data.keystream import Keys, Keystream
+from sfumato.data.keystream import Block, Keys, Keystream, Stretch
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import Problem
@@ -44,7 +44,6 @@ from sfumato.models.local_differential_privacy import LocalDifferentialPrivacy
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
 
-CHUNK = 1 << 18  # rows drawn under one key
 SUBSETS = 400_000  # up to so many subsets a column is drawn from tables
 BATCH = 1 << 14  # rows drawn at once, so that keystream and sets stay in the cache
 WORDS = 1 << 18  # of the keystream made at once
@@ -116,25 +115,34 @@ class Drawing:
         """Return what steps before decided, with what is to be said about this one."""
         return replace(before, facts=self.facts, public={**before.public, **self.public})
 
-    def draw(self, dataset: Dataset, keys: Keys, workplace: Workplace) -> dict[str, BitSets]:
+    def draw(
+        self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
+    ) -> dict[str, BitSets]:
         """Return sets for the rows of a dataset, column by column; what may be published as it is gets none."""
         drawn = {}
         stage = workplace.stage(Randomization.name, total=len(self.columns))
         for column, parameters in self.columns:
             if not parameters.in_clear:
                 codes = dataset.column(column.name).codes
-                drawn[column.name] = column.sets(draw(codes, column.place_of, parameters, keys, workplace))
+                packed = draw(codes, column.place_of, parameters, keys, workplace, stretch)
+                drawn[column.name] = column.sets(packed)
             stage.advance()
         stage.done()
         return drawn
 
 
 def draw(
-    codes: Codes, place_of: NDArray[np.int32], parameters: Parameters, keys: Keys, workplace: Workplace
+    codes: Codes,
+    place_of: NDArray[np.int32],
+    parameters: Parameters,
+    keys: Keys,
+    workplace: Workplace,
+    stretch: Stretch | None = None,
 ) -> PackedBits:
-    """Return a set for each row, in parts of so many rows under a key of their own, on all threads of the workplace.
+    """Return a set for each row, in blocks of rows under a key of their own, on all threads of the workplace.
 
-    `place_of` says where each code stands in the domain.
+    `place_of` says where each code stands in the domain. The set of a row depends on nothing but its value, its place
+    in the table, of which these rows are a stretch, and the key of its block.
     """
     d, eta = parameters.d, parameters.eta
     packed = empty_bit_sets(codes.size, d)
@@ -150,10 +158,11 @@ def draw(
     step = max(1, min(BATCH, WORDS // max(a_row, 1)))
     most = step * a_row + step // 64 + 64  # a few words are skipped, so a few rows may be left for the next batch
 
-    def part(begin: tuple[int, bytes], place: Workplace) -> None:
-        first, key = begin
-        rows, done = codes[first : first + CHUNK], 0
-        stream, room = Keystream(key, most), np.empty((step, packed.shape[1]), dtype=np.uint64)
+    def part(block: Block, place: Workplace) -> None:
+        # How many words a row takes does not depend on its value, so any value will do for rows that are skipped.
+        rows, done = np.concatenate([np.zeros(block.skipped, codes.dtype), codes[block.first : block.last]]), 0
+        sets = packed[block.first : block.last]
+        stream, room = Keystream(block.key, most), np.empty((step, packed.shape[1]), dtype=np.uint64)
         while done < rows.size:
             place.checkpoint()
             batch, words = rows[done : done + step], stream.words(most)
@@ -163,10 +172,12 @@ def draw(
                 )
             else:
                 drawn = draw_one_by_one(batch, place_of, words, coin, threshold, d, eta, room)
-            packed[first + done : first + done + drawn] = room[:drawn]
+            ahead = min(max(block.skipped - done, 0), drawn)  # of these rows, those before the first that is here
+            begin = done + ahead - block.skipped
+            sets[begin : begin + drawn - ahead] = room[ahead:drawn]
             done += drawn
 
-    side_by_side(part, [(first, keys()) for first in range(0, codes.size, CHUNK)], workplace)
+    side_by_side(part, (stretch or Stretch(0, codes.size, codes.size)).blocks(keys), workplace)
     return packed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ import pyarrow.parquet as pa_parquet
 from sfumato.data.files.columns import Columns, common_types
 from sfumato.data.files.source import Reading, checked_names, kept_names, parts_of, unreadable
 from sfumato.data.hierarchy import some
-from sfumato.data.kinds import is_text
+from sfumato.data.kinds import is_list, is_text
 from sfumato.errors import DataError
 
 _BATCH = 1 << 18  # rows of a parquet file read at once
@@ -70,7 +70,7 @@ def read_parquet(asked: Reading) -> pa.Table:
         file = _open_parquet(part)
         size = part.stat().st_size / max(file.metadata.num_rows, 1)
         try:
-            for batch in file.iter_batches(batch_size=_BATCH, columns=list(columns.kinds)):
+            for batch in _batches(file, columns.kinds, range(file.num_row_groups)):
                 columns.add(batch)
                 asked.stage.advance(size * batch.num_rows)
                 if asked.is_enough(columns.rows):
@@ -78,6 +78,15 @@ def read_parquet(asked: Reading) -> pa.Table:
         except _DAMAGED as error:
             raise _broken(part, "Parquet", error) from None
     return columns.finish()
+
+
+def _batches(file: pa_parquet.ParquetFile, columns: Iterable[str], groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Yield some columns of some row groups; group by group where lists hold dictionaries: pyarrow reads no more."""
+    names = list(columns)
+    kinds = [file.schema_arrow.field(name).type for name in names]
+    apart = any(is_list(kind) and pa.types.is_dictionary(kind.value_type) for kind in kinds)
+    for several in [[group] for group in groups] if apart else [groups]:
+        yield from file.iter_batches(batch_size=_BATCH, row_groups=several, columns=names)
 
 
 @dataclass(frozen=True)
@@ -111,9 +120,7 @@ def read_row_groups(groups: RowGroups, number: int) -> pa.Table:
     part, first, last = groups.places[number]
     columns = Columns(groups.kinds, groups.path)
     try:
-        for batch in _open_parquet(part).iter_batches(
-            batch_size=_BATCH, row_groups=range(first, last), columns=list(groups.kinds)
-        ):
+        for batch in _batches(_open_parquet(part), groups.kinds, range(first, last)):
             columns.add(batch)
     except _DAMAGED as error:
         raise _broken(part, "Parquet", error) from None

@@ -56,6 +56,13 @@ def test_a_folder_of_parts_is_one_table_in_the_order_of_names(tmp_path):
     assert watcher.steps == pytest.approx(watcher.total)
 
 
+def test_lists_of_dictionaries_in_several_row_groups_are_read(tmp_path):
+    words = pa.array([["a", "b"], ["b"], [], ["c"], ["a"]], pa.list_(pa.string()))
+    coded = pa.ListArray.from_arrays(words.offsets, words.values.dictionary_encode())
+    pq.write_table(pa.table({"words": coded, "row": range(5)}), tmp_path / "t.parquet", row_group_size=2)
+    assert read_table(Source(tmp_path / "t.parquet")).column("words").to_pylist() == words.to_pylist()
+
+
 def test_parts_that_do_not_fit_together_are_refused(tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"b": [1]}), tmp_path / "2.parquet")
