@@ -22,8 +22,9 @@ from sfumato.errors import DataError
 
 Codes: TypeAlias = NDArray[np.int32]
 TEXT = pa.string()
-STEP = 1 << 20  # rows, or members of sets, worked on at once
+STEP = 1 << 16  # rows, or members of sets, worked on at once: what is made of them stays in the cache
 _DENSE = 1 << 27  # keys at most of which each has a place of its own while distinct ones are counted
+_FEW = 1 << 22  # of which places are found quickly
 
 
 def as_arrow(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -263,10 +264,11 @@ def counted(codes: NDArray[Any], size: int, weights: NDArray[np.int64] | None = 
     ([1, 0, 2], [5, 0, 4])
     """
     counts = np.zeros(size, dtype=np.int64)
-    for start in range(0, codes.size, STEP):
-        part = codes[start : start + STEP]
+    step = max(STEP, min(size, 1 << 20))
+    for start in range(0, codes.size, step):
+        part = codes[start : start + step]
         if weights is not None:
-            np.add.at(counts, part, weights[start : start + STEP])
+            np.add.at(counts, part, weights[start : start + step])
         elif size > part.size:
             np.add.at(counts, part, 1)
         else:
@@ -277,45 +279,73 @@ def counted(codes: NDArray[Any], size: int, weights: NDArray[np.int64] | None = 
 def distinct_codes(
     columns: Sequence[tuple[Codes, int]], n_rows: int, weights: NDArray[np.int64] | None = None
 ) -> Cells:
-    """Do the same for codes with how many values each column has, and how many rows each row stands for."""
+    """Do the same for codes with how many values each column has, and how many rows each row stands for.
+
+    Columns are taken together as far as their combinations are few, those that occur are numbered, and the next ones
+    join these: so each row is looked at a few times only, and tables of combinations stay small.
+    """
     dense = min(max(4 * n_rows, 1 << 20), _DENSE)
-    key, span = np.zeros(n_rows, dtype=np.int64), min(n_rows, 1)
-    for codes, n_values in columns:
-        if span * n_values > dense:
-            span = _renumber(key, span, dense)
-        key *= n_values
-        key += codes
-        span *= n_values
-    n_cells = _renumber(key, span, dense)
-    cell_of: Codes = key.astype(np.int32)
-    del key
-    weight = counted(cell_of, n_cells, weights)
-    some_row = np.zeros(n_cells, dtype=np.int64)
+    few = min(_FEW, dense)
+    cell_of: Codes = np.zeros(n_rows, dtype=np.int32)
+    number_of, n_cells = np.zeros(1, dtype=np.int32), min(n_rows, 1)
+    of_cells: list[Codes] = []
+    waiting = list(columns)
+    while waiting:
+        span, taken = n_cells, 0
+        if n_cells * waiting[0][1] > few:
+            few = dense  # so many combinations occur that it does not help to number them often
+        while taken < len(waiting) and (not taken or span * waiting[taken][1] <= few):
+            span *= waiting[taken][1]
+            taken += 1
+        together, waiting = waiting[:taken], waiting[taken:]
+        join = _joined if span <= dense else _joined_by_hash
+        number_of, keys = join(cell_of, number_of, together, span)
+        n_cells, found = keys.size, []
+        for _, n_values in reversed(together):
+            keys, codes = np.divmod(keys, n_values)
+            found.append(codes.astype(np.int32))
+        of_cells = [*(codes[keys] for codes in of_cells), *reversed(found)]
     for start in range(0, n_rows, STEP):
-        part = cell_of[start : start + STEP]
-        some_row[part] = np.arange(start, start + part.size)
-    found = np.empty((n_cells, len(columns)), dtype=np.int32)
-    for position, (codes, _) in enumerate(columns):
-        found[:, position] = codes[some_row]
-    return Cells(codes=found, weight=weight, cell_of=cell_of)
+        cell_of[start : start + STEP] = number_of.take(cell_of[start : start + STEP])
+    codes = np.empty((n_cells, len(columns)), dtype=np.int32)
+    for position, each in enumerate(of_cells):
+        codes[:, position] = each
+    return Cells(codes=codes, weight=counted(cell_of, n_cells, weights), cell_of=cell_of)
 
 
-def _renumber(keys: NDArray[np.int64], span: int, dense: int) -> int:
-    """Number distinct keys, all below `span`, 0, 1, ... in ascending order, in place; return how many there are."""
-    parts = [keys[start : start + STEP] for start in range(0, keys.size, STEP)]
-    if span <= dense:
-        occurs = np.zeros(span, dtype=np.bool_)
-        for part in parts:
-            occurs[part] = True
-        rank = np.cumsum(occurs, dtype=np.int32)
-        rank -= 1
-        for part in parts:
-            part[:] = rank[part]
-        return int(rank[-1]) + 1 if span else 0
-    encoded = as_arrow(keys).dictionary_encode()
-    distinct, indices = as_numpy(encoded.dictionary), as_numpy(encoded.indices)
-    rank = np.empty(distinct.size, dtype=np.int32)
-    rank[np.argsort(distinct)] = np.arange(distinct.size, dtype=np.int32)
-    for start in range(0, keys.size, STEP):
-        keys[start : start + STEP] = rank[indices[start : start + STEP]]
-    return distinct.size
+_Numbered: TypeAlias = tuple[Codes, NDArray[np.int64]]  # the number of each key, and the keys in ascending order
+
+
+def _joined(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], span: int) -> _Numbered:
+    """Join columns to cells, all keys below `span`: put the key of each row into `cell_of`, and number the keys."""
+    occurs = np.zeros(span, dtype=np.bool_)
+    for start in range(0, cell_of.size, STEP):
+        keys = _keys(cell_of, number_of, columns, start)
+        occurs[keys] = True
+        cell_of[start : start + STEP] = keys
+    distinct = np.flatnonzero(occurs)
+    number_of = np.empty(span, dtype=np.int32)
+    number_of[distinct] = np.arange(distinct.size, dtype=np.int32)
+    return number_of, distinct
+
+
+def _joined_by_hash(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], span: int) -> _Numbered:
+    """Do the same where keys are too many for a place each: into `cell_of` goes where a key occurred first."""
+    wide = np.empty(cell_of.size, dtype=np.int64)
+    for start in range(0, cell_of.size, STEP):
+        wide[start : start + STEP] = _keys(cell_of, number_of, columns, start)
+    encoded = as_arrow(wide).dictionary_encode()
+    cell_of[:] = as_numpy(encoded.indices)
+    distinct = as_numpy(encoded.dictionary)
+    order = np.argsort(distinct)
+    number_of = np.empty(distinct.size, dtype=np.int32)
+    number_of[order] = np.arange(distinct.size, dtype=np.int32)
+    return number_of, distinct[order]
+
+
+def _keys(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], start: int) -> NDArray[np.int64]:
+    keys = number_of.take(cell_of[start : start + STEP]).astype(np.int64)
+    for codes, n_values in columns:
+        keys *= n_values
+        keys += codes[start : start + STEP]
+    return keys

@@ -1,8 +1,8 @@
 """The distinct values of a column as text, how often each occurs, and which of them each row holds.
 
 Tables come with text columns as dictionaries where the reader could make them so: work on values is then done once for
-each distinct value, not once for each row. Work on rows is done in steps of a million, so that it needs next to no room
-beside the codes themselves.
+each distinct value, not once for each row. Work on rows is done step by step, so that it needs next to no room beside
+the codes themselves.
 """
 
 from __future__ import annotations
@@ -70,14 +70,25 @@ class Tally:
 class Placed:
     """A column whose rows say which distinct value they hold: row r has tally.texts[place_of[rows[r]]]."""
 
-    rows: Codes  # (n,): the entry that each row shows, one of e; used up by whoever codes the column
+    # (n,): the entry that each row shows, one of e, maybe in narrow integers; used up by whoever codes the column
+    rows: Codes
     place_of: NDArray[np.int32]  # (e,): the place of each entry in the tally, t where it is no value
     tally: Tally
 
     @classmethod
-    def of(cls, array: pa.ChunkedArray, weights: NDArray[np.int64] | None = None, *, sets: bool = False) -> Placed:
-        """Return a column of single values, or the members of `sets`; each counts as often as `weights`, (n,), says."""
-        rows, entries = entries_of(array)
+    def of(
+        cls,
+        array: pa.ChunkedArray,
+        weights: NDArray[np.int64] | None = None,
+        *,
+        sets: bool = False,
+        narrow: bool = False,
+    ) -> Placed:
+        """Return a column of single values, or the members of `sets`; each counts as often as `weights`, (n,), says.
+
+        With `narrow`, rows that came in narrow integers stay so.
+        """
+        rows, entries = entries_of(array, narrow=narrow)
         counts = counted(rows, len(entries) + 1, weights)
         real = (counts[:-1] > 0) & as_numpy(pc.is_valid(entries))
         found = entries.filter(as_arrow(real)).dictionary_encode()
@@ -90,22 +101,30 @@ class Placed:
 
     def coded(self, code_of: NDArray[np.int32]) -> Codes:
         """Return the rows in codes, given that of each text and, last, of no value, (t + 1,)."""
-        look_up(code_of[self.place_of], self.rows, self.rows)
+        new_code = code_of[self.place_of]
+        if new_code.max(initial=0) > np.iinfo(self.rows.dtype).max:
+            return new_code[self.rows]
+        look_up(new_code.astype(self.rows.dtype, copy=False), self.rows, self.rows)
         return self.rows
 
 
-def text_codes(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, list[str], bool]:
+def text_codes(
+    array: pa.ChunkedArray, missing: Sequence[str], *, narrow: bool = False
+) -> tuple[Codes, list[str], bool]:
     """Return codes, the text of each distinct value, and whether some are missing: they get the code after the last.
 
-    Null, not-a-number and the markers in `missing` are missing. Every label occurs.
+    Null, not-a-number and the markers in `missing` are missing. Every label occurs. With `narrow`, codes may come in
+    narrower integers.
     """
-    codes, labels, gaps = arrow_codes(array, missing)
+    codes, labels, gaps = arrow_codes(array, missing, narrow=narrow)
     return codes, labels.to_pylist(), gaps
 
 
-def arrow_codes(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, pa.Array, bool]:
+def arrow_codes(
+    array: pa.ChunkedArray, missing: Sequence[str], *, narrow: bool = False
+) -> tuple[Codes, pa.Array, bool]:
     """Return the same with the texts as Arrow has them, for where there is one for each row."""
-    placed = Placed.of(array)
+    placed = Placed.of(array, narrow=narrow)
     tally = placed.tally
     kept = ~tally.is_marker(missing)
     labels = tally.texts.filter(as_arrow(kept))
@@ -139,14 +158,15 @@ def _place(array: pa.Array) -> tuple[int, ...]:
     return (array.offset, len(array), *(buffer.address if buffer else 0 for buffer in array.buffers()))
 
 
-def entries_of(array: pa.ChunkedArray) -> tuple[Codes, pa.Array]:
+def entries_of(array: pa.ChunkedArray, *, narrow: bool = False) -> tuple[Codes, pa.Array]:
     """Return for each row its entry among the texts, one behind the last for null, and the texts.
 
-    A text may stand there twice, or be null, or occur in no row.
+    A text may stand there twice, or be null, or occur in no row. With `narrow`, entries may come in narrower integers.
     """
     indices, texts = _as_dictionary(array)
     if len(indices) == 1 and not indices[0][0].null_count:  # whose entries are those of the texts
-        return as_numpy(indices[0][0]).astype(np.int32), texts
+        entries = as_numpy(indices[0][0])
+        return entries.astype(entries.dtype if narrow and entries.dtype.kind == "i" else np.int32), texts
     rows = np.empty(len(array), dtype=np.int32)
     at = 0
     for chunk, entry_of in indices:
@@ -194,7 +214,7 @@ def occurring(codes: Codes, size: int) -> NDArray[np.bool_]:
 def look_up(new_code: NDArray[np.int32], places: NDArray[Any], found: Codes) -> None:
     """Put new_code[places] into `found`, which may be `places` itself; numpy alone would widen all places first."""
     for start in range(0, places.size, STEP):
-        found[start : start + STEP] = new_code[places[start : start + STEP]]
+        found[start : start + STEP] = new_code.take(places[start : start + STEP])
 
 
 def carry(array: pa.ChunkedArray) -> pa.ChunkedArray:

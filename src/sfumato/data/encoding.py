@@ -33,7 +33,7 @@ def encode(table: pa.Table, schema: Schema, progress: Progress = SILENT, *, narr
 
     def coded(array: pa.ChunkedArray, spec: ColumnSpec) -> CodedColumn | CodedSets:
         stage.advance()
-        column = encode_column(array, spec, schema.missing)
+        column = encode_column(array, spec, schema.missing, narrow=narrow)
         if narrow and isinstance(column, CodedColumn):
             column = replace(column, codes=narrowed(column.codes, len(column.labels)))
         return column
@@ -112,12 +112,14 @@ def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
     return whole
 
 
-def encode_column(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> CodedColumn | CodedSets:
-    """Return one column in codes."""
+def encode_column(
+    array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...], *, narrow: bool = False
+) -> CodedColumn | CodedSets:
+    """Return one column in codes; with `narrow`, those of single values may come in narrower integers."""
     _refuse_lists_of_single_values(array.type, spec)
     if holds_sets(array.type, spec):
         return encode_sets(array, spec, missing)
-    placed = _placed(array, spec)
+    placed = _placed(array, spec, narrow=narrow)
     return Codebook.of(placed.tally, spec, missing).encode(placed)
 
 
@@ -131,9 +133,9 @@ def _refuse_lists_of_single_values(found_type: pa.DataType, spec: ColumnSpec) ->
         raise DataError(f"Column {spec.name!r} is declared as {spec.kind} but holds lists.\nDeclare it as a set.")
 
 
-def _placed(array: pa.ChunkedArray, spec: ColumnSpec) -> Placed:
+def _placed(array: pa.ChunkedArray, spec: ColumnSpec, *, narrow: bool = False) -> Placed:
     try:
-        return Placed.of(array)
+        return Placed.of(array, narrow=narrow)
     except DataError as error:
         raise DataError(f"Column {spec.name!r}: {error}") from None
 

@@ -84,7 +84,7 @@ def publish_once(
         rows = in_random_order(rows, key)
     places: Codes = np.empty(rows.size, dtype=np.int32)
     for start in range(0, rows.size, STEP):
-        places[start : start + STEP] = entry_of[rows[start : start + STEP]]
+        places[start : start + STEP] = entry_of.take(rows[start : start + STEP])
     release = publish(held, recoding, models)
     description = {**release.description, "rows": places.size}
     return replace(release, weights=weights, entry_of=places, description=description)

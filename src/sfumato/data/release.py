@@ -165,7 +165,7 @@ class Release:
 
     def codes_of(self, column: ReleasedColumn, first: int, last: int) -> Codes:
         """Return the codes of some published rows of a column."""
-        return column.codes[first:last] if self.entry_of is None else column.codes[self.entry_of[first:last]]
+        return column.codes[first:last] if self.entry_of is None else column.codes.take(self.entry_of[first:last])
 
     def _values_maker(self, column: ReleasedColumn, *, numbers: bool) -> _Maker:
         missing = column.missing
@@ -212,7 +212,7 @@ class Release:
             spec, array = waiting.pop()
             if spec.role in (Role.IDENTIFIER, Role.OTHER):
                 continue
-            column = _released(array, spec, schema.missing)
+            column = _released(array, spec, schema.missing, narrow=narrow)
             if narrow and isinstance(column, ReleasedColumn):
                 column = replace(column, codes=narrowed(column.codes, len(column.labels)))
             columns[spec.name] = column
@@ -232,13 +232,15 @@ def _rows_of(column: ReleasedColumn | CodedSets, rows: _Rows) -> ReleasedColumn 
     return _take_sets(column, rows) if isinstance(column, CodedSets) else replace(column, codes=column.codes[rows])
 
 
-def _released(array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> ReleasedColumn | CodedSets:
+def _released(
+    array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...], *, narrow: bool = False
+) -> ReleasedColumn | CodedSets:
     if holds_sets(array.type, spec):
         return encode_sets(array, spec, missing)
     if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER:  # what is missing may be a value of its own there
         missing = tuple(marker for marker in missing if marker not in (spec.domain or ()))
     try:
-        codes, labels, has_missing = text_codes(array, missing)
+        codes, labels, has_missing = text_codes(array, missing, narrow=narrow)
     except DataError as error:
         raise DataError(f"Column {spec.name!r}: {error}") from None
     kind = spec.kind or infer_kind(labels, value_type(array.type))

@@ -22,6 +22,7 @@ from sfumato.errors import DataError
 from sfumato.metrics.base import About, Asked, Measurement, Metric
 from sfumato.metrics.comparison import Comparison
 from sfumato.receiving.loading import Loaded
+from sfumato.receiving.regression import tell_apart
 
 MOST_COLUMNS = 8  # those with most values; more would make tables that nobody reads
 MOST_ROWS = 100_000  # that differ, of which slopes are computed; else those of a random sample of so many
@@ -209,7 +210,7 @@ def _slopes(truth: _Truth, loaded: Loaded) -> Iterator[dict[str, Any]]:
         design = np.column_stack([np.ones(weight.size), *(before[name] for name in others)])
         known = np.isfinite(design).all(axis=1) & np.isfinite(before[outcome]) & (weight > 0)
         root = np.sqrt(weight[known])
-        if truth.count[known].sum() <= len(before) or np.linalg.matrix_rank(design[known]) < len(before):
+        if truth.count[known].sum() <= len(before) or not tell_apart(design[known]):
             continue
         slopes = np.linalg.lstsq(design[known] * root[:, None], before[outcome][known] * root, rcond=None)[0]
         try:

@@ -97,13 +97,14 @@ def regression_of(
     used &= weight > 0
     design, low, high = design[used], low[used], high[used]
     rows = _Rows(weight[used], count[used])
-    if rows.total <= design.shape[1] + SPARE or np.linalg.matrix_rank(design) < design.shape[1]:
+    if rows.total <= design.shape[1] + SPARE or not tell_apart(design):
         raise DataError(
             f"A regression with {design.shape[1]:,} terms was asked for, which {rows.total:,} rows do not tell apart, "
             f"or without an error to go by.\nAsk for fewer columns, or for columns that differ, of "
             f"{design.shape[1] + SPARE + 1:,} rows at least."
         )
-    coefficients, std_error = _fitted(design, low, high, rows)
+    fit = _fitted(design, low, high, rows)
+    coefficients = fit.coefficients
     moved = np.zeros_like(coefficients)
     for place, width in widths.items():
         moved += _moved(design, place, CROWDED * width[used], (low, high, rows), coefficients) ** 2
@@ -111,11 +112,21 @@ def regression_of(
         outcome=outcome.name if value is None else f"{outcome.name} = {value}",
         names=tuple(names),
         coefficients=coefficients,
-        std_error=np.sqrt(std_error**2 + moved),
+        std_error=np.sqrt(fit.std_error(design, rows) ** 2 + moved),
         spread_error=np.sqrt(moved),
         rows=rows.total,
         left_out=int(count.sum()) - rows.total,
     )
+
+
+def tell_apart(design: Floats) -> bool:
+    """Whether no column of a design, (n, p), follows from the others: by products of columns where that is plain."""
+    scale = np.sqrt((design**2).sum(axis=0))
+    if not scale.all() or len(design) < design.shape[1]:
+        return False
+    if np.isfinite(scale).all() and np.linalg.eigvalsh(design.T @ design / np.outer(scale, scale))[0] > WELL_APART:
+        return True
+    return bool(np.linalg.matrix_rank(design) == design.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +179,25 @@ def _terms(column: Ranges | Groups, rates: Rates | None, count: Floats) -> tuple
     return share[:, kept], [f"{column.name} = {axis.values[place]}" for place in kept]
 
 
-def _fitted(design: Floats, low: Floats, high: Floats, rows: _Rows) -> tuple[Floats, Floats]:
-    """Return coefficients and standard errors; ranges of the outcome are filled in by what the fit expects in them."""
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Coefficients of a design, and what was left when they were found."""
+
+    coefficients: Floats
+    residual: Floats  # of each row
+    open_share: Floats  # of what is not known of each row's outcome, in units of the variance
+
+    def std_error(self, design: Floats, rows: _Rows) -> Floats:
+        """Return the standard error of each coefficient."""
+        bread = np.linalg.inv((design * (rows.both * (1 - self.open_share))[:, None]).T @ design)
+        each = design * (rows.weight * self.residual)[:, None]
+        correction = rows.total / (rows.total - design.shape[1])
+        variance = correction * (rows.count[:, None] * (each @ bread) ** 2).sum(axis=0)  # no rounding makes it negative
+        return np.asarray(np.sqrt(variance))
+
+
+def _fitted(design: Floats, low: Floats, high: Floats, rows: _Rows) -> _Fit:
+    """Return the fit of outcomes; their ranges are filled in by what it expects in them."""
     ranged = high > low
     value, open_share = (low + high) / 2, np.zeros(len(low))
     both = rows.both
@@ -185,12 +213,7 @@ def _fitted(design: Floats, low: Floats, high: Floats, rows: _Rows) -> tuple[Flo
             open_share = left / sigma2
             if np.abs(coefficients - before).max() <= TOLERANCE * (1 + np.abs(coefficients).max()):
                 break
-    residual = value - design @ coefficients
-    bread = np.linalg.inv((design * (both * (1 - open_share))[:, None]).T @ design)
-    each = design * (rows.weight * residual)[:, None]
-    correction = rows.total / (rows.total - design.shape[1])
-    variance = correction * (rows.count[:, None] * (each @ bread) ** 2).sum(axis=0)  # no rounding makes it negative
-    return coefficients, np.sqrt(variance)
+    return _Fit(coefficients, value - design @ coefficients, open_share)
 
 
 def _moved(
@@ -201,7 +224,7 @@ def _moved(
     for side in (-1, 1) if shift.any() else ():
         crowded = design.copy()
         crowded[:, place] += side * shift
-        most = np.maximum(most, np.abs(_fitted(crowded, *fitted_to)[0] - coefficients))
+        most = np.maximum(most, np.abs(_fitted(crowded, *fitted_to).coefficients - coefficients))
     return most
 
 

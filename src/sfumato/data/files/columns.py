@@ -54,7 +54,7 @@ class Texts:
                 absent = np.pad(absent, (0, size - absent.size))
                 absent[at : at + len(indices)] = as_numpy(pc.is_null(indices))
                 indices = pc.fill_null(indices, 0)
-            codes[at : at + len(indices)] = new_code[as_numpy(indices)] if new_code.size else 0
+            codes[at : at + len(indices)] = new_code.astype(codes.dtype).take(as_numpy(indices)) if new_code.size else 0
             at += len(indices)
         return pa.DictionaryArray.from_arrays(as_arrow(codes, absent if absent.size else None), dictionary)
 
