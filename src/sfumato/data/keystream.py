@@ -17,6 +17,9 @@ Keys: TypeAlias = Callable[[], bytes]
 KEY = 32
 ROWS = 1 << 18  # of a table that are drawn for under one key
 _BLOCK = 16
+_STEP = 1 << 18  # numbers worked on at once
+_MANY = 1 << 20  # numbers from which on they are sorted in drawers,
+_DRAWERS = 10  # of so many leading bits
 
 
 def system_keys() -> bytes:
@@ -85,11 +88,21 @@ class Keystream:
         return np.frombuffer(self._room, dtype=np.uint32, count=count)
 
 
+def random_places(key: bytes, first: int, count: int) -> NDArray[np.uint64]:
+    """Return the random numbers, by which rows are put in order, of so many rows from the first on, (count,)."""
+    found = np.empty(count, dtype=np.uint64)
+    begin = -(first % 2)  # two numbers a block: the one before the first is let go
+    stream = Keystream(key, 2 * _STEP, first // 2)
+    for start in range(begin, count, _STEP):
+        numbers = stream.words(2 * min(_STEP, count - start)).view(np.uint64)
+        found[max(start, 0) : start + _STEP] = numbers[max(-start, 0) :]
+    return found
+
+
 def in_random_order(rows: NDArray[np.int32], key: bytes) -> NDArray[np.int32]:
     """Return the rows in an order that only the key tells."""
-    places = Keystream(key, 2 * rows.size).words(2 * rows.size).view(np.uint64)
     # Two equal places in 10 million rows: one chance in 400,000.
-    return rows[ascending(places)]
+    return rows.take(ascending(random_places(key, 0, rows.size)))
 
 
 def ascending(places: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -104,9 +117,16 @@ def ascending(places: NDArray[np.uint64]) -> NDArray[np.int64]:
     bits = np.uint64(max(places.size - 1, 1).bit_length())
     last = (np.uint64(1) << bits) - np.uint64(1)
     packed = places & ~last
-    packed |= np.arange(places.size, dtype=np.uint64)
-    packed.sort()
-    alike = np.flatnonzero(packed[1:] ^ packed[:-1] <= last)
+    for start in range(0, packed.size, _STEP):
+        part = packed[start : start + _STEP]
+        part |= np.arange(start, start + part.size, dtype=np.uint64)
+    packed = _sorted(packed)
+    one, next_one = packed[:-1], packed[1:]
+    near = [
+        start + np.flatnonzero(one[start : start + _STEP] ^ next_one[start : start + _STEP] <= last)
+        for start in range(0, one.size, _STEP)
+    ]
+    alike = np.concatenate([np.empty(0, dtype=np.int64), *near])
     packed &= last
     order = packed.view(np.int64)
     if alike.size:
@@ -114,3 +134,31 @@ def ascending(places: NDArray[np.uint64]) -> NDArray[np.int64]:
         run_of = np.cumsum(~np.isin(inside - 1, alike))
         order[inside] = order[inside][np.lexsort((places[order[inside]], run_of))]
     return order
+
+
+def _sorted(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return numbers in ascending order; they are used up.
+
+    Many are first put into drawers by their leading bits, a piece of them at a time, so that what is sorted fits into
+    the cache: numbers that look like chance fill drawers evenly, others only take longer.
+    """
+    if numbers.size < _MANY:
+        numbers.sort()
+        return numbers
+    least = numbers.min()
+    shift = np.uint64(max(int(numbers.max() - least).bit_length() - _DRAWERS, 0))
+    ends = []
+    for start in range(0, numbers.size, _STEP):
+        piece = numbers[start : start + _STEP]
+        drawer = ((piece - least) >> shift).astype(np.uint16)
+        piece[:] = piece.take(np.argsort(drawer, kind="stable"))
+        counts = np.bincount(drawer, minlength=1 << _DRAWERS)
+        ends.append([start, *(start + np.cumsum(counts)).tolist()])
+    found, at = np.empty_like(numbers), 0
+    for drawer in range(1 << _DRAWERS):
+        pieces = [numbers[end[drawer] : end[drawer + 1]] for end in ends]
+        whole = found[at : at + sum(piece.size for piece in pieces)]
+        np.concatenate(pieces, out=whole)
+        whole.sort()
+        at += whole.size
+    return found

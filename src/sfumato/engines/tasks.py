@@ -39,7 +39,7 @@ from sfumato.data.encoding import tally
 from sfumato.data.files import Source, digest, read_table
 from sfumato.data.files.release import write_part
 from sfumato.data.files.typed import RowGroups, read_row_groups
-from sfumato.data.keystream import Keys, Keystream, Stretch, ascending
+from sfumato.data.keystream import Keys, Stretch, ascending, random_places
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.release import Release, members_of, publish
 from sfumato.data.schema import Schema
@@ -333,9 +333,7 @@ def _places(part: Part, key: bytes | None) -> NDArray[np.uint64]:
     """Return numbers by which the rows of a part are put in order: as one machine would, of its rows (keystream.py)."""
     if key is None:
         return (part.first + np.arange(part.rows)).astype(np.uint64)
-    odd = part.first % 2  # two numbers a block
-    words = Keystream(key, 2 * (part.rows + odd), part.first // 2).words(2 * (part.rows + odd))
-    return words.view(np.uint64)[odd:].copy()
+    return random_places(key, part.first, part.rows)
 
 
 def write_file(room: Path, folder: Path, number: int) -> tuple[str, str, int]:

@@ -30,6 +30,7 @@ INTERCEPT = "(intercept)"
 STEPS, TOLERANCE = 500, 1e-8
 SPARE = 2  # rows beyond one a term that it takes at least: fewer fit so well by chance that errors look like none
 CROWDED = 1 / 4  # of its width: how far the mean of a range may lie from its middle
+ALIKE = 1e-4  # lengths of columns that can be compared without losing digits
 WELL_APART = 1e-6  # the least eigenvalue of products of columns of length 1
 _TINY = 1e-12
 
@@ -124,8 +125,10 @@ def tell_apart(design: Floats) -> bool:
     scale = np.sqrt((design**2).sum(axis=0))
     if not scale.all() or len(design) < design.shape[1]:
         return False
-    if np.isfinite(scale).all() and np.linalg.eigvalsh(design.T @ design / np.outer(scale, scale))[0] > WELL_APART:
-        return True
+    if np.isfinite(scale).all() and scale.min() > ALIKE * scale.max():
+        products = design.T @ design / np.outer(scale, scale)
+        if np.linalg.eigvalsh(products)[0] > WELL_APART:
+            return True
     return bool(np.linalg.matrix_rank(design) == design.shape[1])
 
 

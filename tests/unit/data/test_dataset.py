@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_rows
+from sfumato.data import dataset
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_codes, distinct_rows
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import DataError
 
@@ -83,4 +84,27 @@ def test_arrays_go_between_arrow_and_numpy(kind):
     absent = np.array([True, False] * 5)
     assert as_arrow(as_numpy(array), absent).to_pylist() == [
         None if gone else value for gone, value in zip(absent, array.to_pylist(), strict=True)
+    ]
+
+
+@settings(deadline=None)
+@given(
+    rows=st.lists(st.tuples(*(st.integers(0, most - 1) for most in (3, 1, 5, 2, 7))), max_size=60),
+    few=st.sampled_from([1, 4, 12, 1 << 22]),
+    dense=st.sampled_from([1, 20, 1 << 27]),
+    step=st.sampled_from([1, 7, 1 << 16]),
+)
+def test_distinct_codes_are_the_sorted_ones_however_columns_are_taken_together(rows, few, dense, step):
+    columns = [(np.array([row[at] for row in rows], np.int8), most) for at, most in enumerate((3, 1, 5, 2, 7))]
+    weights = np.arange(1, len(rows) + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("_FEW", few), ("_DENSE", dense), ("STEP", step)):
+            patch.setattr(dataset, name, value)
+        cells = distinct_codes(columns, len(rows), weights)
+
+    expected = sorted(set(rows))
+    assert list(map(tuple, cells.codes.tolist())) == expected
+    assert [expected[cell] for cell in cells.cell_of.tolist()] == rows
+    assert cells.weight.tolist() == [
+        sum(weight for row, weight in zip(rows, weights.tolist(), strict=True) if row == each) for each in expected
     ]

@@ -126,3 +126,16 @@ def test_no_dictionary_inside_a_carried_column_brings_along_what_no_row_shows():
         assert carried.to_pylist() == [*array.to_pylist(), *array[:1].to_pylist()]
         assert "dictionary" not in str(carried.type)
         assert not any(SECRET.encode() in buffer for chunk in carried.chunks for buffer in chunk.buffers() if buffer)
+
+
+@pytest.mark.parametrize("values", [["b", "a", "b"], ["b", None, "?"], [str(number) for number in range(300)] + ["7"]])
+@pytest.mark.parametrize("index", [pa.int8(), pa.int16(), pa.uint8()])
+def test_narrow_codes_are_the_same_as_wide_ones(values, index):
+    if len(values) > 127 and index != pa.int16():
+        index = pa.int16()
+    column = pa.chunked_array([pa.array(values).dictionary_encode().cast(pa.dictionary(index, pa.string()))])
+    before = column.to_pylist()
+    wide, narrow = text_codes(column, ("?",)), text_codes(column, ("?",), narrow=True)
+    assert narrow[0].tolist() == wide[0].tolist()
+    assert narrow[1:] == wide[1:]
+    assert column.to_pylist() == before

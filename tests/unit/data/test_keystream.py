@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import chisquare
 
 import sfumato as sf
-from sfumato.data import release
-from sfumato.data.keystream import KEY, Keystream, ascending, in_random_order, seeded_keys
+from sfumato.data import keystream, release
+from sfumato.data.keystream import KEY, Keystream, ascending, in_random_order, random_places, seeded_keys
 
 ROWS = np.arange(4, dtype=np.int32)
 
@@ -52,3 +52,20 @@ def test_rows_of_a_run_without_a_seed_are_put_in_order_by_a_key_of_the_system(mo
 def test_numbers_are_sorted_as_by_a_slow_and_stable_sort(n, most):
     places = np.random.default_rng(n).integers(0, most, n, dtype=np.uint64, endpoint=True)
     assert ascending(places).tolist() == np.argsort(places, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 1000])
+@pytest.mark.parametrize("span", [(0, 2), (0, 2**64 - 1), (2**63, 2**63 + 50), (2**64 - 2000, 2**64 - 1)])
+def test_many_numbers_are_sorted_in_drawers_as_they_are_at_once(n, span, monkeypatch):
+    for name, value in (("_MANY", 2), ("_STEP", 64), ("_DRAWERS", 3)):
+        monkeypatch.setattr(keystream, name, value)
+    found = np.random.default_rng(n).integers(*span, n, dtype=np.uint64, endpoint=True)
+    assert ascending(found).tolist() == np.argsort(found, kind="stable").tolist()
+
+
+def test_the_random_number_of_a_row_does_not_depend_on_the_rows_before_it_that_are_asked_for(monkeypatch):
+    key = bytes(range(KEY))
+    whole = Keystream(key, 400).words(400).view(np.uint64).copy()
+    monkeypatch.setattr(keystream, "_STEP", 8)
+    for first, count in ((0, 200), (0, 0), (1, 199), (7, 8), (8, 8), (9, 20), (199, 1)):
+        assert np.array_equal(random_places(key, first, count), whole[first : first + count])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import DataError
-from sfumato.receiving.regression import regression_of
+from sfumato.receiving.regression import regression_of, tell_apart
 from sfumato.receiving.values import Groups, Ranges
 
 
@@ -157,3 +157,12 @@ def test_a_word_that_is_not_there_is_named():
         regression_of(some, [numbers("x", x)], value="z", rates={}, weight=each, count=each)
     with pytest.raises(DataError, match="'job' holds words"):
         regression_of(some, [numbers("x", x)], value=None, rates={}, weight=each, count=each)
+
+
+@pytest.mark.parametrize("near", [0, 1e-16, 1e-12, 1e-9, 1e-6, 1e-3, 1])
+def test_columns_are_told_apart_as_their_rank_says(near):
+    rng = np.random.default_rng(3)
+    one, two, noise = rng.normal(size=(3, 200))
+    for design in (np.stack([one, two, one + two + near * noise], axis=1), np.stack([one, near * two], axis=1)):
+        assert tell_apart(design) == (np.linalg.matrix_rank(design) == design.shape[1])
+    assert not tell_apart(np.ones((1, 2)))

@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import as_arrow, as_numpy
-from sfumato.data.distinct import unify
+from sfumato.data.distinct import look_up, unify
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.errors import DataError
+
+_CLOSE = 1 << 15  # whole numbers in a row of which each gets an entry, whether it occurs or not
 
 
 class Texts:
@@ -29,7 +31,7 @@ class Texts:
         if pa.types.is_null(chunk.type):
             chunk = chunk.cast(pa.string())
         if not pa.types.is_dictionary(chunk.type):
-            chunk = chunk.dictionary_encode()
+            chunk = _by_value(chunk) or chunk.dictionary_encode()
         # Arrow's memory rather than numpy's: the system gets it back when the chunks are done with.
         self.parts.append((chunk.indices.cast(_index_type(len(chunk.dictionary))), chunk.dictionary))
 
@@ -54,9 +56,28 @@ class Texts:
                 absent = np.pad(absent, (0, size - absent.size))
                 absent[at : at + len(indices)] = as_numpy(pc.is_null(indices))
                 indices = pc.fill_null(indices, 0)
-            codes[at : at + len(indices)] = new_code.astype(codes.dtype).take(as_numpy(indices)) if new_code.size else 0
+            if new_code.size:
+                look_up(new_code.astype(codes.dtype), as_numpy(indices), codes[at : at + len(indices)])
+            else:
+                codes[at : at + len(indices)] = 0
             at += len(indices)
         return pa.DictionaryArray.from_arrays(as_arrow(codes, absent if absent.size else None), dictionary)
+
+
+def _by_value(chunk: pa.Array) -> pa.DictionaryArray | None:
+    """Return whole numbers that lie close together as their distance from the least, which takes no look-up.
+
+    Some entries of the dictionary may occur in no row. None: there are others, or gaps.
+    """
+    if not pa.types.is_integer(chunk.type) or pa.types.is_uint64(chunk.type) or chunk.null_count or not len(chunk):
+        return None
+    values = as_numpy(chunk)
+    least, most = int(values.min()), int(values.max())
+    if most - least >= min(_CLOSE, len(chunk)):
+        return None
+    wide = np.subtract(values, least, dtype=np.promote_types(values.dtype, np.int16))
+    near = wide.astype(_index_type(most - least + 1).to_pandas_dtype())
+    return pa.DictionaryArray.from_arrays(as_arrow(near), pa.array(range(least, most + 1), chunk.type))
 
 
 def _index_type(size: int) -> pa.DataType:

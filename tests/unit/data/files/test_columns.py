@@ -92,3 +92,19 @@ def test_numbers_that_all_differ_stay_as_they_are():
     columns = Columns({"x": pa.int64()}, HERE, as_codes=True)
     columns.add(pa.record_batch({"x": pa.array(range(100))}))
     assert columns.finish().column("x").type == pa.int64()
+
+
+INTEGERS = [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]
+
+
+@pytest.mark.parametrize("kind", INTEGERS, ids=str)
+def test_whole_numbers_of_every_width_come_back_at_both_ends_of_what_they_hold(kind):
+    bits, signed = kind.bit_width, str(kind).startswith("int")
+    least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    for values in ([least, least + 2, least], [most, most - 3, most], [least, most], [0, 100, 3], [5]):
+        column = Texts()
+        for _ in range(2):
+            column.add(pa.array(values * 70, kind))
+        found = column.finish()
+        assert found.type.value_type == kind
+        assert found.to_pylist() == values * 140
