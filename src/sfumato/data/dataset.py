@@ -264,11 +264,10 @@ def counted(codes: NDArray[Any], size: int, weights: NDArray[np.int64] | None = 
     ([1, 0, 2], [5, 0, 4])
     """
     counts = np.zeros(size, dtype=np.int64)
-    step = max(STEP, min(size, 1 << 20))
-    for start in range(0, codes.size, step):
-        part = codes[start : start + step]
+    for start in range(0, codes.size, STEP):
+        part = codes[start : start + STEP]
         if weights is not None:
-            np.add.at(counts, part, weights[start : start + step])
+            np.add.at(counts, part, weights[start : start + STEP])
         elif size > part.size:
             np.add.at(counts, part, 1)
         else:
@@ -318,9 +317,9 @@ _Numbered: TypeAlias = tuple[Codes, NDArray[np.int64]]  # the number of each key
 
 def _joined(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], span: int) -> _Numbered:
     """Join columns to cells, all keys below `span`: put the key of each row into `cell_of`, and number the keys."""
-    occurs = np.zeros(span, dtype=np.bool_)
+    occurs, room = np.zeros(span, dtype=np.bool_), np.empty(STEP, dtype=np.int64)
     for start in range(0, cell_of.size, STEP):
-        keys = _keys(cell_of, number_of, columns, start)
+        keys = _keys(cell_of, number_of, columns, start, room)
         occurs[keys] = True
         cell_of[start : start + STEP] = keys
     distinct = np.flatnonzero(occurs)
@@ -333,7 +332,7 @@ def _joined_by_hash(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Co
     """Do the same where keys are too many for a place each: into `cell_of` goes where a key occurred first."""
     wide = np.empty(cell_of.size, dtype=np.int64)
     for start in range(0, cell_of.size, STEP):
-        wide[start : start + STEP] = _keys(cell_of, number_of, columns, start)
+        _keys(cell_of, number_of, columns, start, wide[start : start + STEP])
     encoded = as_arrow(wide).dictionary_encode()
     cell_of[:] = as_numpy(encoded.indices)
     distinct = as_numpy(encoded.dictionary)
@@ -343,8 +342,13 @@ def _joined_by_hash(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Co
     return number_of, distinct[order]
 
 
-def _keys(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], start: int) -> NDArray[np.int64]:
-    keys = number_of.take(cell_of[start : start + STEP]).astype(np.int64)
+def _keys(
+    cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], start: int, room: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the keys of some rows in a given room: who asks for a new one each time pays for clearing it."""
+    part = cell_of[start : start + STEP]
+    keys = room[: part.size]
+    keys[:] = number_of.take(part) if number_of.size > 1 else 0
     for codes, n_values in columns:
         keys *= n_values
         keys += codes[start : start + STEP]

@@ -130,9 +130,10 @@ class _Walk:
             )
             people = np.bincount(found, weights=self.cells.weight[rows], minlength=kinds).astype(np.int64)
             members = np.bincount(found, minlength=kinds)
-            self.crowd[rows] = np.minimum(self.crowd[rows], people[found])
-            self._single_out(added, rows[people[found] == 1])
-            left = members[found] > 1
+            around = people.take(found)
+            self.crowd[rows] = np.minimum(self.crowd.take(rows), around)
+            self._single_out(added, rows[around == 1])
+            left = members.take(found) > 1
             if len(added) < self.size and left.any():
                 self.into(added, column, rows[left], found[left], kinds)
 
