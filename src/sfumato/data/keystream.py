@@ -6,8 +6,9 @@ A generator made for simulation can be recovered from some known records and the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -90,36 +91,49 @@ class Keystream:
 
 def random_places(key: bytes, first: int, count: int) -> NDArray[np.uint64]:
     """Return the random numbers, by which rows are put in order, of so many rows from the first on, (count,)."""
-    found = np.empty(count, dtype=np.uint64)
-    begin = -(first % 2)  # two numbers a block: the one before the first is let go
-    stream = Keystream(key, 2 * _STEP, first // 2)
-    for start in range(begin, count, _STEP):
-        numbers = stream.words(2 * min(_STEP, count - start)).view(np.uint64)
-        found[max(start, 0) : start + _STEP] = numbers[max(-start, 0) :]
+    found, at = np.empty(count, dtype=np.uint64), 0
+    for numbers in _random_places(key, first, count):
+        found[at : at + numbers.size] = numbers
+        at += numbers.size
     return found
+
+
+def _random_places(key: bytes, first: int, count: int) -> Iterator[NDArray[np.uint64]]:
+    """Yield the same some at a time; those yielded before are gone."""
+    stream = Keystream(key, 2 * _STEP, first // 2)
+    for start in range(-(first % 2), count, _STEP):  # two numbers a block: the one before the first is let go
+        yield stream.words(2 * min(_STEP, count - start)).view(np.uint64)[max(-start, 0) :]
 
 
 def in_random_order(rows: NDArray[np.int32], key: bytes) -> NDArray[np.int32]:
     """Return the rows in an order that only the key tells."""
     # Two equal places in 10 million rows: one chance in 400,000.
-    return rows.take(ascending(random_places(key, 0, rows.size)))
+    return rows.take(_ascending(rows.size, partial(_random_places, key, 0, rows.size)))
 
 
 def ascending(places: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return the order that sorts numbers, equal ones as they stand, (n,).
 
-    Numbers are sorted with their own place in their last bits, which is twice as fast as to sort places by numbers;
-    those that differ in these bits alone are put in order afterwards.
-
     >>> ascending(np.array([9, 3, 3, 2**63 + 1, 2**63], dtype=np.uint64)).tolist()
     [1, 2, 0, 4, 3]
     """
-    bits = np.uint64(max(places.size - 1, 1).bit_length())
+    return _ascending(places.size, lambda: (places[start : start + _STEP] for start in range(0, places.size, _STEP)))
+
+
+def _ascending(size: int, numbers: Callable[[], Iterable[NDArray[np.uint64]]]) -> NDArray[np.int64]:
+    """Do the same for so many numbers that come some at a time, whenever they are asked for.
+
+    Numbers are sorted with their own place in their last bits, which is twice as fast as to sort places by numbers;
+    those that differ in these bits alone are put in order afterwards.
+    """
+    bits = np.uint64(max(size - 1, 1).bit_length())
     last = (np.uint64(1) << bits) - np.uint64(1)
-    packed = places & ~last
-    for start in range(0, packed.size, _STEP):
-        part = packed[start : start + _STEP]
-        part |= np.arange(start, start + part.size, dtype=np.uint64)
+    packed, at = np.empty(size, dtype=np.uint64), 0
+    for some in numbers():
+        part = packed[at : at + some.size]
+        np.bitwise_and(some, ~last, out=part)
+        part |= np.arange(at, at + some.size, dtype=np.uint64)
+        at += some.size
     packed = _sorted(packed)
     one, next_one = packed[:-1], packed[1:]
     near = [
@@ -132,8 +146,18 @@ def ascending(places: NDArray[np.uint64]) -> NDArray[np.int64]:
     if alike.size:
         inside = np.union1d(alike, alike + 1)
         run_of = np.cumsum(~np.isin(inside - 1, alike))
-        order[inside] = order[inside][np.lexsort((places[order[inside]], run_of))]
+        order[inside] = order[inside][np.lexsort((_at(order[inside], numbers()), run_of))]
     return order
+
+
+def _at(rows: NDArray[np.int64], numbers: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Return the numbers of some rows."""
+    found, at = np.empty(rows.size, dtype=np.uint64), 0
+    for some in numbers:
+        here = np.flatnonzero((rows >= at) & (rows < at + some.size))
+        found[here] = some[rows[here] - at]
+        at += some.size
+    return found
 
 
 def _sorted(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
