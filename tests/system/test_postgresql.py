@@ -6,8 +6,13 @@ import json
 import os
 import random
 import re
+import signal
 import socket
 import subprocess
+import sys
+import threading
+import time
+import types
 
 import pytest
 
@@ -36,6 +41,15 @@ insert into kinds values
      'sad', '2020-01-02', '2020-01-02 03:04:05+00', '2020-01-02 03:04:05', '03:04:05', '1 day', 'abc', true, 1.5,
      'ab', '10.0.0.1'),
     (2, 7, 1, null, null, null, '{}', null, 'ok', null, null, null, null, null, null, null, null, null, null)
+"""
+AT_WORK = "select count(*) from pg_stat_activity where query like '%{}%' and pid <> pg_backend_pid()"
+STOPPED = """
+import threading
+from sfumato.data.files import Source, read_table
+try:
+    read_table(Source("database:clinic", database="clinic", query="select 1 as a, pg_sleep(600)::text as b"))
+except KeyboardInterrupt:
+    print("stopped", threading.active_count())
 """
 PLAN = """
 [source]
@@ -235,6 +249,50 @@ def test_connections_that_fail_tell_why_and_never_the_address(server, monkeypatc
         tried(of())
 
     assert not re.search(r"hun%?\w*ter|nobody-known|nowhere|invalid/|127\.0", str(refused.value))
+
+
+def comes_to(server, words, sessions):
+    """Whether so many others are at a query with these words, now or soon."""
+    for _ in range(600):
+        if server.does(AT_WORK.format(words)) == [(sessions,)]:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_who_stops_a_query_that_takes_for_ever_ends_it_on_the_server_too(clinic, server):
+    command = [sys.executable, "-c", STOPPED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as reader:
+        try:
+            assert comes_to(server, 'select "a" as "a"%pg_sleep', 1)
+            reader.send_signal(signal.SIGINT)
+            told, _ = reader.communicate(timeout=30)
+        finally:
+            reader.kill()
+
+    assert told.split() == ["stopped", "1"]  # thread is left
+    assert comes_to(server, "pg_sleep", 0)
+
+
+def test_who_is_stopped_between_two_batches_leaves_nothing_behind(clinic, server):
+    class StoppedError(Exception):
+        pass
+
+    class Stage:
+        def advance(self, steps=1):
+            raise StoppedError
+
+        def done(self):
+            pass
+
+    before = threading.active_count()
+    listener = types.SimpleNamespace(stage=lambda name, total=None: Stage())
+    query = "select n, repeat('x', 1000) as x from generate_series(1, 200000) n"  # more than is read ahead
+    with pytest.raises(StoppedError):
+        read_table(of(query=query), progress=listener)
+
+    assert threading.active_count() == before
+    assert comes_to(server, "generate_series", 0)
 
 
 def test_a_server_that_never_answers_is_given_up(monkeypatch):

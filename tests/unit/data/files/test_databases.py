@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from sfumato.data.files import Source, how_read, named_database, read_columns, read_digested, read_table, sample
 from sfumato.data.files.databases import connections, publishing, reading, sqlite
+from sfumato.data.files.databases.ahead import ahead
 from sfumato.data.files.databases.base import Refused
 from sfumato.data.files.databases.digests import digest_of_rows, text_digests
 from sfumato.data.files.databases.failures import NO_ANSWER, refusal, within
@@ -147,6 +149,20 @@ def test_a_digest_is_of_cells_however_they_are_held_and_however_many_there_are()
     assert digest_of_rows(table) != digest_of_rows(pa.concat_tables([changed, table.slice(0, 1)]))
 
 
+def test_a_digest_stays_the_one_that_earlier_runs_have_kept():
+    table = pa.table(
+        {
+            "a": [1, None, 3],
+            "b": ["x", None, "a longer text"],
+            "c": [["p", "q"], None, []],
+            "d": [0.5, None, 2.0],
+            "e": [dt.date(2026, 1, 2), None, dt.date(1999, 12, 31)],
+        }
+    )
+
+    assert digest_of_rows(table) == "d7433745ea7773951a0029a6b5a8a21b6147bb4c6d7bbcdf68ead1f6baf1ea1c"
+
+
 def test_texts_of_any_length_have_digests_of_their_own():
     texts = ["", "a", "b", "ab", "a\0", "abcdefgh", "abcdefgi", "abcdefgha", "ä" * 700, "ä" * 699 + "ö", "x" * 1024]
     array = pa.array([*texts, *texts])
@@ -157,6 +173,63 @@ def test_texts_of_any_length_have_digests_of_their_own():
     for lane in (0, 1):
         assert len({digest[lane] for digest in found}) == len(texts)
     assert text_digests(array.slice(3, 4)).T.tolist() == found[3:7]
+
+
+@pytest.mark.parametrize("texts", [["a"], ["", "b"], ["abcdefgh"], ["abcdefg", "h"], ["abcdefgh", "abcdefghi"]])
+def test_a_text_has_the_same_digest_wherever_it_lies_in_memory(texts):
+    before, behind = ["xyz"] * 3, ["w" * 20]
+    among = pa.array([*before, *texts, *behind])
+
+    assert (text_digests(among)[:, 3:-1] == text_digests(pa.array(texts))).all()
+    assert (text_digests(among.slice(3, len(texts))) == text_digests(pa.array(texts))).all()
+
+
+def test_batches_are_read_ahead_in_their_order_and_errors_come_where_they_arise():
+    def batches():
+        yield from range(100)
+        raise Refused("22012")
+
+    found = []
+    with pytest.raises(Refused, match="22012"):
+        found.extend(ahead(batches(), cancel=lambda: None))
+
+    assert found == list(range(100))
+    assert list(ahead(iter(range(100)), cancel=pytest.fail)) == found
+    assert not list(ahead(iter(()), cancel=pytest.fail))
+
+
+def test_only_a_few_batches_wait_for_whoever_works_on_them():
+    taken = []
+
+    def batches():
+        for number in range(100):
+            taken.append(number)
+            yield number
+
+    reader = ahead(batches(), cancel=lambda: None)
+    for number in range(10):
+        assert next(reader) == number
+        assert len(taken) <= number + 5
+    reader.close()
+    assert len(taken) <= 15
+
+
+@pytest.mark.parametrize("seen", [1, 2, 5])
+def test_who_wants_no_more_is_not_kept_waiting_by_a_driver_that_is(seen):
+    before, given_up = threading.active_count(), threading.Event()
+
+    def batches():
+        yield from range(seen + 1)
+        assert given_up.wait(60), "nobody gave up"
+        raise Refused("57014")
+
+    reader = ahead(batches(), cancel=given_up.set)
+    for _ in range(seen):
+        next(reader)
+    reader.close()
+
+    assert given_up.is_set()
+    assert threading.active_count() == before
 
 
 def test_what_is_read_and_its_digest_are_of_one_snapshot(stays):

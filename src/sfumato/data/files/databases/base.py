@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import pyarrow as pa
 
 BATCH = 1 << 16  # rows read or written at once
+Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Session(Protocol):
     def rows(self, relation: str) -> int:
         """Return how many rows there are."""
 
-    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield these columns in batches, of all rows or of the first ones."""
+    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
+        """Yield these columns in batches, of all rows or of the first ones; to be closed before the session is."""
 
     def tables(self) -> list[str]:
         """Return the names of all tables and views that may be seen, with their schemas, as plans write them."""

@@ -6,6 +6,7 @@ They tell whether a table is still the one that was read; nobody is kept from ma
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,10 @@ from sfumato.data.kinds import is_list, is_text, value_type
 
 _AT_ONCE = 1 << 16  # rows or texts
 _LONG = 1 << 10  # bytes of a text beyond which it is digested for itself
+_WORD = 8  # bytes of a text that are looked at together
 _SEEDS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))  # of the two halves
+_NONE = np.ones((2, 1), dtype=np.uint64)  # the digest of a cell without a value
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def digest_of_rows(table: pa.Table) -> str:
@@ -28,94 +32,139 @@ def digest_of_rows(table: pa.Table) -> str:
     (True, False)
     """
     sums = [0, 0]
-    known = [_of_values(column) for column in table.columns]
+    salts = [_salt(place, name) for place, name in enumerate(table.column_names)]
+    known = [_of_values(column, salt) for column, salt in zip(table.columns, salts, strict=True)]
     for start in range(0, table.num_rows, _AT_ONCE):
         part = table.slice(start, _AT_ONCE)
         total = np.zeros((2, part.num_rows), dtype=np.uint64)
-        for place, (name, of_value) in enumerate(zip(table.column_names, known, strict=True)):
-            salt = np.frombuffer(hashlib.blake2b(f"{place} {name}".encode(), digest_size=16).digest(), dtype=np.uint64)
-            for lane, cells in enumerate(_cell_digests(part.column(place), of_value)):
-                total[lane] += _mixed(cells ^ salt[lane])
+        for column, salt, of_value in zip(part.columns, salts, known, strict=True):
+            total += _salted_cells(column, salt, of_value)
         sums = [(sums[lane] + int(_mixed(total[lane]).sum(dtype=np.uint64))) % 2**64 for lane in (0, 1)]
     about = [f"{field.name} {value_type(field.type)}" for field in table.schema]
     return hashlib.sha256(repr((about, table.num_rows, sums)).encode()).hexdigest()
 
 
+def _salt(place: int, name: str) -> NDArray[np.uint64]:
+    """Return what makes cells of one column unlike those of another, (2, 1)."""
+    return np.frombuffer(hashlib.blake2b(f"{place} {name}".encode(), digest_size=16).digest(), dtype=np.uint64).reshape(
+        2, 1
+    )
+
+
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return numbers in which every bit depends on every bit (the finalizer of SplitMix64, Steele et al. 2014)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
+    mixed = numbers ^ (numbers >> np.uint64(30))
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
 
 
-def _of_values(column: pa.ChunkedArray) -> NDArray[np.uint64] | None:
-    """Return 128 bits for each value of a dictionary that all rows share, (values, 2), where that is less than rows."""
+def _of_values(column: pa.ChunkedArray, salt: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
+    """Return what each value of a dictionary that all rows share adds to its row, and no value, (2, values + 1).
+
+    None where there is none, or where rows are hardly more than values.
+    """
     if not pa.types.is_dictionary(column.type) or column.num_chunks != 1:
         return None
     values = column.chunk(0).dictionary
-    return _texts_of(values).T if 2 * len(values) <= len(column) else None
+    return _salted_values(values, salt) if 2 * len(values) <= len(column) else None
 
 
-def _texts_of(values: pa.Array) -> NDArray[np.uint64]:
-    if not len(values):
-        return np.zeros((2, 1), dtype=np.uint64)
-    return text_digests(values if is_text(values.type) else values.cast(pa.string()))
+def _salted_values(values: pa.Array, salt: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return _mixed(_value_digests(values) ^ salt)
 
 
-def _cell_digests(column: pa.ChunkedArray, of_value: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
-    """Return 128 bits for each cell, shape (2, rows); of lists, those of their members in order.
-
-    `of_value` holds those of a dictionary that are known already.
-    """
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def _salted_cells(
+    column: pa.ChunkedArray, salt: NDArray[np.uint64], of_value: NDArray[np.uint64] | None
+) -> NDArray[np.uint64]:
+    """Return what each cell adds to the digest of its row, shape (2, rows); `of_value` says it of known values."""
+    array = column.combine_chunks()
     array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
-    if is_list(array.type):
-        members = _cell_digests(array.flatten())
-        sizes = as_numpy(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
-        row_of = np.repeat(np.arange(len(array)), sizes)
-        first = np.concatenate(([0], np.cumsum(sizes)))[:-1]
-        place = (np.arange(row_of.size) - first[row_of]).astype(np.uint64)
-        found = np.zeros((2, len(array)), dtype=np.uint64)
-        for lane in (0, 1):
-            np.add.at(found[lane], row_of, _mixed(members[lane] + place))
-        found += sizes.astype(np.uint64)
-    elif not pa.types.is_dictionary(array.type) and (
-        pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
-    ):
-        wide = array.cast(pa.int64() if pa.types.is_signed_integer(array.type) else pa.float64(), safe=False)
+    if of_value is not None:
+        return _taken(of_value, array.indices)
+    kind = array.type
+    if is_text(value_type(kind)) or is_list(kind) or _is_number(kind):
+        return _mixed(_cell_digests(array) ^ salt)
+    coded = array.cast(value_type(kind)).dictionary_encode()
+    return _taken(_salted_values(coded.dictionary, salt), coded.indices)
+
+
+def _cell_digests(array: pa.Array) -> NDArray[np.uint64]:
+    """Return 128 bits for each cell, shape (2, rows); of lists, those of their members in order."""
+    kind = array.type
+    if pa.types.is_dictionary(kind) and len(array.dictionary) <= len(array):
+        return _taken(_value_digests(array.dictionary), array.indices)
+    if is_list(kind):
+        found = _list_digests(array)
+    elif _is_number(kind):
+        wide = array.cast(pa.int64() if pa.types.is_signed_integer(kind) else pa.float64(), safe=False)
         numbers = as_numpy(pc.fill_null(wide, 0)).view(np.uint64)
         found = np.stack([numbers, _mixed(numbers)])
     else:
-        if of_value is None:
-            if not pa.types.is_dictionary(array.type) or len(array.dictionary) > len(array):
-                array = array.cast(value_type(array.type)).dictionary_encode()
-            of_value = _texts_of(array.dictionary).T
-        found = of_value[as_numpy(pc.fill_null(array.indices, 0))].T
-    return np.where(as_numpy(pc.is_null(array)), np.uint64(1), found)
+        found = text_digests(array.cast(value_type(kind)).cast(pa.string()))
+    return np.where(as_numpy(pc.is_null(array)), _NONE, found) if array.null_count else found
+
+
+def _list_digests(array: pa.Array) -> NDArray[np.uint64]:
+    members = _cell_digests(array.flatten())
+    sizes = as_numpy(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
+    row_of = np.repeat(np.arange(len(array)), sizes)
+    first = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+    place = (np.arange(row_of.size) - first[row_of]).astype(np.uint64)
+    found = np.zeros((2, len(array)), dtype=np.uint64)
+    for lane in (0, 1):
+        np.add.at(found[lane], row_of, _mixed(members[lane] + place))
+    found += sizes.astype(np.uint64)
+    return found
+
+
+def _value_digests(values: pa.Array) -> NDArray[np.uint64]:
+    """Return 128 bits for each value, and for none behind the last, shape (2, values + 1)."""
+    return np.append(text_digests(values.cast(pa.string())), _NONE, axis=1)
+
+
+def _taken(of_value: NDArray[np.uint64], indices: pa.Array) -> NDArray[np.uint64]:
+    """Return those of the values that the cells hold, (2, rows); the last where there is none."""
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int32()), of_value.shape[1] - 1)
+    places = as_numpy(indices)
+    return np.stack([lane[places] for lane in of_value])
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def text_digests(texts: pa.Array) -> NDArray[np.uint64]:
-    """Return 128 bits for each text, shape (2, texts); those of one length are looked at eight bytes at a time."""
+    """Return 128 bits for each text, shape (2, texts); eight bytes of each are looked at together."""
     array = texts.cast(pa.large_binary())
     ends = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array) + 1]
     content = np.frombuffer(array.buffers()[2] or b"", dtype=np.uint8)
-    sizes = np.diff(ends)
     found = np.empty((2, len(array)), dtype=np.uint64)
-    for size in np.unique(sizes):
-        alike = np.flatnonzero(sizes == size)
-        for first in range(0, alike.size, _AT_ONCE):
-            rows = alike[first : first + _AT_ONCE]
-            if size > _LONG:
-                parts = (content[ends[row] : ends[row] + size] for row in rows)
-                told = b"".join(hashlib.blake2b(part.tobytes(), digest_size=16).digest() for part in parts)
-                found[:, rows] = np.frombuffer(told, dtype="<u8").reshape(-1, 2).T
-                continue
-            block = np.zeros((rows.size, -(-int(size) // 8) * 8), dtype=np.uint8)
-            block[:, :size] = content[ends[rows][:, np.newaxis] + np.arange(size)]
-            words = block.view("<u8").T
-            for lane, seed in enumerate(_SEEDS):
-                mixed = np.full(rows.size, seed, dtype=np.uint64) + np.uint64(size)
-                for word in words:
-                    mixed = _mixed((mixed ^ word) + seed)
-                found[lane, rows] = mixed
+    for first in range(0, len(array), _AT_ONCE):
+        found[:, first : first + _AT_ONCE] = _short_texts(content, ends[first : first + _AT_ONCE + 1])
+    for row in np.flatnonzero(np.diff(ends) > _LONG):
+        told = hashlib.blake2b(content[ends[row] : ends[row + 1]].tobytes(), digest_size=16).digest()
+        found[:, row] = np.frombuffer(told, dtype="<u8")
+    return found
+
+
+def _short_texts(content: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return the digests of texts that are not long, (2, texts), and anything for those that are."""
+    if content.size < _WORD:
+        content = np.pad(content, (0, _WORD))
+    word_at = np.ndarray(content.size - _WORD + 1, dtype="<u8", buffer=content, strides=(1,))
+    sizes = np.diff(ends)
+    found = np.stack([sizes.astype(np.uint64) + seed for seed in _SEEDS])
+    for read in range(0, min(int(sizes.max(initial=0)), _LONG), _WORD):
+        rows: Any = np.flatnonzero(sizes > read) if (sizes <= read).any() else slice(None)
+        start = ends[:-1][rows] + read
+        within = np.minimum(start, word_at.size - 1)  # where a word ends before the content does
+        behind = _WORD - np.minimum(sizes[rows] - read, _WORD)  # bytes of the next text
+        words = word_at[within] >> (8 * (start - within)).astype(np.uint64)
+        words &= _ALL >> (8 * behind).astype(np.uint64)
+        for lane, seed in zip(found, _SEEDS, strict=True):
+            lane[rows] = _mixed((lane[rows] ^ words) + seed)
     return found

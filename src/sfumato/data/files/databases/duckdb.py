@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from sfumato.data.files.databases.base import BATCH, Column, Refused, quoted, relation_of
+from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, quoted, relation_of
 from sfumato.data.files.databases.cells import is_plain, storable
 from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE
 from sfumato.data.files.databases.postgresql import EXTRA
@@ -90,7 +90,7 @@ class DuckdbSession:
         """Return how many rows there are."""
         return int(self._rows(f"select count(*) from {relation}")[0][0])
 
-    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches, as they are worked out."""
         selected = ", ".join(f"{column.selected} as {quoted(column.name)}" for column in columns)
         query = f"select {selected} from {relation}" + (f" limit {limit}" if limit is not None else "")

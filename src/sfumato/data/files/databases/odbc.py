@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.data.files.databases.base import BATCH, Column, Refused, quoted, relation_of
+from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, quoted, relation_of
 from sfumato.data.files.databases.cells import text_or_numbers
 from sfumato.data.files.databases.failures import BAD_ADDRESS, NO_ANSWER, SECONDS, within
 from sfumato.data.files.databases.postgresql import EXTRA
@@ -74,7 +74,7 @@ class OdbcSession:
         """Return how many rows there are."""
         return int(next(self._read(f"select count(*) as n from {relation}")).column(0)[0].as_py())
 
-    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches; who wants the first rows only stops when there are enough."""
         columns = list(columns)
         schema = pa.schema([(column.name, column.kind) for column in columns])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from sfumato.data.files.databases.base import Column, Refused, quoted, relation_of
+from sfumato.data.files.databases.ahead import ahead
+from sfumato.data.files.databases.base import Batches, Column, Refused, quoted, relation_of
 from sfumato.data.files.databases.cells import is_plain, storable
 from sfumato.data.files.databases.failures import BAD_ADDRESS, NO_ANSWER, SECONDS, UNKNOWN_HOST, within
 from sfumato.data.files.source import needed
@@ -69,21 +70,16 @@ class PostgresqlSession:
         """Return how many rows there are."""
         return int(self._asked(f"select count(*) from {relation}").column(0)[0].as_py())
 
-    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches, as they come from the server."""
         selected = ", ".join(f"{column.selected} as {quoted(column.name)}" for column in columns)
         query = f"select {selected} from {relation}" + (f" limit {limit}" if limit is not None else "")
         with self._cursor() as cursor:
-            with _telling():
-                cursor.adbc_statement.set_options(**{_BATCH_SIZE: str(_BYTES)})
-                cursor.execute(query)
-                batches = iter(cursor.fetch_record_batch())
-            while True:
-                with _telling():
-                    batch = next(batches, None)
-                if batch is None:
-                    return
-                yield batch
+            batches = _stream(cursor, query)
+            if limit is None:
+                batches = ahead(batches, cancel=lambda: _cancel(cursor))
+            with closing(batches):
+                yield from batches
 
     def tables(self) -> list[str]:
         """Return the names of all tables and views that are not the server's own."""
@@ -162,6 +158,26 @@ class PostgresqlSession:
 
     def _schema(self, relation: str) -> pa.Schema:
         return self._asked(f"select * from {relation} limit 0").schema
+
+
+def _stream(cursor: Any, query: str) -> Batches:
+    """Yield what a query answers, as it comes from the server."""
+    with _telling():
+        cursor.adbc_statement.set_options(**{_BATCH_SIZE: str(_BYTES)})
+        cursor.execute(query)
+        batches = iter(cursor.fetch_record_batch())
+    while True:
+        with _telling():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _cancel(cursor: Any) -> None:
+    """Let a query end that nobody waits for any more."""
+    with suppress(Refused), _telling():
+        cursor.adbc_cancel()
 
 
 @contextmanager

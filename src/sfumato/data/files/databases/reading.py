@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -129,11 +129,12 @@ def read_database(asked: Reading) -> pa.Table:
         names = kept_names(checked_names(session.names(relation), source.path), asked.drop, source.path)
         found = session.columns(relation, names, asked.limit)
         columns = Columns({column.name: column.kind for column in found}, source.path)
-        for batch in session.batches(relation, found, asked.limit):
-            columns.add(batch)
-            asked.stage.advance(batch.num_rows)
-            if asked.is_enough(columns.rows):
-                break
+        with closing(session.batches(relation, found, asked.limit)) as batches:
+            for batch in batches:
+                columns.add(batch)
+                asked.stage.advance(batch.num_rows)
+                if asked.is_enough(columns.rows):
+                    break
     table = columns.finish()
     for column in found:
         if column.is_decimal:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from sfumato.data.files.databases.base import BATCH, Column, Refused, quoted
+from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, quoted
 from sfumato.data.files.databases.cells import text_or_numbers
 from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE, SECONDS
 from sfumato.errors import DataError
@@ -75,7 +75,7 @@ class SqliteSession:
         """Return how many rows there are."""
         return int(self._execute(f"select count(*) from {relation}").fetchone()[0])
 
-    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches."""
         columns = list(columns)
         selected = ", ".join(column.selected for column in columns)
