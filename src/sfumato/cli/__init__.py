@@ -18,7 +18,7 @@ import typer
 
 from sfumato.cli import connecting, estimating, knowing, making, questions, serving
 from sfumato.cli.app import app
-from sfumato.cli.limits import give_back_early, heed
+from sfumato.cli.limits import heed
 from sfumato.cli.terminal import INTERRUPTED, fail, has_written, leave, written
 from sfumato.errors import InputError, SfumatoError
 
@@ -49,7 +49,6 @@ def main() -> None:
     for name in ("SIGTERM", "SIGBREAK"):  # whoever ends a job means the same as Ctrl-C; the second one is Windows' word
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)
-    give_back_early()
     try:
         heed(as_json)
         code = app(standalone_mode=False)

@@ -22,14 +22,6 @@ _NOT_LOADED = 127  # how the loader ends a process that has no room for a librar
 _PR_SET_PDEATHSIG = 1
 
 
-def give_back_early() -> None:
-    """Let Arrow, which is not loaded yet, give memory back a millisecond after its last use rather than a while later.
-
-    Otherwise what the blocks of a file took on their way is still there when their columns are put together.
-    """
-    os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1")
-
-
 def heed(as_json: bool) -> None:
     """Return where the work may be done; under a limit of memory that is a child of this process."""
     limit = _address_space()

@@ -18,40 +18,56 @@ from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.errors import DataError
 
 _CLOSE = 1 << 15  # whole numbers in a row of which each gets an entry, whether it occurs or not
+_AS_FOUND = 7  # chunks behind one with many different values that are taken to be like it
 
 
 class Texts:
     """A column of text, or of other values that repeat, in chunks, each with a dictionary of its own."""
 
     def __init__(self) -> None:
-        self.parts: list[tuple[pa.Array, pa.Array]] = []  # narrow indices, dictionary
+        # Narrow indices and a dictionary; without indices where each row holds the next value of the second.
+        self.parts: list[tuple[pa.Array | None, pa.Array]] = []
+        self.as_found = 0  # chunks to come that need no dictionary: values hardly occur twice in one
 
     def add(self, chunk: pa.Array) -> None:
         """Take the next rows: text, a dictionary of text, or nothing but nulls."""
         if pa.types.is_null(chunk.type):
             chunk = chunk.cast(pa.string())
+        if self.as_found and is_text(chunk.type) and not chunk.null_count:
+            self.as_found -= 1
+            self.parts.append((None, _own(chunk)))
+            return
         if not pa.types.is_dictionary(chunk.type):
             chunk = _by_value(chunk) or chunk.dictionary_encode()
+            self.as_found = _AS_FOUND if 2 * len(chunk.dictionary) > len(chunk) else 0
         # Arrow's memory rather than numpy's: the system gets it back when the chunks are done with.
         self.parts.append((chunk.indices.cast(_index_type(len(chunk.dictionary))), chunk.dictionary))
 
     def finish_apart(self) -> pa.ChunkedArray:
         """Return the whole column in its chunks, each with its own dictionary."""
-        widest = max((part[0].type for part in self.parts), key=lambda kind: kind.bit_width)
-        return pa.chunked_array(
-            [pa.DictionaryArray.from_arrays(indices.cast(widest), texts) for indices, texts in self.parts]
-        )
+        coded = [
+            pa.DictionaryArray.from_arrays(indices, texts) if indices is not None else texts.dictionary_encode()
+            for indices, texts in self.parts
+        ]
+        widest = max((part.indices.type for part in coded), key=lambda kind: kind.bit_width)
+        return pa.chunked_array([part.cast(pa.dictionary(widest, part.dictionary.type)) for part in coded])
 
     def finish(self) -> pa.DictionaryArray:
         """Return the whole column with one dictionary; the chunks are used up."""
+        # Otherwise what blocks of a file and columns before this one took on their way would still be there.
+        pa.default_memory_pool().release_unused()
         dictionary, code_of = unify([part[1] for part in self.parts])
-        size = sum(len(part[0]) for part in self.parts)
+        size = sum(len(values if indices is None else indices) for indices, values in self.parts)
         codes = np.empty(size, dtype=_index_type(len(dictionary)).to_pandas_dtype())
         absent = np.empty(0, dtype=np.bool_)
         at = 0
         self.parts.reverse()
         for new_code in code_of:
             indices, _ = self.parts.pop()
+            if indices is None:
+                codes[at : at + new_code.size] = new_code
+                at += new_code.size
+                continue
             if indices.null_count:
                 absent = np.pad(absent, (0, size - absent.size))
                 absent[at : at + len(indices)] = as_numpy(pc.is_null(indices))
@@ -78,6 +94,11 @@ def _by_value(chunk: pa.Array) -> pa.DictionaryArray | None:
     wide = np.subtract(values, least, dtype=np.promote_types(values.dtype, np.int16))
     near = wide.astype(_index_type(most - least + 1).to_pandas_dtype())
     return pa.DictionaryArray.from_arrays(as_arrow(near), pa.array(range(least, most + 1), chunk.type))
+
+
+def _own(chunk: pa.Array) -> pa.Array:
+    """Return an array in memory of its own: a driver's batch goes as a whole, when nobody uses any of it."""
+    return pa.concat_arrays([chunk])
 
 
 def _index_type(size: int) -> pa.DataType:
@@ -114,9 +135,12 @@ class TextLists:
 class Columns:
     """The columns of a typed table that arrives in batches, with the types that they shall have in the end."""
 
-    def __init__(self, kinds: Mapping[str, pa.DataType], path: Path, *, as_codes: bool = False) -> None:
+    def __init__(
+        self, kinds: Mapping[str, pa.DataType], path: Path, *, as_codes: bool = False, lent: bool = False
+    ) -> None:
         self.kinds = kinds
         self.path = path
+        self.lent = lent  # whether batches are a driver's
         self.as_codes = as_codes  # whether columns whose values repeat become dictionaries, whatever their type
         self.rows = 0
         self.texts: dict[str, Texts | TextLists] = {}
@@ -145,7 +169,7 @@ class Columns:
             if name in self.texts:
                 self.texts[name].add(chunk)
             else:
-                self.others[name].append(chunk)
+                self.others[name].append(_own(chunk) if self.lent else chunk)
 
     def finish(self) -> pa.Table:
         """Return the table; the batches are used up."""

@@ -138,11 +138,12 @@ def respelled(column: pa.Array, decimal: str, order: str, missing: Collection[st
     labels = texts.to_pylist()
     known = [label for label in labels if label not in nothing]
     spelled = _spelled(known, decimal, order)
-    if spelled is None:
+    if spelled is None or spelled == known:
         return column
     new = dict(zip(known, spelled, strict=True))
     merged = pa.array([new.get(label, label) for label in labels], pa.string()).dictionary_encode()  # 1.000 is 1000
-    return pa.DictionaryArray.from_arrays(merged.indices.take(column.indices), merged.dictionary)
+    new_code = merged.indices.cast(column.indices.type)
+    return pa.DictionaryArray.from_arrays(new_code.take(column.indices), merged.dictionary)
 
 
 def _spelled(known: Sequence[str], decimal: str, order: str) -> Sequence[str] | None:

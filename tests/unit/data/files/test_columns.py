@@ -31,6 +31,22 @@ def test_text_in_chunks_is_the_text_of_the_whole(chunks):
     assert len(set(whole.dictionary.to_pylist())) == len(whole.dictionary)
 
 
+@given(chunks=st.lists(st.lists(words, max_size=5), max_size=30))
+def test_text_that_hardly_repeats_is_coded_once_and_gives_the_same_column(chunks):
+    chunks = [[f"unlike {number}" for number in range(4)], *chunks]
+    column, plain = Texts(), Texts()
+    for chunk in chunks:
+        column.add(pa.array(chunk, pa.string()))
+        plain.add(pa.array(chunk, pa.string()).dictionary_encode())
+    assert [indices is None for indices, _ in column.parts[1:2]] == [None not in chunk for chunk in chunks[1:2]]
+
+    apart, whole = column.finish_apart(), column.finish()
+
+    assert whole == plain.finish()
+    assert whole.type == pa.dictionary(pa.int8(), pa.string())
+    assert apart.to_pylist() == whole.to_pylist()
+
+
 @given(chunks=st.lists(st.lists(st.none() | st.lists(words, max_size=3), max_size=4), min_size=1, max_size=4))
 def test_lists_in_chunks_are_the_lists_of_the_whole(chunks):
     whole = fed(TextLists(), chunks, pa.list_(pa.string()))
@@ -108,3 +124,17 @@ def test_whole_numbers_of_every_width_come_back_at_both_ends_of_what_they_hold(k
         found = column.finish()
         assert found.type.value_type == kind
         assert found.to_pylist() == values * 140
+
+
+def test_of_batches_that_are_lent_nothing_is_kept():
+    batch = pa.record_batch({"n": [1, 2], "t": ["x", "y"]})
+    lent = {buffer.address for column in batch.columns for buffer in column.buffers() if buffer is not None}
+    columns = Columns({"n": pa.int64(), "t": pa.string()}, HERE, lent=True)
+    columns.add(batch)
+    columns.add(batch)
+
+    table = columns.finish()
+
+    assert table.to_pydict() == {"n": [1, 2, 1, 2], "t": ["x", "y", "x", "y"]}
+    held = [table.column("n").chunks, [chunk.dictionary for chunk in table.column("t").chunks]]
+    assert not lent & {b.address for part in held for array in part for b in array.buffers() if b is not None}

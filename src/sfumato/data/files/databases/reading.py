@@ -128,7 +128,7 @@ def read_database(asked: Reading) -> pa.Table:
     with reading(source) as session:
         names = kept_names(checked_names(session.names(relation), source.path), asked.drop, source.path)
         found = session.columns(relation, names, asked.limit)
-        columns = Columns({column.name: column.kind for column in found}, source.path)
+        columns = Columns({column.name: column.kind for column in found}, source.path, lent=True)
         with closing(session.batches(relation, found, asked.limit)) as batches:
             for batch in batches:
                 columns.add(batch)
