@@ -56,8 +56,8 @@ class ClassItems(Attack):
         """What the intruder knows."""
         besides = f" and up to two items of a person in {self.column!r}, or three items" if self.known else ""
         return (
-            f"Knows all quasi-identifiers{besides}, looks at all records that share what is known, and names the "
-            "sensitive item that most of these hold."
+            f"Knows all quasi-identifiers{besides}, looks at all who share what is known, and names the "
+            "sensitive item that most of these have."
         )
 
     @property

@@ -53,7 +53,7 @@ class ItemLinking(Attack):
     @property
     def title(self) -> str:
         """What is attacked."""
-        return f"Finding a record by {self._items} of {self.column!r}"
+        return f"Finding a person by {self._items} of {self.column!r}"
 
     @property
     def _items(self) -> str:
@@ -64,7 +64,7 @@ class ItemLinking(Attack):
         """What the intruder knows."""
         return (
             f"Knows that a person is in the table, their quasi-identifiers if there are some, and {self._items} of "
-            f"{self.column!r}, and picks a record that holds them."
+            f"{self.column!r}, and picks one of those who have them."
         )
 
     @property

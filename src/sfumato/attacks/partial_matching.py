@@ -13,7 +13,7 @@ from sfumato.models.judging.coverage import coverage
 
 @dataclass(frozen=True, kw_only=True)
 class PartialMatching(KnowledgeLinking):
-    """Look terms up as before, and where no label has all terms of a record, take those that lack just one of them.
+    """Look terms up as before, and where no label has all terms of somebody, take those that lack just one of them.
 
     This is what somebody does who takes a misspelt or a wrong term for what it is. Records that some label explains
     are looked up as before, so it tells what the others give away. A plan covers it with `misses = 1`.
@@ -46,7 +46,7 @@ class PartialMatching(KnowledgeLinking):
     def intruder(self) -> str:
         """What the intruder knows."""
         return (
-            "Looks the terms of a person's group up in the knowledge table; where no label has all terms of a record, "
+            "Looks the terms of a person's group up in the knowledge table; where no label has all terms of somebody, "
             "takes those that lack one of them, and believes in the likeliest label."
         )
 

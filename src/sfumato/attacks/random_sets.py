@@ -167,7 +167,7 @@ class SetInference(Attack):
     @property
     def intruder(self) -> str:
         """What the intruder knows."""
-        return "Knows which record is a person's and how common each value is, and takes the likeliest value of a cell."
+        return "Knows which cells are a person's and how common each value is, and takes the likeliest value of a cell."
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ class Intersection(Attack):
     @property
     def intruder(self) -> str:
         """What the intruder knows."""
-        return "Knows which record is a person's, and from the release which pairs of values go together."
+        return "Knows which cells are a person's, and from the release which pairs of values go together."
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -322,7 +322,7 @@ class SecondRelease(Attack):
     @property
     def intruder(self) -> str:
         """What the intruder knows."""
-        return "Has two releases of the same people, drawn anew each time, and knows which records are a person's."
+        return "Has two releases of the same people, drawn anew each time, and knows which cells are a person's."
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

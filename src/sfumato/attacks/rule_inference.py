@@ -71,7 +71,7 @@ class RuleInference(Attack):
     def intruder(self) -> str:
         """What the intruder knows."""
         return (
-            f"Knows {self._items} of a person in {self.column!r}, looks at all records that hold them, "
+            f"Knows {self._items} of a person in {self.column!r}, looks at all who have them, "
             "and names the sensitive item that most of these share."
         )
 

@@ -44,8 +44,8 @@ class SampleLinking(Attack):
     def intruder(self) -> str:
         """What the intruder knows."""
         return (
-            "Knows all quasi-identifiers of a person, but not whether they are in the table, and takes a record that "
-            "fits for theirs."
+            "Knows all quasi-identifiers of a person, but not whether they are in the table, and takes one of "
+            "those who fit for them."
         )
 
     @classmethod

@@ -61,7 +61,8 @@ class AverageClassSize(MetricOfClasses):
             unit=comparison.counted,
             better="lower",
             worst=float(comparison.release.total),
-            explanation=f"On average {amount(value)} published records share their quasi-identifiers{than_k}.",
+            explanation=f"On average {amount(value)} published {comparison.those} share their quasi-identifiers"
+            f"{than_k}.",
             facts=facts,
         )
 

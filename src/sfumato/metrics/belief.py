@@ -99,7 +99,8 @@ class BeliefChange(Metric):
             unit="share",
             better="lower",
             explanation=f"Who looks up {original.name!r} in the knowledge table changes their belief in some label by "
-            f"{amount(value, 'share')} on average over records, by {amount(after['change']['max'], 'share')} at most.",
+            f"{amount(value, 'share')} on average over {comparison.those}, by "
+            f"{amount(after['change']['max'], 'share')} at most.",
             facts={
                 "column": original.name,
                 "labels": knowledge.n_labels,

@@ -66,8 +66,8 @@ class CrossTables(Metric):
             worst=worst,
             note=f"{amount(worst, 'share')} for tables that say nothing",
             explanation=f"An analyst's {len(found)} tables of {_columns(found)} are off by {amount(value, 'share')} "
-            f"of the records on average, all cells together (L1). Tables that say the same for every cell are off by "
-            f"{amount(worst, 'share')}.",
+            f"of the {comparison.those} on average, all cells together (L1). Tables that say the same for every cell "
+            f"are off by {amount(worst, 'share')}.",
             facts={"tables": found},
         )
 

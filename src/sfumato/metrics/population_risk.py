@@ -143,7 +143,7 @@ def _unique(side: dict[str, Any], total: int) -> str:
 def _sentences(before: dict[str, Any], after: dict[str, Any], total: int) -> str:
     """Return what was found, for people."""
     said = (
-        f"Who does not know who is in the sample finds a record of the release with a chance of "
+        f"Who does not know who is in the sample finds somebody in the release with a chance of "
         f"{amount(after['mean'], 'share')} on average, {amount(after['max'], 'share')} at most; of the original, "
         f"{amount(before['mean'], 'share')} and {amount(before['max'], 'share')}. Of {amount(total)} people, "
         f"{_unique(before, total)} are thought to be unique by the original ({WORDS[before['model']]}), "

@@ -94,7 +94,7 @@ class QueryError(Metric):
         worst, median = float(without.mean()) if without.size else 0.0, amount(summary["median"], "share")
         of_terms = f" and some of the terms in {sides.terms!r}" if sides.terms is not None else ""
         has_terms = self.terms and sides.terms is None and _set_column(comparison) is not None
-        left_out = " Terms are left out: their records would count once each." if has_terms else ""
+        left_out = " Terms are left out: those who have them would count once each." if has_terms else ""
         return Measurement(
             name=self.name,
             about=self.about,

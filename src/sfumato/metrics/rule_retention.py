@@ -130,8 +130,8 @@ class RuleRetention(Metric):
             better="higher",
             worst=0.0,
             explanation=f"Of {amount(last['either'])} rules without a sensitive consequent, in the original or the "
-            f"release, {amount(last['both'])} are in both (support at least {amount(least)} records, confidence at "
-            f"least {amount(float(Fraction(self.confidences[-1])), 'share')}).",
+            f"release, {amount(last['both'])} are in both (support at least {amount(least)} {comparison.those}, "
+            f"confidence at least {amount(float(Fraction(self.confidences[-1])), 'share')}).",
             facts={
                 "column": self.column,
                 "support": plain_number(self.support),

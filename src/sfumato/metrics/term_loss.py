@@ -61,7 +61,7 @@ class TermLoss(Metric):
         left = _worth(after, given, comparison.of_records(before=False))
         value = ratio(worth - left, worth) if worth else 0.0
         weighed = (
-            "so that a record's last term counts most" if given is None else "by what the plan says they are worth"
+            "so that the last term of each counts most" if given is None else "by what the plan says they are worth"
         )
         n_before, n_after = before.items.size, after.items.size
         return Measurement(

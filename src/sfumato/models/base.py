@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -61,6 +62,10 @@ class Verdict:
             **({"known_from": dict(self.known_from)} if self.known_from else {}),
             **({"facts": dict(self.facts)} if self.facts else {}),
         }
+
+    def of_people(self) -> Verdict:
+        """Return the verdict on a table in which each row is a person, in these words."""
+        return replace(self, people=True, measure=_of_people(self.measure), finding=_of_people(self.finding))
 
     def merged(self, other: Verdict) -> Verdict:
         """Return the verdict on two parts of a release that have no group in common: the worst, and sums of counts."""
@@ -130,6 +135,15 @@ _ADDED = frozenset(
         "vacuous_groups",
     }
 )
+
+
+def _of_people(words: str) -> str:
+    """Return words in which people are counted rather than records; names in quotes stay.
+
+    >>> _of_people("3 of 4 records of 'records'")
+    "3 of 4 people of 'records'"
+    """
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\brecords\b", lambda found: {"records": "people"}.get(found[0], found[0]), words)
 
 
 def _merged_facts(worse: Mapping[str, Any], better: Mapping[str, Any]) -> dict[str, Any]:

@@ -83,19 +83,25 @@ class KmAnonymity(PrivacyModel):
     @property
     def promise(self) -> str:
         """What holds when the audit passes."""
+        return f"{self._known_of('a record')} finds none or at least {self.k:,} records that fit."
+
+    def promise_beside(self, schema: Schema) -> str:
+        """What holds where each row is a person."""
+        if not schema.gathered:
+            return self.promise
+        return f"{self._known_of('a person')} finds none or at least {self.k:,} people who fit."
+
+    def _known_of(self, whom: str) -> str:
         known = "one item" if self.m == 1 else f"up to {self.m:,} items"
         also = " and the quasi-identifiers, where there are some," if self.within_classes else ""
-        return (
-            f"Whoever knows {known} of a record in {self.column!r}{also} finds none or at least {self.k:,} "
-            "records that fit."
-        )
+        return f"Whoever knows {known} of {whom} in {self.column!r}{also}"
 
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
         return (
-            f"Who knows more than {self.m:,} items, or which items a person does not have, may find fewer records; and "
-            "records that fit may share a further item, which is then learnt."
+            f"Who knows more than {self.m:,} items, or which items a person does not have, may find fewer; and those "
+            "who fit may share a further item, which is then learnt."
         )
 
     @property

@@ -91,22 +91,26 @@ class RhoUncertainty(PrivacyModel):
     @property
     def promise(self) -> str:
         """What holds when the audit passes."""
+        return self._promised("a record", "in it")
+
+    def _promised(self, whom: str, where: str) -> str:
         known = "none, some or all other items" if self.empty_antecedent else "any of the items"
         if self.within == "classes":
             known = "the quasi-identifiers and none, some or all other items"
         return (
-            f"Whoever knows {known} of a record in {self.column!r} can tell each further sensitive item in it with "
+            f"Whoever knows {known} of {whom} in {self.column!r} can tell each further sensitive item {where} with "
             f"confidence at most {plain_number(self.exact_rho)}."
         )
 
     def promise_beside(self, schema: Schema) -> str:
         """Say which of the two promises is given where a plan has quasi-identifiers besides."""
+        promise = self._promised("a person", "of theirs") if schema.gathered else self.promise
         if not any(spec.role is Role.QUASI_IDENTIFIER for spec in schema.columns.values()):
-            return self.promise
+            return promise
         if self.within == "classes":
-            return f"{self.promise} That holds in every class of quasi-identifiers, and in the table as a whole."
+            return f"{promise} That holds in every class of quasi-identifiers, and in the table as a whole."
         return (
-            f"{self.promise} That is for who knows items only: whoever also knows a person's quasi-identifiers may "
+            f"{promise} That is for who knows items only: whoever also knows a person's quasi-identifiers may "
             "find the same sensitive item in a whole class."
         )
 
@@ -115,7 +119,7 @@ class RhoUncertainty(PrivacyModel):
         """An attack that it does not stop."""
         return (
             "It bounds what the published table tells. An intruder who knows how the release was made and why an item "
-            "had to go, who knows which items a person does not have, or who compares two releases of the same records "
+            "had to go, who knows which items a person does not have, or who compares two releases of the same table "
             "is not covered" + (", nor is one who also knows quasi-identifiers." if self.within == "table" else ".")
         )
 

@@ -139,14 +139,8 @@ def judge(
                 f"The audit of {model.name} broke ({type(error).__name__}), so nothing can be said about the release.\n"
                 "No release was written. This is a bug in sfumato: please report it."
             ) from error
-        verdicts.append(
-            replace(
-                verdict,
-                known_from=known.used_by(model),
-                notes=(*verdict.notes, *known.notes),
-                people=known.people,
-            )
-        )
+        verdict = replace(verdict, known_from=known.used_by(model), notes=(*verdict.notes, *known.notes))
+        verdicts.append(verdict.of_people() if known.people else verdict)
         stage.advance()
     stage.done()
     return tuple(verdicts)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.report.reading import Facts, mapping, sequence, text
-from sfumato.report.wording import UNKNOWN, plural
+from sfumato.report.reading import Facts, counts_people, mapping, sequence, text
+from sfumato.report.wording import PEOPLE, UNKNOWN, plural
 
 TITLE = "Some rows before and after"
 
@@ -21,8 +21,9 @@ def content(facts: Facts) -> dict[str, Any] | None:
     shown = [pair for pair in pairs if all(len(row) == len(names) for row in pair)]
     if not names or not shown:
         return None
+    of_whom = PEOPLE if counts_people(facts) else ("record",)
     return {
-        "sentence": f"{plural(len(shown), 'record')} of the source, each as it was and below it as it is published; "
+        "sentence": f"{plural(len(shown), *of_whom)} of the source, each as it was and below it as it is published; "
         "what changed is marked. Identifiers are left out, and in the release rows stand elsewhere.",
         "head": names,
         "pairs": [_pair(*pair) for pair in shown],

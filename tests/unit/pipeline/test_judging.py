@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.commands import told
@@ -161,3 +162,50 @@ def test_verdicts_and_measures_speak_of_people_where_people_are_counted(gather):
     assert str(verdict).endswith("1 row)")
     assert str(replace(verdict, people=True)).endswith("1 person)")
     assert str(replace(verdict, people=True, failing_rows=3)).endswith("3 people)")
+
+
+def test_of_people_with_items_nothing_says_records():
+    chance = np.random.default_rng(5)
+    people = np.repeat(np.arange(60), 3)
+    table = pa.table(
+        {
+            "pid": people,
+            "age": 20 + 10 * (people % 3),
+            "bought": chance.choice(["tea", "milk", "bread", "pills"], people.size, p=[0.4, 0.3, 0.2, 0.1]),
+        }
+    )
+    roles = {
+        "pid": {"role": "identifier"},
+        "age": {"role": "quasi-identifier"},
+        "bought": {"role": "items", "kind": "set", "sensitive_items": ["pills"]},
+    }
+    gather = {"source": {"person": "pid"}, "gather": {"columns": {"age": "last", "bought": "set"}}}
+    for model in ({"model": "km-anonymity", "k": 2, "m": 2}, {"model": "rho-uncertainty", "rho": 0.7}):
+        asked = {
+            "columns": roles,
+            "require": [{"model": "k-anonymity", "k": 2}, {**model, "column": "bought"}],
+            **gather,
+        }
+        run = sf.anonymize(table, sf.Plan.from_dict(asked))
+        facts = run.facts
+        said = [str(run), *(attack[word] for attack in facts["attacks"] for word in ("title", "intruder"))]
+        said += [f"{each['title']} {each['explanation']}" for each in facts["measurements"]]
+        said += [each[word] for each in facts["verdicts"] for word in ("text", "promise", "limit", "measure")]
+
+        assert any("person by" in words and "'bought'" in words for words in said)
+        assert any("people who fit" in words or "item of theirs" in words for words in said)
+        assert not [words for words in said if "record" in words]
+
+
+def test_names_of_columns_stay_where_a_verdict_speaks_of_people():
+    (verdict,) = sf.audit(
+        pa.table({"age": ["20", "20"]}),
+        sf.Plan.from_dict(
+            {"columns": {"age": {"role": "quasi-identifier"}}, "require": [{"model": "k-anonymity", "k": 2}]}
+        ),
+    )
+    verdict = replace(verdict, measure="fewest records", finding="2 records of 'my records'")
+
+    told = verdict.of_people()
+
+    assert (told.measure, told.finding) == ("fewest people", "2 people of 'my records'")
