@@ -137,7 +137,7 @@ TOGETHER = [
     ),
     (asking(masked("x"), x={"role": "sensitive"}), "columns.x.hierarchy"),
     (asking(masked("ill"), {"model": "l-diversity", "sensitive": "ill", "l": 2}), "require[2].sensitive"),
-    (asking(masked("ill"), masked("x", reading="true"), x=COLUMNS["ill"]), "require"),
+    (asking(masked("ill"), masked("x", reading="true"), x=COLUMNS["ill"]), "require[3].reading"),
     (plan(measure={"target": "il"}), "measure.target"),
     (plan(measure={"tables": [["agee"]]}), "measure.tables"),
     (

@@ -51,8 +51,10 @@ class Problem:
 
         >>> Problem(".k", "it is too small").within("require[2]").place
         'require[2].k'
+        >>> Problem(".", "it is too small").within("require[2]").place
+        'require[2]'
         """
-        return replace(self, place=place + self.place) if self.place.startswith(".") else self
+        return replace(self, place=(place + self.place).rstrip(".")) if self.place.startswith(".") else self
 
     def __str__(self) -> str:
         return self.text

@@ -105,7 +105,7 @@ def _default(phase: Phase, members: Mapping[Phase, list[PrivacyModel]], schema: 
     return aiming_at(members[phase][0])[0], "nobody meets all that is asked of it"
 
 
-def problems(steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Problem]:
+def problems(policy: Policy, steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Problem]:
     """Yield where a plan names several anonymizers for one phase, and what its anonymizers say is wrong with them."""
     for phase in Phase:
         names = sorted({name for name in chosen.values() if ANONYMIZERS[name].phase is phase})
@@ -117,7 +117,8 @@ def problems(steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Probl
                 "but one must meet all of them. Name one.",
             )
     for step in steps:
-        unmet = [model.name for model in step.policy if not step.anonymizer.meets(model)]
+        missed = [model for model in step.policy if not step.anonymizer.meets(model)]
+        unmet = [model.name for model in missed]
         named = [position for position, name in chosen.items() if name == step.anonymizer.name]
         if unmet and named:
             yield Problem(
@@ -128,7 +129,7 @@ def problems(steps: Sequence[Step], chosen: Mapping[int, str]) -> Iterator[Probl
         elif unmet:
             met = [model.name for model in step.policy if step.anonymizer.meets(model)]
             yield Problem(
-                "require",
+                f"require[{next(place for place, model in enumerate(policy, start=1) if model in missed)}].model",
                 f"{', '.join(unmet)} and {', '.join(met)} are asked for together, but no search meets both. "
                 "Ask for one of them.",
             )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar
 
 from sfumato.data.release import Release
@@ -164,8 +165,9 @@ def in_the_way_of_masks(model: AlphaDiversity | MultiDiversity, schema: Schema, 
                 f"requirement {other.name} judges {', '.join(map(repr, both))}, which {model.name} masks: it cannot be "
                 "told what labels mean to it. Ask one of them of the column.",
             )
-    if any(other.masks and getattr(other, "reading", model.reading) != model.reading for other in together):
-        yield Problem("require", "its requirements on masked columns differ in their reading. Give all the same one.")
+    before = takewhile(lambda other: other != model, together)
+    if any(other.masks and getattr(other, "reading", model.reading) != model.reading for other in before):
+        yield Problem(".reading", "its requirements on masked columns differ in their reading. Give all the same one.")
 
 
 def named(columns: Sequence[str]) -> str:

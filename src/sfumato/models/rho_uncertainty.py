@@ -138,7 +138,7 @@ class RhoUncertainty(PrivacyModel):
         quasi_identifiers = [each for each in schema.columns.values() if each.role is Role.QUASI_IDENTIFIER]
         if self.within == "classes" and not quasi_identifiers:
             yield Problem(
-                "within",
+                ".within",
                 f'requirement {self.name} is asked for within = "classes", but no column is a quasi-identifier: there '
                 'are no classes. Give a column that role, or ask for within = "table".',
             )

@@ -52,7 +52,7 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
             yield Problem(f"source.{key}", f"{what} {name!r}, which {why}. Give it the role other: {reason}.")
     yield from _figures(plan)
     yield from _people(plan)
-    yield from choosing.problems(plan.steps(), plan.chosen)
+    yield from choosing.problems(plan.policy, plan.steps(), plan.chosen)
     judged = {name for model in plan.policy for name in model.judged_columns}
     for role in NEED_A_REQUIREMENT:
         for name in schema.named(role):

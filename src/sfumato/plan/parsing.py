@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from sfumato.anonymizers.choosing import aiming_at
 from sfumato.data.files import Source, is_there, read_columns
 from sfumato.data.knowledge_reading import KnowledgeSource
 from sfumato.data.schema import ColumnSpec, Role, Schema
-from sfumato.errors import DataError, PlanError, did_you_mean
+from sfumato.errors import DataError, PlanError, Problem, did_you_mean
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Need, Policy, PrivacyModel
 from sfumato.plan.checks import problems_of
@@ -51,7 +52,7 @@ def parse(
     schema = Schema(columns, patterns, rest.role if rest else None, source["missing"])
     schema = replace(schema, person=source["person"]) if numbered and gather is None else schema
     schema = replace(schema, gathered=gather is not None)
-    requirements, chosen = _requirements(document.get("require", []), notes)
+    requirements, chosen, places = _requirements(document.get("require", []), notes)
     _note_populations(requirements, base, notes)
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
     plan = Plan(
@@ -79,7 +80,7 @@ def parse(
     if patterns and plan.source is not None and is_there(plan.source):
         with suppress(DataError):  # said where the source is read
             plan = replace(plan, schema=schema.over(plan.names_over(read_columns(plan.source))))
-    notes.problems += problems_of(plan)
+    notes.problems += (_in_the_text(problem, places) for problem in problems_of(plan))
     if notes.problems:
         raise PlanError(dict.fromkeys(notes.problems), where)
     return plan
@@ -125,18 +126,23 @@ def _population(given: Mapping[str, Any], base: Path, notes: Notes) -> Populatio
     return PopulationOptions(**values)
 
 
-def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str]]:
-    """Return the requirements, and the anonymizer of those that name one, by position."""
+def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str], list[int]]:
+    """Return the requirements, the anonymizer of those that name one, by position, and where each stands in the plan.
+
+    Those that cannot be understood are left out, so the two may differ.
+    """
     requirements: list[PrivacyModel] = []
     chosen: dict[int, str] = {}
+    places: list[int] = []
     if not isinstance(given, list | tuple) or not given:
         notes.add("require", f"it requires nothing. Say what must hold: {EXAMPLE_REQUIREMENT}.")
-        return requirements, chosen
+        return requirements, chosen, places
     for position, table in enumerate(given, start=1):
         place, where = f"require[{position}]", f"requirement {position}"
         if not isinstance(table, Mapping):
             if isinstance(table, tuple(PRIVACY_MODELS.values())):
                 requirements.append(cast(PrivacyModel, table))
+                places.append(position)
             else:
                 notes.add(place, f"{where} must be a table or a model, not {kind_of(table)}.")
             continue
@@ -156,7 +162,16 @@ def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[in
             if anonymizer is not None and _aims(anonymizer, model, place, where, notes):
                 chosen[len(requirements)] = anonymizer
             requirements.append(model)
-    return requirements, chosen
+            places.append(position)
+    return requirements, chosen, places
+
+
+def _in_the_text(problem: Problem, places: Sequence[int]) -> Problem:
+    """Return a problem of a requirement where that stands in the plan, beside others that nobody understands."""
+    found = re.match(r"require\[(\d+)\]", problem.place)
+    if found is None:
+        return problem
+    return replace(problem, place=f"require[{places[int(found[1]) - 1]}]{problem.place[found.end() :]}")
 
 
 def _aims(anonymizer: str, model: PrivacyModel, place: str, where: str, notes: Notes) -> bool:

@@ -46,22 +46,22 @@ def test_who_also_meets_what_is_asked_of_classes_takes_it_over_unless_somebody_i
 
 def test_two_anonymizers_for_one_phase_are_a_problem_of_the_second_requirement():
     named = {0: "mondrian", 1: "local-recoding"}
-    (problem,) = choosing.problems(chosen(K, L, named=named), named)
+    (problem,) = choosing.problems(Policy((K, L)), chosen(K, L, named=named), named)
 
     assert problem.place == "require[2].anonymizer"
     assert "'local-recoding', 'mondrian'" in problem.text
 
 
-def test_what_nobody_meets_in_one_step_is_a_problem_of_the_plan():
+def test_what_nobody_meets_in_one_step_is_a_problem_of_the_one_that_is_not_met():
     few = PRIVACY_MODELS["km-anonymity"](column="drugs", k=2, m=1)
 
     for models in ((RHO, few), (few, RHO)):
-        (problem,) = choosing.problems(chosen(*models), {})
+        (problem,) = choosing.problems(Policy(models), chosen(*models), {})
 
-        assert problem.place == "require"
+        assert problem.place == "require[2].model"
         assert "km-anonymity" in problem.text
         assert "rho-uncertainty" in problem.text
-    assert not list(choosing.problems(chosen(RHO), {}))
+    assert not list(choosing.problems(Policy((RHO,)), chosen(RHO), {}))
 
 
 def test_every_model_has_an_anonymizer_that_aims_at_it():

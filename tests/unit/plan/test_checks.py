@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sfumato.errors import PlanError
 from sfumato.plan import Plan
 from wrong_plans import CELLS, COLUMNS, FLAT, asking, plan
 
@@ -43,3 +44,48 @@ def test_masked_columns_are_those_whose_requirements_say_so():
 
     assert Plan.from_dict(asked).masked_columns == ("ill", "x")
     assert Plan.from_dict(asking(DIVERSE)).masked_columns == ()
+
+
+MASKED = {"role": "sensitive", "kind": "category", "hierarchy": {"flat": True}}
+ITEMS = {"role": "items", "kind": "set", "sensitive_items": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "require", "place"),
+    [
+        (
+            {"age": {"role": "quasi-identifier"}, "ill": MASKED, "job": MASKED},
+            [
+                {"model": "k-anonymity", "k": 2},
+                {"model": "alpha-diversity", "sensitive": "ill", "alpha": 0.5, "reading": "prior"},
+                {"model": "alpha-diversity", "sensitive": "job", "alpha": 0.5, "reading": "uniform"},
+            ],
+            "require[3].reading",
+        ),
+        (
+            {"drugs": ITEMS},
+            [{"model": "rho-uncertainty", "column": "drugs", "rho": 0.5, "within": "classes"}],
+            "require[1].within",
+        ),
+        (
+            {"drugs": ITEMS},
+            [
+                {"model": "rho-uncertainty", "column": "drugs", "rho": 0.5},
+                {"model": "km-anonymity", "column": "drugs", "k": 2, "m": 1, "within": "table"},
+            ],
+            "require[2].model",
+        ),
+        (  # behind one that nobody understands
+            {"age": {"role": "quasi-identifier"}},
+            [{"model": "k-anonymty", "k": 2}, {"model": "l-diversity", "sensitive": "nowhere", "l": 2}],
+            "require[2].sensitive",
+        ),
+    ],
+)
+def test_a_problem_of_a_requirement_stands_where_that_stands(columns, require, place):
+    with pytest.raises(PlanError) as refused:
+        Plan.from_dict({"columns": columns, "require": require})
+
+    places = [problem.place for problem in refused.value.problems]
+    assert place in places
+    assert not {"require", "within", "require[1].sensitive"} & set(places)
