@@ -12,7 +12,7 @@ import pytest
 from sfumato.data.files import Source
 from sfumato.data.schema import Role
 from sfumato.drafting import draft
-from sfumato.drafting.shapes import looks_like_names, shape_of
+from sfumato.drafting.shapes import Names, names_in, shape_of
 from sfumato.drafting.words import is_about_who
 
 ROWS = 240
@@ -366,9 +366,12 @@ def test_shapes(cells, what):
 
 
 def test_names_of_people_are_told_from_other_words():
-    assert looks_like_names([f"{last}, {first}" for last in LAST for first in FIRST[:2]], 0.9)
-    assert looks_like_names(LAST, 0.1)
-    assert looks_like_names(["Dr. Who", "Prof. Brandt", "Frau Dr. Haas"], 0.01)
-    assert not looks_like_names(["dr", "mr", "ms"], 0.01)
-    assert not looks_like_names(["sales", "it", "hr", "law"], 0.02)
-    assert not looks_like_names(["Sales", "Purchase", "Law"], 0.02)
+    assert names_in([f"{last}, {first}" for last in LAST for first in FIRST[:2]], 0.9) >= Names.LIKELY
+    assert names_in(LAST, 0.1) is Names.LIKELY
+    assert names_in(["Dr. Who", "Prof. Brandt", "Frau Dr. Haas"], 0.01) is Names.SURELY
+    assert names_in(LAST[:4], 0.02) is Names.PERHAPS
+    assert names_in(["dr", "mr", "ms"], 0.01) is Names.NO
+    assert names_in(["sales", "it", "hr", "law"], 0.02) is Names.NO
+    assert names_in(["Yes", "No", "Perhaps"], 0.02) is Names.NO
+    assert names_in(["AOK", "TK", "DAK"], 0.02) is Names.NO
+    assert names_in(["A07", "B12", "C33"], 0.02) is Names.NO

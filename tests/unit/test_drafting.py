@@ -121,7 +121,8 @@ def test_the_draft_is_toml_with_a_warning_beside_every_guess(tmp_path, people):
         "alpha_sa": 0.5,
         "alpha_qi": 0.5,
     }
-    assert document["require"][2] == {"model": "rho-uncertainty", "column": "symptoms", "rho": 0.7}
+    asked = {"model": "rho-uncertainty", "column": "symptoms", "rho": 0.7, "within": "classes"}
+    assert document["require"][2] == asked
     assert document["draft"]["questions"] == list(found.questions)
     assert found.text.count("# guess: ") == found.text.count("# if wrong: ") == len(guesses)
 

@@ -27,6 +27,16 @@ def listed(names: Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+def words_of(name: str) -> list[str]:
+    """Return the words of a column's name in their order, in small letters without accents.
+
+    >>> words_of("probation_officer"), words_of("Médico de base"), words_of("patientId2")
+    (['probation', 'officer'], ['medico', 'de', 'base'], ['patient', 'id', '2'])
+    """
+    whole = unicodedata.normalize("NFKC", name)
+    return [plain(part) for part in re.findall(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+|\d+", whole)]
+
+
 def mentions(name: str, words: str) -> bool:
     """Whether one of the words is in a column's name, as a part of it or, if it is long, of a longer word.
 
@@ -34,8 +44,7 @@ def mentions(name: str, words: str) -> bool:
     (True, False, True)
     """
     whole = unicodedata.normalize("NFKC", name)
-    parts = re.findall(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+|\d+", whole)
-    found = {plain(part) for part in parts} | {re.sub(r"[^a-z0-9]", "", plain(whole))}
+    found = {*words_of(name), re.sub(r"[^a-z0-9]", "", plain(whole))}
     return any(
         word in found
         or (len(word) >= 5 and any(part.startswith(word) for part in found))

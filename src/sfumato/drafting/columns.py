@@ -15,7 +15,7 @@ from sfumato.data.dates import day_of
 from sfumato.data.kinds import infer_kind, is_integer, value_type
 from sfumato.data.names import plain
 from sfumato.data.schema import Kind
-from sfumato.drafting.shapes import Shape, looks_like_names, shape_of
+from sfumato.drafting.shapes import Names, Shape, names_in, shape_of
 
 _SET_SEPARATORS = ("|", ";", ",", " ")
 _CODE = re.compile(r"[A-Za-z]{0,4}\d[\w.]*", re.ASCII)
@@ -79,7 +79,8 @@ class Look:
     free_text: bool = False
     numbered: bool = False  # whole numbers, all different, without large gaps or with many digits
     shape: Shape | None = None  # what nearly all cells look like
-    names: bool = False  # whether cells look like names of people
+    names: Names = Names.NO  # whether cells look like names of people
+    unreadable: str = ""  # the type of cells that are neither text nor numbers nor dates nor lists of these
     odd_codes: tuple[str, ...] = ()  # numbers that look like codes for missing values, such as -9 on a scale of 1 to 5
 
     @property
@@ -111,6 +112,7 @@ def look_at(
     unique = len(known) / max(rows, 1)
     absent = rows - sum(count for _, count in known)
     some = values[:_MOST_CELLS]
+    counts = [count for _, count in known]
     separator = set_separator(some) if kind is Kind.CATEGORY else None
     words = kind is Kind.CATEGORY and separator is None
     return Look(
@@ -118,9 +120,9 @@ def look_at(
         kind=Kind.SET if separator else kind,
         rows=rows,
         labels=values,
-        counts=[count for _, count in known],
+        counts=counts,
         n_known=len(known),
-        largest=max([absent, *(count for _, count in known)]) / max(rows, 1),
+        largest=max([absent, *counts]) / max(rows, 1),
         gaps=absent > 0,
         separator=separator,
         odd_dates=words and bool(known) and all(_ODD_DATE.fullmatch(label) for label in values),
@@ -128,8 +130,8 @@ def look_at(
         free_text=words and _is_free_text(some, unique),
         numbered=kind is Kind.NUMBER and _numbers_rows(values, rows),
         shape=shape_of(values, unique, numbers=kind is Kind.NUMBER) if separator is None else None,
-        names=words and looks_like_names(values, unique),
-        odd_codes=_odd_codes(values) if kind is Kind.NUMBER else _odd_words(values) if words else (),
+        names=names_in(values, unique) if words else Names.NO,
+        odd_codes=_odd_codes(values, counts) if kind is Kind.NUMBER else _odd_words(values) if words else (),
     )
 
 
@@ -200,19 +202,27 @@ def _is_below_zero(label: str) -> bool:
     return is_integer(label) and int(label) in _BELOW_ZERO
 
 
-def _odd_codes(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the numbers of a short scale that rather stand for no answer: below zero alone, or nines far above.
+def _odd_codes(labels: Sequence[str], counts: Sequence[int]) -> tuple[str, ...]:
+    """Return the numbers that rather stand for no answer: below zero alone, or nines far above.
 
-    >>> _odd_codes(["1", "2", "3", "4", "5", "-9", "99"]), _odd_codes(["0", "10", "99", "55", "98"])
+    On a short scale one cell is enough; among measurements it must be one of the most frequent numbers.
+
+    >>> _odd_codes(["1", "2", "3", "4", "5", "-9", "99"], [1] * 7), _odd_codes(["0", "10", "99", "55", "98"], [1] * 5)
     (('-9', '99'), ())
+    >>> _odd_codes([*(f"{50 + kilos / 7:.1f}" for kilos in range(60)), "-9"], [2] * 60 + [9])
+    ('-9',)
     """
-    if len(labels) > _LONGEST_SCALE or not all(map(is_integer, labels)):
-        return ()
-    numbers = {int(label): label for label in labels}
-    scale = [number for number in numbers if number >= 0 and not _NINES.fullmatch(str(number))]
+    numbers = {float(label): (label, count) for label, count in zip(labels, counts, strict=True)}
+    scale = [number for number in numbers if number >= 0 and not _is_nines(number)]
     if len(scale) < 2:
         return ()
-    top = max(scale)
-    odd = [number for number in numbers if number < 0 and min(scale) >= 0 and number in _BELOW_ZERO]
-    odd += [number for number in numbers if _NINES.fullmatch(str(number)) and number > 3 * top]
-    return tuple(numbers[number] for number in sorted(odd))
+    often = 1
+    if len(labels) > _LONGEST_SCALE or not all(map(is_integer, labels)):
+        often = max(3, *(numbers[number][1] for number in scale))
+    odd = [number for number in numbers if number in _BELOW_ZERO and min(scale) >= 0]
+    odd += [number for number in numbers if _is_nines(number) and number > 3 * max(scale)]
+    return tuple(numbers[number][0] for number in sorted(odd) if numbers[number][1] >= often)
+
+
+def _is_nines(number: float) -> bool:
+    return number.is_integer() and _NINES.fullmatch(str(int(number))) is not None

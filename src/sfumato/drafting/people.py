@@ -8,15 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.data.gathering import Gather, Gathered, How, gather, varying
 from sfumato.data.kinds import is_list
+from sfumato.data.names import mentions
 from sfumato.data.persons import Persons, is_person, names_people, repeated_persons
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.drafting.columns import Look
-from sfumato.drafting.roles import Danger, Guess, Question
+from sfumato.drafting.roles import Danger, Guess, Question, n_distinct
+from sfumato.drafting.shapes import Names
 from sfumato.parameters import as_toml
+
+_FOR_LIFE = (  # what all rows of a person share, as long as nobody errs
+    "sex gender birth birthday birthdate born dob yob geburt geschlecht naissance sexe nacimiento sexo nascita sesso "
+    "geboorte geslacht nascimento genero genere"
+)
+_OFTEN = 20  # rows that repeat a value, before it counts that they agree
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +54,50 @@ class Together:
 
 
 def put_together(
-    table: pa.Table, guesses: Sequence[Guess], look_of: Mapping[str, Look], missing: Sequence[str]
+    table: pa.Table,
+    guesses: Sequence[Guess],
+    look_of: Mapping[str, Look],
+    codes_of: Mapping[str, NDArray[np.int32]],
+    missing: Sequence[str],
 ) -> tuple[list[Guess], Together | None]:
     """Return the table with one row a person, where a column numbers people and has some of them on several rows.
 
     Its guess is that of an identifier, with a question; where it has gaps, nothing more can be done.
+    codes_of: codes of some rows, by column.
     """
     numbers = [
         name
         for name, look in look_of.items()
-        if look.labels and (names_people(name) or (is_person(name) and not look.names))
+        if look.labels and (names_people(name) or (is_person(name) and look.names < Names.LIKELY))
     ]
     persons = repeated_persons(table, numbers, missing)
+    if persons is None:
+        persons = repeated_persons(table, _tell_who(guesses, look_of, codes_of), missing)
     if persons is None:
         return list(guesses), None
     rows_each = persons.rows / persons.people
     asked = [_asked(guess, rows_each, look_of) if guess.name == persons.column else guess for guess in guesses]
     return asked, _together(persons, table, asked, look_of, missing) if not look_of[persons.column].gaps else None
+
+
+def _tell_who(
+    guesses: Sequence[Guess], look_of: Mapping[str, Look], codes_of: Mapping[str, NDArray[np.int32]]
+) -> list[str]:
+    """Return the columns that are left out and repeat, and whose rows agree in sex and birth as those of a person do.
+
+    Numbers of doctors, wards or files repeat as well, but their rows are about several people.
+    """
+    born = [name for name in codes_of if mentions(name, _FOR_LIFE) and look_of[name].n_values > 1]
+    left_out = [guess.name for guess in guesses if guess.role is Role.IDENTIFIER and guess.name in codes_of]
+    return [name for name in left_out if born and _tells(codes_of[name], [codes_of[other] for other in born])]
+
+
+def _tells(codes: NDArray[np.int32], others: Sequence[NDArray[np.int32]]) -> bool:
+    """Whether rows that are equal in one column are so in all others, often enough that it is no chance."""
+    distinct = n_distinct(codes)
+    if codes.size - distinct < _OFTEN or distinct < 2:
+        return False
+    return all(n_distinct(codes.astype(np.int64) * (int(each.max()) + 1) + each) == distinct for each in others)
 
 
 def _asked(guess: Guess, rows_each: float, look_of: Mapping[str, Look]) -> Guess:

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from sfumato.data.names import mentions
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting.columns import Look
-from sfumato.drafting.words import is_about_who, is_coordinate, is_survey_weight, roles_by_name
+from sfumato.drafting.shapes import Names
+from sfumato.drafting.words import (
+    is_about_who,
+    is_coordinate,
+    is_first_of_all_who,
+    is_survey_weight,
+    roles_by_name,
+)
 from sfumato.errors import DataError
 from sfumato.parameters import as_toml
 
@@ -78,6 +85,14 @@ _HARDLY_VARIES = Question(
     danger=Danger.LOST,
     text="is it a secret that few people have? It is left out, as no l-diversity would keep any detail beside it.",
 )
+_ALL_OF_THEM = Question(
+    danger=Danger.LOST,
+    text="is it a secret that all of them share? It is left out: it would be known of whoever is in the table.",
+)
+_OF_ANOTHER_TYPE = Question(
+    danger=Danger.LOST,
+    text="what is it? It is left out. To publish it, convert it to text, numbers, dates or lists of these.",
+)
 _SAME = Question(
     danger=Danger.SHOWN,
     text="is it a secret as well? It says the same as a sensitive column and is treated as one.",
@@ -108,12 +123,29 @@ def guessed(look: Look) -> Guess:
 
 
 def _role(look: Look) -> tuple[Role, str, Question | None]:
+    if look.unreadable:
+        return Role.IDENTIFIER, f"its cells are of type {look.unreadable}, which cannot be read", _OF_ANOTHER_TYPE
     if look.kind is Kind.SET:
         how = f"joined by {look.separator!r}" if look.separator else "lists"
         return Role.ITEMS, f"its cells are sets ({how}), and a set tells people apart", _WHICH_SECRETS
     if look.n_values <= 1:
-        return Role.OTHER, "it has one value only" if look.n_known else "it has no value at all", None
+        return _constant(look)
     return _person(look) or _by_numbers(look) or _by_words(look) or _by_cells(look)
+
+
+def _constant(look: Look) -> tuple[Role, str, Question | None]:
+    """Return the role of a column that says the same of everybody, which may be whose patients they are."""
+    if not look.n_known:
+        return Role.OTHER, "it has no value at all", None
+    person = _person(look)
+    if person is not None:
+        return person
+    named = roles_by_name(look.name)
+    if Role.SENSITIVE in named:
+        return Role.IDENTIFIER, f"{_BY_NAME}, and all cells are the same", _ALL_OF_THEM
+    if look.names and not named:
+        return Role.IDENTIFIER, "its only value may be a name", _WHAT_IS_IT
+    return Role.OTHER, "it has one value only", None
 
 
 def _person(look: Look) -> tuple[Role, str, Question | None] | None:
@@ -124,19 +156,30 @@ def _person(look: Look) -> tuple[Role, str, Question | None] | None:
     if Role.IDENTIFIER in named:
         # The name of a country, the number of a ward: another word in it, few values, none of them a person's.
         other = len(named) > 1 or mentions(look.name, "id ip")
-        if look.names or look.unique > 0.2 or not other:
+        if look.names >= Names.LIKELY or look.unique > 0.2 or not other:
             return Role.IDENTIFIER, f"its name says so; {look.unique:.0%} of the cells are different", None
     elif look.name.lower().endswith("id") and look.unique > 0.2:
         return Role.IDENTIFIER, f"its name ends in id; {look.unique:.0%} of the cells are different", None
-    if is_about_who(look.name) and (look.numbered or (look.kind is Kind.CATEGORY and look.n_known > 2 and not named)):
+    if _is_who(look, named):
         return Role.IDENTIFIER, "its name says that it is a person", _WHAT_IS_IT
     if look.free_text:
         return Role.IDENTIFIER, "it is free text, which may hold anything", None
     if look.numbered and not look.compact_dates and not set(named) - {Role.IDENTIFIER}:
         return Role.IDENTIFIER, "it numbers the rows: nearly every cell is different", None
-    if look.names and not named:
+    if look.names is Names.SURELY or (look.names is Names.LIKELY and not named):
         return Role.IDENTIFIER, "its cells look like names of people", _WHAT_IS_IT
     return None
+
+
+def _is_who(look: Look, named: Sequence[Role]) -> bool:
+    """Whether a column's name means people, and its cells can be who they are."""
+    if not is_about_who(look.name):
+        return False
+    if look.numbered:
+        return True
+    if named:  # party_member, customer_country: about them, unless they are what it is, and cells may be names
+        return bool(look.names) and is_first_of_all_who(look.name)
+    return bool(look.names) or (look.kind is Kind.CATEGORY and look.n_known > 2)
 
 
 def _by_numbers(look: Look) -> tuple[Role, str, Question | None] | None:
@@ -175,8 +218,17 @@ def _by_words(look: Look) -> tuple[Role, str, Question | None] | None:
         if role is not Role.IDENTIFIER:
             return role, _BY_NAME, None
     if look.shape is not None:
-        return look.shape.role, f"its cells look like {look.shape.what}", None
+        asked = _codes(look.shape.what) if look.shape.role is Role.SENSITIVE else None
+        return look.shape.role, f"its cells look like {look.shape.what}", asked
     return None
+
+
+def _codes(what: str) -> Question:
+    return Question(
+        danger=Danger.SHOWN,
+        text=f"are these {what}? They are published as secrets are. If others know them about a person, such as rooms "
+        "or wards, make it a quasi-identifier.",
+    )
 
 
 def _by_cells(look: Look) -> tuple[Role, str, Question | None]:
@@ -187,6 +239,8 @@ def _by_cells(look: Look) -> tuple[Role, str, Question | None]:
         return Role.QUASI_IDENTIFIER, "numbers are generalized to ranges, whatever they count", _WHO_KNOWS
     if look.n_known > FEW_VALUES or (look.unique > 0.5 and look.n_known > FEW_VALUES / 3):
         return Role.IDENTIFIER, f"{look.n_known:,} words or codes that were not understood", _WHAT_IS_IT
+    if look.names:
+        return Role.IDENTIFIER, "its cells may be names, and were not understood", _WHAT_IS_IT
     return Role.QUASI_IDENTIFIER, "others may know it about a person", _WHO_KNOWS
 
 
@@ -195,7 +249,7 @@ def tied(guesses: list[Guess], codes_of: dict[str, NDArray[np.int32]]) -> list[G
     compared = [
         guess for guess in guesses if guess.name in codes_of and guess.role not in (Role.IDENTIFIER, Role.OTHER)
     ]
-    distinct = {guess.name: _n_distinct(codes_of[guess.name]) for guess in compared}
+    distinct = {guess.name: n_distinct(codes_of[guess.name]) for guess in compared}
     told: dict[str, tuple[Guess, bool]] = {}  # column -> the one that tells it, and whether it tells that one as well
     for one in compared:
         codes = codes_of[one.name].astype(np.int64)
@@ -205,7 +259,7 @@ def tied(guesses: list[Guess], codes_of: dict[str, NDArray[np.int32]]) -> list[G
             if other.name == one.name or distinct[other.name] > distinct[one.name]:
                 continue
             width = int(codes_of[other.name].max(initial=0)) + 1
-            if _n_distinct(codes * width + codes_of[other.name]) != distinct[one.name]:
+            if n_distinct(codes * width + codes_of[other.name]) != distinct[one.name]:
                 continue
             known = told.get(other.name)
             if known is None or (one.role is Role.SENSITIVE and known[0].role is not Role.SENSITIVE):
@@ -222,7 +276,8 @@ def _told(guess: Guess, teller: Guess, both_ways: bool) -> Guess:
     return replace(guess, reason=f"{guess.reason}; whoever knows {teller.name!r} knows it")
 
 
-def _n_distinct(codes: NDArray[Any]) -> int:
+def n_distinct(codes: NDArray[Any]) -> int:
+    """Return how many different codes there are."""
     ordered = np.sort(codes)
     return int((ordered[1:] != ordered[:-1]).sum()) + min(ordered.size, 1)
 

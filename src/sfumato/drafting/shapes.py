@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from sfumato.data.schema import Role
-from sfumato.drafting.words import is_first_name
+from sfumato.drafting.words import is_everyday, is_first_name
 
 _ENOUGH = 0.9  # share of the cells that must have a shape
 _LOOKED_AT = 2_000  # distinct cells
 _FEW = 3  # distinct cells below which a shape says nothing
-_NAME = re.compile(r"[^\W\d_]['\u2019\u00b4.\w-]*(?:[ ,]+[^\W\d_]['\u2019\u00b4.\w-]*){0,4}")
+_DOTTED = 0.3  # share of the codes of diseases that go into detail behind a point
+_CHAPTERS = 5  # different letters that codes of diseases begin with, where none has a point
+_WORD = r"[^\W\d_](?:['\u2019\u00b4.-]|[^\W\d_])*"
+_NAME = re.compile(rf"{_WORD}(?:[ ,]+{_WORD}){{0,4}}")
 _TITLED = re.compile(
     r"(?:dr|prof|mr|mrs|ms|miss|sir|herr|frau|hr|fr|mme|mlle|sr|sra|don|dott|dra|sig|dhr|mevr|med)\.? +"
     r"[^\W\d_].*",
@@ -29,10 +33,42 @@ class Shape:
     role: Role
     pattern: re.Pattern[str]
     mostly_different: bool = False  # the shape alone is weak: cells must differ as those of people do
+    besides: Callable[[Sequence[str]], bool] | None = None  # what else must hold of cells of this shape
 
 
-def _shape(what: str, role: Role, pattern: str, *, mostly_different: bool = False) -> Shape:
-    return Shape(what, role, re.compile(pattern, re.ASCII), mostly_different)
+def _shape(
+    what: str,
+    role: Role,
+    pattern: str,
+    *,
+    mostly_different: bool = False,
+    besides: Callable[[Sequence[str]], bool] | None = None,
+) -> Shape:
+    return Shape(what, role, re.compile(pattern, re.ASCII), mostly_different, besides)
+
+
+def _are_diseases(labels: Sequence[str]) -> bool:
+    """Whether codes are of ICD-10 rather than rooms, or numbers of people behind one letter.
+
+    >>> _are_diseases(["P0012", "P0013", "P0771"]), _are_diseases(["C34.1", "C50.9"])
+    (False, True)
+    """
+    dotted = sum("." in label for label in labels)
+    return dotted >= _DOTTED * len(labels) or len({label[0] for label in labels}) >= _CHAPTERS
+
+
+def _have_check_digits(labels: Sequence[str]) -> bool:
+    """Whether the last digits of codes are those that LOINC puts behind them to notice slips.
+
+    >>> _have_check_digits(["718-7", "2345-7", "4548-4"]), _have_check_digits(["718-3", "2345-1", "4548-9"])
+    (True, False)
+    """
+    right = 0
+    for label in labels:
+        digits = [int(digit) for digit in label if digit.isdecimal()]
+        doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
+        right += (sum(doubled) + sum(digits[-1::-2])) % 10 == 0
+    return right >= _ENOUGH * len(labels)
 
 
 SHAPES = (
@@ -52,9 +88,9 @@ SHAPES = (
     _shape("phone numbers", Role.IDENTIFIER, r"(?=(?:\D*\d){7})(?:\+|00?|\()[\d ()/.-]{6,20}", mostly_different=True),
     _shape("phone numbers", Role.IDENTIFIER, r"\d{3}[-. ]\d{3}[-. ]\d{4}"),
     _shape("ATC codes of drugs", Role.SENSITIVE, r"[A-DGHJL-NPRSV]\d{2}(?:[A-Z]{2}\d{2}|[A-Z]{1,2})"),
-    _shape("ICD-10 codes", Role.SENSITIVE, r"[A-Z]\d[0-9A-B](?:\.?[0-9A-Z]{1,4})?[-+*!]?"),
+    _shape("ICD-10 codes", Role.SENSITIVE, r"[A-Z]\d[0-9A-B](?:\.?[0-9A-Z]{1,4})?[-+*!]?", besides=_are_diseases),
     _shape("ICD-9 codes", Role.SENSITIVE, r"(?:V\d{2}|E\d{3}|\d{3})\.\d{1,2}|V\d{2}|E\d{3}"),
-    _shape("LOINC codes", Role.SENSITIVE, r"\d{3,5}-\d"),
+    _shape("LOINC codes", Role.SENSITIVE, r"\d{3,5}-\d", besides=_have_check_digits),
     _shape(
         "postal codes",
         Role.QUASI_IDENTIFIER,
@@ -75,32 +111,56 @@ def shape_of(labels: Sequence[str], unique: float, *, numbers: bool = False) -> 
     True
     """
     some = labels[:_LOOKED_AT]
-    if len(some) < _FEW:
+    if not some:
         return None
+    people_only = numbers or len(some) < _FEW  # a code or two may be anything, an address is one
     for shape in SHAPES:
-        if (shape.mostly_different and unique < 0.2) or (numbers and shape.role is not Role.IDENTIFIER):
+        if (shape.mostly_different and unique < 0.2) or (people_only and shape.role is not Role.IDENTIFIER):
             continue
-        if sum(bool(shape.pattern.fullmatch(label.strip())) for label in some) >= _ENOUGH * len(some):
+        fitting = [label.strip() for label in some if shape.pattern.fullmatch(label.strip())]
+        if len(fitting) >= _ENOUGH * len(some) and (shape.besides is None or shape.besides(fitting)):
             return shape
     return None
 
 
-def looks_like_names(labels: Sequence[str], unique: float) -> bool:
-    """Whether words may be names of people: with titles, known first names, or many capitals that hardly recur.
+class Names(IntEnum):
+    """Whether words are names of people, the surest last."""
 
-    >>> looks_like_names(["Ann Smith", "Jones, Peter", "Maria Lopez"], 0.1)
-    True
-    >>> looks_like_names(["low", "high", "medium"], 0.1)
-    False
+    NO = 0
+    PERHAPS = 1  # each begins with a capital and is no everyday word: who knows six surnames from six wards?
+    LIKELY = 2  # many of these, which hardly recur
+    SURELY = 3  # with titles, or known first names
+
+
+def names_in(labels: Sequence[str], unique: float) -> Names:
+    """Return whether words are names of people.
+
+    >>> names_in(["Ann Smith", "Jones, Peter", "Maria Lopez"], 0.1).name
+    'SURELY'
+    >>> names_in(["Yilmaz", "Grabowski"], 0.01).name, names_in(["Often", "Rarely", "Once"], 0.01).name
+    ('PERHAPS', 'NO')
     """
     some = [label.strip() for label in labels[:_LOOKED_AT]]
-    if len(some) >= _FEW and sum(bool(_TITLED.fullmatch(label)) for label in some) >= _ENOUGH * len(some):
-        return True
+    if some and sum(bool(_TITLED.fullmatch(label)) for label in some) >= _ENOUGH * len(some):
+        return Names.SURELY
     words = [label for label in some if _NAME.fullmatch(label)]
     if not words or len(words) < _ENOUGH * len(some):
-        return False
+        return Names.NO
     known = sum(map(is_first_name, words))
-    if known >= 3 and known >= 0.3 * len(words):
-        return True
+    if known >= _FEW and known >= 0.3 * len(words):
+        return Names.SURELY
     capitals = sum(label[0].isupper() for label in words)
-    return len(words) >= _FEWEST_NAMES and unique >= 0.05 and capitals >= _ENOUGH * len(words)
+    if len(words) >= _FEWEST_NAMES and unique >= 0.05 and capitals >= _ENOUGH * len(words):
+        return Names.LIKELY
+    named = sum(_is_capitalized(label) for label in words)
+    return Names.PERHAPS if named >= _ENOUGH * len(some) and not any(map(is_everyday, some)) else Names.NO
+
+
+def _is_capitalized(label: str) -> bool:
+    """Whether a word begins with a capital and is no abbreviation.
+
+    >>> _is_capitalized("Meyer"), _is_capitalized("MEYER"), _is_capitalized("AOK"), _is_capitalized("meyer")
+    (True, True, False, False)
+    """
+    letters = [character for character in label if character.isalpha()]
+    return label[0].isupper() and len(letters) > 1 and (len(letters) > 3 or any(map(str.islower, letters)))

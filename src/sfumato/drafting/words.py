@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sfumato.data.names import mentions, plain
+from sfumato.data.names import mentions, plain, words_of
 from sfumato.data.schema import Role
 
 # English, German, French, Spanish, Italian, Dutch, Portuguese, without accents. A word of five letters or more may
@@ -34,19 +34,23 @@ WORDS = {
         "addiction alcohol depression psychiatric std genetic genotype brca apoe mutation smoking smoker union "
         "sexuality asylum immigration torture trauma suicide suicidal offense arrest arrests criminal felony prison "
         "probation gang health homeless welfare overdue arrears overdraft balance voted drg icpc "
+        "dx rx dsm hcv hbv hepc hepatitis syphilis psych miscarriage mortgage bankruptcy violence abuse "
         "diagnose hauptdiagnose nebendiagnose krankheit befund gehalt einkommen lohn konfession ethnie partei krebs "
         "straftat schulden medikament arznei therapie behandlung behinderung todesursache schwanger sucht "
         "raucher rauchen gewerkschaft sexualitaet asyl migrationshintergrund vorstrafe gesundheit suizid konf hhnetto "
         "nettoeinkommen bruttolohn sonntagsfrage sozialhilfe krankenstand kontostand "
+        "drogen delikt delikte strafmass fehlgeburt abtreibung kaiserschnitt psychisch hypothek insolvenz gewalt "
         "maladie diagnostic salaire revenu traitement medicament handicap vih sida grossesse dette fumeur "
-        "tabac syndicat sexualite asile sante ghm "
+        "tabac syndicat syndical sexualite asile sante ghm pathologie drogue delit avortement psychique invalidite "
         "enfermedad diagnostico salario sueldo ingresos tratamiento medicamento discapacidad embarazo deuda nomina "
-        "fumador tabaco sindicato sexualidad asilo salud medicacion baja "
+        "fumador tabaco sindicato sindical sexualidad asilo salud medicacion baja patologia saldo hipoteca morosidad "
+        "droga delito aborto discapacitado minusvalia "
         "malattia diagnosi stipendio reddito religione trattamento farmaco disabilita gravidanza debito "
-        "fumatore sindacato sessualita salute esenzione "
+        "fumatore sindacato sessualita salute esenzione patologia tossicodipendenza invalidita mutuo reato aborto "
         "ziekte salaris inkomen godsdienst behandeling medicijn medicatie handicap zwanger schuld rookt roker "
-        "vakbond seksualiteit gezondheid "
-        "doenca salario renda rendimento religiao tratamento deficiencia gravidez divida medicacao saude"
+        "vakbond seksualiteit gezondheid verslaving suicidaal uitkering hypotheek delict arbeidsongeschikt "
+        "doenca salario renda rendimento religiao tratamento deficiencia gravidez divida medicacao saude "
+        "patologia toxicodependencia crime hipoteca subsidio"
     ),
     Role.QUASI_IDENTIFIER: (
         "age birth birthday birthdate born dob yob sex gender zip zipcode postal postcode city town village state "
@@ -84,16 +88,64 @@ _COORDINATES = (
     "breitengrad laengengrad geobreite geolaenge latitud longitud latitudine longitudine breedtegraad lengtegraad"
 )
 
-# Words for people. What stands below is who it was, not something about them, unless another word says so.
-_PEOPLE = (
-    "customer client member doctor physician surgeon nurse teacher officer guardian suspect interpreter judge "
-    "caseworker kunde kundin mandant mitglied arzt aerztin hausarzt behandler lehrer dolmetscher sachbearbeiter "
-    "medecin soignant client adherent enseignant interprete cliente medico docente maestro "
-    "medico paziente klant huisarts arts leraar tolk utente professor"
+# Words for people. What stands below is who it was, not something about them, unless another word says so. In English,
+# German and Dutch the last word of several says what a thing is (probation_officer), in the others the first one
+# (chef de service).
+_PEOPLE_LAST = (
+    "customer client member doctor physician surgeon nurse midwife teacher officer guardian suspect interpreter judge "
+    "caseworker provider practitioner prescriber clinician therapist attending caregiver carer kin spouse partner "
+    "mother father parent husband wife relative owner holder payee payer beneficiary manager supervisor lead leader "
+    "boss coach tutor lawyer attorney solicitor notary witness victim defendant plaintiff tenant landlord applicant "
+    "candidate author reviewer interviewer investigator inspector agent broker adviser advisor representative contact "
+    "informant employee worker pupil student inmate prisoner donor recipient patient "
+    "kunde kundin mandant mitglied arzt aerztin hausarzt behandler lehrer dolmetscher sachbearbeiter hebamme anwalt "
+    "anwaeltin betreuer betreuerin helfer helferin leiter leiterin berater beraterin vorgesetzter vorgesetzte chef "
+    "zuweiser einweiser ansprechpartner kontaktperson angehoeriger angehoerige mutter vater ehemann ehefrau vormund "
+    "gutachter richter richterin zeuge opfer taeter gefangener gefangene haeftling insasse schueler mieter vermieter "
+    "inhaber empfaenger absender therapeut therapeutin psychologe pfleger pflegerin pflegekraft chirurg operateur "
+    "anaesthesist pruefer bearbeiter mitarbeiter vertreter versicherter patientin klient proband teilnehmer bewerber "
+    "verfasser "
+    "klant huisarts arts tandarts leraar tolk behandelaar verwijzer verpleegkundige verloskundige advocaat begeleider "
+    "mentor leerling werknemer medewerker leidinggevende contactpersoon vader moeder echtgenoot voogd huurder eigenaar "
+    "getuige slachtoffer verdachte gedetineerde verzekerde psycholoog"
+)
+_PEOPLE_FIRST = (
+    "medecin soignant adherent enseignant interprete responsable gestionnaire avocat titulaire salarie personne "
+    "conjoint conjointe mere pere tuteur tutrice chef directeur directrice chirurgien infirmier infirmiere sagefemme "
+    "psychologue therapeute patiente beneficiaire assure locataire proprietaire temoin victime prevenu detenu "
+    "eleve etudiant candidat employe referent auteur prescripteur praticien "
+    "cliente medico medica docente maestro maestra titular gestor gestora avalista tutor tutora padre madre conyuge "
+    "marido esposa abogado abogada jefe jefa enfermero enfermera cirujano psicologo terapeuta matrona comadrona "
+    "paciente alumno alumna estudiante empleado trabajador inquilino propietario testigo acusado preso beneficiario "
+    "asegurado contacto representante director directora doctora "
+    "paziente assistito tutore infermiere infermiera chirurgo ostetrica avvocato responsabile titolare dipendente "
+    "alunno alunna studente coniuge marito moglie proprietario testimone vittima imputato detenuto assicurato contatto "
+    "referente dottore dottoressa dirigente "
+    "utente professor aluno encarregado encarregada diretor diretora doente enfermeiro enfermeira cirurgiao parteira "
+    "advogado responsavel pai mae chefe funcionario trabalhador testemunha vitima arguido recluso segurado contato"
 )
 _ABOUT_THEM = (
     "type class group kind segment status level category rating score specialty role visits years since number count "
     "art typ gruppe anzahl fach tipo grupo clase gruppo nombre soort aantal"
+)
+
+# Answers and other everyday words: a column that has one of them holds no names, though all its cells begin with
+# capitals.
+_EVERYDAY = (
+    "yes no true false none never rarely sometimes often always daily weekly monthly high low medium good bad poor "
+    "fair excellent male female man woman other unknown missing single married divorced widowed positive negative "
+    "normal mild moderate severe small large public private "
+    "ja nein nie selten manchmal oft immer hoch niedrig mittel gut schlecht maennlich weiblich divers andere "
+    "anderes sonstige sonstiges keine keiner keines unbekannt ledig verheiratet geschieden verwitwet leicht schwer "
+    "gross klein positiv negativ ambulant stationaer "
+    "oui non jamais rarement parfois souvent toujours homme femme autre aucun aucune inconnu celibataire marie "
+    "divorce veuf positif negatif leger grave "
+    "si nunca veces siempre hombre mujer otro otra ninguno ninguna desconocido soltero casado divorciado viudo "
+    "positivo negativo leve "
+    "mai raramente talvolta spesso sempre maschio femmina uomo donna altro altra nessuno nessuna sconosciuto "
+    "celibe nubile coniugato divorziato vedovo lieve "
+    "nee nooit zelden soms vaak altijd man vrouw anders geen onbekend ongehuwd gehuwd gescheiden licht ernstig "
+    "sim nao raramente vezes sempre homem mulher outro outra nenhum nenhuma desconhecido solteiro divorciado"
 )
 
 _FIRST_NAMES = (
@@ -110,6 +162,7 @@ _FIRST_NAMES = (
     "ann bob ada alice eva max leo tom tim ben sam kim lea nina olga ivan ali omar fatima ahmed mohammed aisha wei li"
 )
 _KNOWN_FIRST_NAMES = frozenset(_FIRST_NAMES.split())
+_NOBODYS = frozenset(_EVERYDAY.split())
 
 
 def roles_by_name(name: str) -> list[Role]:
@@ -123,7 +176,24 @@ def is_about_who(name: str) -> bool:
     >>> is_about_who("huisarts"), is_about_who("CustomerType")
     (True, False)
     """
-    return mentions(name, _PEOPLE) and not mentions(name, _ABOUT_THEM)
+    return mentions(name, f"{_PEOPLE_LAST} {_PEOPLE_FIRST}") and not mentions(name, _ABOUT_THEM)
+
+
+def is_first_of_all_who(name: str) -> bool:
+    """Whether the word that says what a column is, among others, means people: probation_officer, chef de service.
+
+    >>> [is_first_of_all_who(name) for name in ("probation_officer", "Chef de service", "customer_country")]
+    [True, True, False]
+    """
+    words = words_of(name)
+    if not words or not is_about_who(name):
+        return False
+    return mentions(words[-1], _PEOPLE_LAST) or mentions(words[0], _PEOPLE_FIRST)
+
+
+def is_everyday(text: str) -> bool:
+    """Whether a cell is an answer, or another word that nobody is called."""
+    return plain(text.strip()).rstrip(".") in _NOBODYS
 
 
 def is_survey_weight(name: str, *, exact: bool) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.distinct import text_codes
@@ -25,11 +26,12 @@ from sfumato.data.files import Source, how_read, read_table
 from sfumato.data.files.source import ISO, POINT
 from sfumato.data.files.text import UTF_8
 from sfumato.data.kinds import is_list, missing_markers
-from sfumato.data.schema import DEFAULT_MISSING, Role
+from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.drafting.columns import Look, look_at
 from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
 from sfumato.drafting.people import put_together
 from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
+from sfumato.errors import DataError
 from sfumato.plan import Plan
 from sfumato.plan.json_schema import FILE
 from sfumato.progress import SILENT, Progress, announce
@@ -120,7 +122,7 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
     looks, codes_of, missing = _looked(table, progress)
     look_of = {look.name: look for look in looks}
     guesses = tied([guessed(look) for look in looks], codes_of)
-    guesses, people = put_together(table, guesses, look_of, missing)
+    guesses, people = put_together(table, guesses, look_of, codes_of, missing)
     shown = f"{table.num_rows:,} rows"
     if people is None:
         guesses = with_something_to_publish(guesses, look_of)
@@ -149,10 +151,16 @@ def _looked(table: pa.Table, progress: Progress) -> tuple[list[Look], dict[str, 
     stage = progress.stage("look", total=table.num_columns)
     for name in table.column_names:
         array = table.column(name)
-        if is_list(array.type):
+        sets = is_list(array.type)
+        try:
+            codes, labels, _ = text_codes(pc.list_flatten(array) if sets else array, ())
+        except DataError:
+            looks.append(Look(name=name, kind=Kind.CATEGORY, rows=rows, unreadable=str(array.type)))
+            stage.advance()
+            continue
+        if sets:
             looks.append(Look.of_lists(name, rows))
         else:
-            codes, labels, _ = text_codes(array, ())
             markers = missing_markers(labels, array.type)
             missing += [marker for marker in markers if marker not in missing]
             looks.append(look_at(name, codes, labels, markers, array.type))
@@ -193,6 +201,7 @@ class _Writer:
         self.look_of = look_of
         self.rows = rows
         self.masked = masked
+        self.known = [guess.name for guess in guesses if guess.role is Role.QUASI_IDENTIFIER]
         self.questions = _together(self._questions())
         self.warnings: list[str] = []
 
@@ -245,17 +254,16 @@ class _Writer:
                 yield Question(danger=Danger.COARSE, text=text), guess.name
 
     def _k_anonymity(self) -> list[str]:
-        known = [guess.name for guess in self.guesses if guess.role is Role.QUASI_IDENTIFIER]
-        if not known:
+        if not self.known:
             return []
         k = K if self.rows >= 2 * K else 2
         lines = ["[[require]]", 'model = "k-anonymity"', f"k = {k}  # each person hides among at least so many"]
         if self.rows < 10 * K:
             self.warnings.append(f"The table has {self.rows:,} rows only: there is little to hide among.")
-        if len(known) > MANY_QUASI_IDENTIFIERS:
+        if len(self.known) > MANY_QUASI_IDENTIFIERS:
             lines.append('anonymizer = "mondrian"  # quick where there are many quasi-identifiers')
             self.warnings.append(
-                f"{len(known)} columns were taken for quasi-identifiers, and little detail survives so many: "
+                f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many: "
                 "make those that nobody can know about a person sensitive or other."
             )
         return [*lines, ""]
@@ -279,6 +287,7 @@ class _Writer:
             'model = "rho-uncertainty"',
             f"column = {quoted(guess.name)}",
             "rho = 0.7  # highest chance of a secret item for who knows others of the record",
+            *(['within = "classes"  # and the quasi-identifiers besides'] if self.known else []),
             "",
         ]
 
