@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import zipfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from sfumato.errors import DataError, did_you_mean
 
 EXTRA = "excel"
 _MIDNIGHT = datetime.time()
+_COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")  # files of Excel before 2007 are little file systems
+_PROGRAMS = "_VBA_PROJECT_CUR".encode("utf-16-le")  # and keep programs in a folder of this name
 
 
 def excel_names(source: Source) -> list[str]:
@@ -59,14 +62,14 @@ class _Sheet:
     def __init__(self, source: Source) -> None:
         calamine = needed("python_calamine", EXTRA, source.path)
         self.path = source.path
-        self._refuse_macros()
         try:
+            self._refuse_macros()
             with calamine.load_workbook(str(source.path)) as book:
                 self.name = self._chosen(book, source)
                 sheet = book.get_sheet_by_name(self.name)
                 merged = len(sheet.merged_cell_ranges or ())
                 lines = sheet.to_python()
-        except (calamine.CalamineError, OSError, ValueError) as error:
+        except (calamine.CalamineError, zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             locked = isinstance(error, calamine.PasswordError)
             raise DataError(
                 f"{source.path} cannot be read as a workbook: it is "
@@ -88,13 +91,11 @@ class _Sheet:
         self.records: Sequence[Sequence[str]] = rows[1:] if self.named.value else rows
 
     def _refuse_macros(self) -> None:
-        if zipfile.is_zipfile(self.path):
-            with zipfile.ZipFile(self.path) as parts:
-                if any(name.lower().endswith("vbaproject.bin") for name in parts.namelist()):
-                    raise DataError(
-                        f"{self.path} is a workbook with macros, which may change what its cells show.\n"
-                        "Save it as .xlsx, without macros."
-                    )
+        if _has_macros(self.path):
+            raise DataError(
+                f"{self.path} is a workbook with macros, which may change what its cells show.\n"
+                "Save it as .xlsx, without macros."
+            )
 
     def _chosen(self, book: Any, source: Source) -> str:
         names: list[str] = list(book.sheet_names)
@@ -110,6 +111,16 @@ class _Sheet:
                 f"{self.path} has {found}.\nSay which one is the table: [source] sheet (for `sfumato init`: --sheet)."
             )
         return filled[0]
+
+
+def _has_macros(path: Path) -> bool:
+    """Whether a workbook holds programs: of Excel, packed or as before 2007, or of LibreOffice."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as parts:
+            names = [name.lower() for name in parts.namelist()]
+        return any(name.endswith("vbaproject.bin") or name.startswith(("basic/", "scripts/")) for name in names)
+    with path.open("rb") as file:
+        return file.read(len(_COMPOUND)) == _COMPOUND and _PROGRAMS in file.read()
 
 
 def _has_content(book: Any, name: str) -> bool:

@@ -14,11 +14,13 @@ from sfumato.errors import DataError
 
 EXTRA = "stat"
 STAT_FORMATS = ("stata", "spss", "sas")
+_PORTABLE = "read_por"
+MOST_PACKED = 1_100  # rows in a byte of a packed file, when all of them are the same: what deflate can do
 _READERS = {
     ".dta": "read_dta",
     ".sav": "read_sav",
     ".zsav": "read_sav",
-    ".por": "read_por",
+    ".por": _PORTABLE,
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
@@ -47,7 +49,9 @@ def codes_of(source: Source, form: Format) -> dict[str, dict[str, int]]:
 
 def read_stat(asked: Reading) -> pa.Table:
     """Return the table; codes with a label show the label."""
-    names = stat_names(asked.source, asked.form)
+    _, about = _call(asked.source, asked.form, metadataonly=True)
+    _refuse_what_cannot_be(asked.source, asked.form, about.number_rows)
+    names = checked_names(about.column_names, asked.path)
     kept = kept_names(names, asked.drop, asked.path)
     columns, about = _call(asked.source, asked.form, usecols=kept, row_limit=asked.limit or 0)
     labels = about.variable_value_labels if asked.source.labels else {}
@@ -60,17 +64,42 @@ def read_stat(asked: Reading) -> pa.Table:
 
 def _call(source: Source, form: Format, **options: Any) -> tuple[dict[str, Any], Any]:
     pyreadstat = needed("pyreadstat", EXTRA, source.path)
-    read = getattr(pyreadstat, _READERS.get(source.path.suffix.lower(), _BY_FORMAT[form]))
+    reader = _READERS.get(source.path.suffix.lower(), _BY_FORMAT[form])
+    if reader == _PORTABLE:
+        _refuse_encoding(source)
+    else:
+        options["encoding"] = source.encoding
     try:
-        columns, about = read(str(source.path), output_format="dict", encoding=source.encoding, **options)
+        columns, about = getattr(pyreadstat, reader)(str(source.path), output_format="dict", **options)
     except MemoryError:
         raise
     except Exception:  # whatever it says may show cells
-        raise DataError(
-            f"{source.path} cannot be read as a file of {_SHOWN[form]}: it is something else, damaged, cut off, or of "
-            "a version that is not known here.\nSave it again in a usual version, or as CSV."
-        ) from None
+        raise _damaged(source, form) from None
+    if not all(isinstance(name, str) for name in about.column_names):
+        raise _damaged(source, form)
     return columns, about
+
+
+def _refuse_encoding(source: Source) -> None:
+    if source.encoding is not None:
+        raise DataError(
+            f"{source.path} was to be read as {source.encoding}, but a portable file of SPSS has its own letters.\n"
+            "Leave out encoding under [source], or save the file as .sav."
+        )
+
+
+def _damaged(source: Source, form: Format) -> DataError:
+    return DataError(
+        f"{source.path} cannot be read as a file of {_SHOWN[form]}: it is something else, damaged, cut off, or of "
+        "a version that is not known here.\nSave it again in a usual version, or as CSV."
+    )
+
+
+def _refuse_what_cannot_be(source: Source, form: Format, rows: int | None) -> None:
+    """Raise where a file claims more rows than it has room for: memory would be asked for before anybody notices."""
+    packed = MOST_PACKED if form == "spss" else 1
+    if rows is not None and rows > packed * source.path.stat().st_size:
+        raise _damaged(source, form)
 
 
 def _column(values: Any, label_of: Mapping[Any, str]) -> pa.Array:

@@ -90,3 +90,27 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path, 
 
     monkeypatch.setattr(sources.importlib, "import_module", nowhere)
     assert "pip install 'sfumato[excel]'" in refusal(source)
+
+
+def test_a_workbook_whose_contents_are_wrongly_listed_is_refused(tmp_path):
+    """It has the mark of a packed file, and its list of parts is damaged."""
+    path = workbook(tmp_path, {"people": PEOPLE}).path
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"PK\x01\x02", b"PK\x01\x03"))
+    assert "damaged or cut off" in refusal(Source(path))
+
+
+@pytest.mark.parametrize("name", ["Basic/Standard/Module1.xml", "Scripts/python/change.py", "xl/vbaProject.bin"])
+def test_programs_of_any_office_are_refused(tmp_path, name):
+    path = workbook(tmp_path, {"people": PEOPLE}).path
+    with zipfile.ZipFile(path, "a") as parts:
+        parts.writestr(name, "x")
+    assert "with macros" in refusal(Source(path))
+
+
+def test_programs_in_a_workbook_of_before_2007_are_refused(tmp_path):
+    path = tmp_path / "a.xls"
+    path.write_bytes(
+        bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504) + "_VBA_PROJECT_CUR".encode("utf-16-le") + bytes(99)
+    )
+    assert "with macros" in refusal(Source(path))

@@ -185,3 +185,37 @@ def test_data_sets_of_sas_are_read(tmp_path):
     with pytest.raises(Exception, match="SAS") as refused:
         read_table(source)
     assert SECRET not in str(refused.value)
+
+
+def test_portable_files_of_spss_are_read(tmp_path):
+    pyreadstat.write_por(FRAME.drop("age"), tmp_path / "a.por")
+    source = Source(tmp_path / "a.por")
+    table, _ = read_digested(source, drop=frozenset({"NAME"}))
+    assert read_columns(source) == ["NAME", "SEX", "KG", "BORN"]
+    assert cells(table)["KG"] == [78.5, 60.0, 55.0]
+    assert cells(table)["BORN"] == [datetime.date(1980, 12, 31)] * 3
+    assert "has its own letters" in refusal(Source(source.path, encoding="cp850"))
+
+
+def test_a_file_that_claims_more_rows_than_it_has_room_for_is_refused_before_memory_is_asked_for(tmp_path):
+    path = spss(tmp_path).path
+    content = bytearray(path.read_bytes())
+    assert content[80:84] == (3).to_bytes(4, "little")  # where SPSS writes how many rows there are
+    content[80:84] = (500_000_000).to_bytes(4, "little")
+    path.write_bytes(content)
+    assert "damaged" in refusal(Source(path))
+
+
+def test_a_column_without_a_name_is_damage(tmp_path, monkeypatch):
+    """The C library gives none where the bytes of a name are no text."""
+    source = spss(tmp_path)
+    read = pyreadstat.read_sav
+
+    def read_nameless(*arguments, **options):
+        columns, about = read(*arguments, **options)
+        about.column_names = [None, *about.column_names[1:]]
+        return columns, about
+
+    monkeypatch.setattr(pyreadstat, "read_sav", read_nameless)
+    with pytest.raises(sf.DataError, match="damaged"):
+        read_columns(source)
