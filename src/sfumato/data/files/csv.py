@@ -92,7 +92,7 @@ def spelling_of(asked: Reading, layout: Layout) -> tuple[Found, Found]:
     source = asked.source
     cells = first_cells(layout.names, layout.records, source)
     cells = {name: found for name, found in cells.items() if name not in asked.drop}
-    return decimal_of(source, cells), dates_of(source, cells)
+    return decimal_of(source, cells, layout.separator), dates_of(source, cells)
 
 
 def _separator_of(source: Source, form: Format, content: str) -> Found:
@@ -126,7 +126,7 @@ def header_of(source: Source, first: Sequence[str], records: Sequence[Sequence[s
     if odd:
         raise DataError(
             f"{source.path} may have no line of column names: in its first line, {odd} of {len(first)} cells are "
-            "numbers, dates or values that occur again below.\n"
+            "like those below: numbers, dates, codes or values that occur again.\n"
             f"Say which it is: [source] header = true, or header = false, and the columns are column_1 to "
             f"column_{len(first)} (for `sfumato init`: --header, --no-header)."
         )

@@ -23,11 +23,12 @@ from sfumato.errors import DataError
 CENTURY = 30  # two digits of a year from here on are of the last century, as spreadsheets have it
 
 _NUMBER = {
-    COMMA: re.compile(r"[+-]?(?:\d{1,3}(?:[. \xa0\u202f'\u2019]\d{3})+|\d+)(?:,\d+)?", re.ASCII),
-    POINT: re.compile(r"[+-]?(?:\d{1,3}(?:[,\xa0\u202f'\u2019]\d{3})+|\d+)(?:\.\d+)?", re.ASCII),
+    COMMA: re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:[. \xa0\u202f'\u2019]\d{3})+|\d+)(?:,\d+)?", re.ASCII),
+    POINT: re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:[,\xa0\u202f'\u2019]\d{3})+|\d+)(?:\.\d+)?", re.ASCII),
 }
 _BETWEEN = {COMMA: re.compile("[. \xa0\u202f'\u2019]"), POINT: re.compile("[,\xa0\u202f'\u2019]")}  # between thousands
 _MARKS = {COMMA: "[,. \xa0\u202f'\u2019]", POINT: "[,\xa0\u202f'\u2019]"}  # of what has to be respelled
+_SHORTEST_CODE = 4  # letters and digits whose order says that a cell is a code
 _ENOUGH = 64  # cells that show whether it is worth looking at all of them
 _TIME = (
     r"(?:,?[T ]\s*(?P<hour>\d{1,2}):(?P<minute>\d\d)(?P<second>:\d\d(?:\.\d+)?)?"
@@ -39,8 +40,11 @@ _DAY_OR_MONTH = re.compile(
 _YEAR = re.compile(r"(?P<year>\d{4})(?P<mark>[./])(?P<a>\d{1,2})(?P=mark)(?P<b>\d{1,2})" + _TIME, re.ASCII)
 
 
-def decimal_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
-    """Return the mark of decimals in the first cells of the columns, or raise when it cannot be told."""
+def decimal_of(source: Source, columns: Mapping[str, Collection[str]], separator: str) -> Found:
+    """Return the mark of decimals in the first cells of the columns, or raise when it cannot be told.
+
+    Between commas `1.234` has three decimals; where something else separates cells, commas may be kept for decimals.
+    """
     if source.decimal is not None:
         return Found("decimal", source.decimal, "the plan says so")
     sure: dict[str, list[str]] = {COMMA: [], POINT: []}
@@ -52,14 +56,12 @@ def decimal_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
             sure[fits[0]].append(name)
         elif fits and marks:
             unsure[marks[-1]].append(name)
-    if sure[COMMA] and sure[POINT]:
-        asked = [*unsure[COMMA], *unsure[POINT]]
-    else:
-        asked = [] if sure[COMMA] or sure[POINT] else unsure[COMMA]
-    if asked:
-        raise _asked(
-            source.path, "numbers", asked, "a comma may be the mark of decimals or of thousands", "decimal", '","'
-        )
+    told = bool(sure[COMMA]) != bool(sure[POINT])
+    both = [*unsure[COMMA], *(unsure[POINT] if separator != COMMA or sure[POINT] else [])]
+    if both and not told:
+        mark = "comma" if unsure[COMMA] else "point"
+        why = f"a {mark} may be the mark of decimals or of thousands"
+        raise _asked(source.path, "numbers", both, why, "decimal", '","')
     if sure[COMMA]:
         return Found("decimal", COMMA, f"numbers are written so in {some(sure[COMMA])}")
     return Found("decimal", POINT, f"numbers are written so in {some(sure[POINT])}" if sure[POINT] else "as usual")
@@ -106,17 +108,43 @@ def first_cells(names: Sequence[str], records: Sequence[Sequence[str]], source: 
 
 
 def looks_like_a_record(first: Sequence[str], records: Sequence[Sequence[str]]) -> int:
-    """Return how many cells of the first line are numbers or dates above others, or occur again below; 0 for a header.
+    """Return how many cells of the first line are like those below: numbers, dates, codes, values; 0 for a header.
 
     >>> looks_like_a_record(["age", "city"], [["34", "Rome"]]), looks_like_a_record(["34", "Rome"], [["35", "Oslo"]])
     (0, 1)
+    >>> looks_like_a_record(["Ann", "m", "E11.9"], [["Bob", "f", "I10.0"], ["Eve", "m", "J45.1"]])
+    2
     """
     told = again = 0
     for position, cell in enumerate(first):
         below = [record[position] for record in records if len(record) > position and record[position]]
-        told += bool(below) and _is_value(cell) and 2 * sum(map(_is_value, below)) > len(below)
-        again += cell != "" and cell in below
+        if cell and cell in below:
+            again += 1
+            told += len(set(below)) > 1  # else it may be a box, which is ticked with its own name
+        else:
+            told += bool(below) and _is_alike(cell, below)
     return told or (again if len(first) > 1 and 2 * again >= len(first) else 0)
+
+
+def _is_alike(cell: str, below: Sequence[str]) -> bool:
+    """Whether a cell is a number, a date or a code as most of those below it are."""
+    if _is_value(cell):
+        return 2 * sum(map(_is_value, below)) > len(below)
+    form = _form(cell)
+    return len(form) >= _SHORTEST_CODE and 2 * sum(_form(each) == form for each in below) > len(below)
+
+
+def _form(cell: str) -> str:
+    """Return how a code is built; of an address only that it is one, of words nothing.
+
+    >>> _form("E11.9"), _form("ann@a.org"), _form("Rome")
+    ('A99.9', '@@@@', '')
+    """
+    if "@" in cell:
+        return "@" * _SHORTEST_CODE
+    if not any(map(str.isdecimal, cell)):
+        return ""
+    return "".join("9" if each.isdecimal() else "A" if each.isalpha() else each for each in cell)
 
 
 def _is_value(cell: str) -> bool:
@@ -149,7 +177,8 @@ def respelled(column: pa.Array, decimal: str, order: str, missing: Collection[st
 def _spelled(known: Sequence[str], decimal: str, order: str) -> Sequence[str] | None:
     """Return how all these cells are respelled, if they are numbers, or dates in one order."""
     if all(map(_NUMBER[decimal].fullmatch, known)):
-        if all(" " in cell or cell.isdecimal() for cell in known):  # numbers of places or phones, for all we know
+        # Numbers of places or phones, for all we know.
+        if all(cell.isdecimal() or (" " in cell and COMMA not in cell) for cell in known):
             return None
         return [_BETWEEN[decimal].sub("", cell).replace(COMMA, POINT) for cell in known]
     for each in (order, DAY_FIRST, MONTH_FIRST)[: 1 if order == ISO else 3]:

@@ -174,8 +174,15 @@ def test_a_separator_behind_the_last_cell_belongs_to_nobody(tmp_path, text):
 
 @pytest.mark.parametrize(
     "text",
-    [f"{SECRET};1980-12-31;34\nAnn;1981-01-02;35\n", f"{SECRET};Rome\n{SECRET};Rome\n", "31.12.1980\n01.01.1981\n"],
-    ids=["dates and numbers", "again below", "one column"],
+    [
+        f"{SECRET};1980-12-31;34\nAnn;1981-01-02;35\n",
+        f"{SECRET};Rome\n{SECRET};Rome\n",
+        "31.12.1980\n01.01.1981\n",
+        f"{SECRET};Fulda;m;xy\nAnn;Bonn;w;ab\nEve;Jena;m;cd\n",
+        f"{SECRET};E11.9\nAnn;I10.0\n",
+        f"{SECRET};ann@a.example\nAnn;bob@long.example\n",
+    ],
+    ids=["dates and numbers", "again below", "one column", "one cell again", "codes", "addresses"],
 )
 def test_a_header_that_looks_like_a_record_is_questioned(tmp_path, text):
     source = write(tmp_path, "a.csv", text)
@@ -183,7 +190,12 @@ def test_a_header_that_looks_like_a_record_is_questioned(tmp_path, text):
     assert read_columns(replace(source, header=True)) == text.split("\n")[0].split(";")
     read = read_table(replace(source, header=False))
     assert read.column_names == [f"column_{n + 1}" for n in range(read.num_columns)]
-    assert read.num_rows == 2
+    assert read.num_rows == text.count("\n")
+
+
+def test_a_box_that_is_ticked_with_its_own_name_has_a_header(tmp_path):
+    source = write(tmp_path, "a.csv", "age;city;hiv\n34;Rome;hiv\n35;Oslo;\n")
+    assert read_columns(source) == ["age", "city", "hiv"]
 
 
 def test_names_that_are_years_are_questioned_but_words_above_numbers_are_not(tmp_path):

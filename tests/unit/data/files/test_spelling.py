@@ -23,7 +23,9 @@ def column(folder, *values, **settings):
         (["1,234.5", "12"], ["1234.5", "12"]),
         (["1,234,567", "12,345.5"], ["1234567", "12345.5"]),
         (["78.4", "80"], ["78.4", "80"]),
-        (["1.234", "5.678"], ["1.234", "5.678"]),  # as ever: only a comma elsewhere makes a point one of thousands
+        (["0.234", "5.678"], ["0.234", "5.678"]),
+        (["0,125", "1,250"], ["0.125", "1.250"]),  # nobody writes 125 so
+        (["12 345,50", "7 890,25"], ["12345.50", "7890.25"]),
         (["78,4", "NA", ""], ["78.4", "NA", ""]),
         (["78,4", "a,b"], ["78,4", "a,b"]),
         (["12 345", "67 890"], ["12 345", "67 890"]),
@@ -52,6 +54,7 @@ def test_spellings_of_one_number_become_one_value(tmp_path):
     ("values", "key", "settings"),
     [
         (["1,234", "5,678"], "decimal", {",": ["1.234", "5.678"], ".": ["1234", "5678"]}),
+        (["950", "12.345"], "decimal", {",": ["950", "12345"], ".": ["950", "12.345"]}),
         (
             ["01/02/1980", "03/04/81"],
             "dates",
@@ -66,6 +69,11 @@ def test_what_cannot_be_told_is_asked_for(tmp_path, values, key, settings):
     for value, read in settings.items():
         assert cells(read_table(replace(source, **{key: value})))["x"] == read
     assert cells(read_table(replace(source, as_text=frozenset({"x"}))))["x"] == values
+
+
+def test_a_point_between_commas_is_one_of_decimals(tmp_path):
+    source = write(tmp_path, "a.csv", "name,x\nn,950\nn,12.345\n")
+    assert cells(read_table(source))["x"] == ["950", "12.345"]
 
 
 def test_a_column_that_tells_speaks_for_the_others(tmp_path):
