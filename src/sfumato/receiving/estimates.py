@@ -18,6 +18,7 @@ from sfumato.receiving.spreading import Rates, spread
 from sfumato.receiving.values import Floats, Groups, Ranges
 
 MOST_CELLS = 1_000_000
+CROWDED = 1 / 4  # of its width: how far the mean of a range may lie from its middle
 _AT_ONCE = 1 << 22  # numbers
 
 
@@ -54,13 +55,15 @@ class SpreadTable:
 class Mean:
     """An estimated mean. The mean of the original rows lies between `lower` and `upper`, however values spread.
 
-    The standard error is that of a sample: of people from a population, and of values from their ranges.
+    The standard error is that of a sample, of people from a population and of values from their ranges, and what
+    changes where values crowd on one side of their ranges: incomes do, and more rows do not help.
     """
 
     column: str
     group: Mapping[str, str]  # the labels of the rows that it is about; all rows when empty
     value: float
-    std_error: float
+    std_error: float  # of both errors together
+    spread_error: float  # how much changes where values crowd on one side of their ranges
     lower: float
     upper: float
     rows: int  # that it is about: a missing cell is in none
@@ -69,7 +72,8 @@ class Mean:
     def as_dict(self) -> dict[str, Any]:
         """Return the mean as plain data; what is unknown or has no end becomes None."""
         shown = {"column": self.column, "group": dict(self.group)}
-        figures = {"value": self.value, "std_error": self.std_error, "lower": self.lower, "upper": self.upper}
+        errors = {"std_error": self.std_error, "spread_error": self.spread_error}
+        figures = {"value": self.value, **errors, "lower": self.lower, "upper": self.upper}
         finite = {name: figure if math.isfinite(figure) else None for name, figure in figures.items()}
         return {**shown, **finite, "rows": self.rows, "open_rows": self.open_rows}
 
@@ -168,6 +172,7 @@ def means_of(
     if limits is not None:
         low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
     rows = count * weight
+    crowded = CROWDED * np.nan_to_num(high - low, posinf=0.0)
     found = []
     for number in range(len(kinds.weight)):
         chosen = (kinds.cell_of == number) & ~np.isnan(low)
@@ -176,13 +181,15 @@ def means_of(
         value = float((rows[known] * figure[known]).sum() / total) if total else math.nan
         spread_of = (figure[known] - value) ** 2 + np.nan_to_num(error[known], posinf=0.0) ** 2
         off = math.sqrt(float((rows[known] * weight[known] * spread_of).sum()))
+        aside = float((rows[known] * crowded[known]).sum() / total) if total else math.nan
         whole = rows[chosen].sum()
         found.append(
             Mean(
                 column=column.name,
                 group={group.name: group.labels[code] for group, code in zip(groups, kinds.codes[number], strict=True)},
                 value=value,
-                std_error=off / float(total) if total else math.nan,
+                std_error=math.hypot(off / float(total), aside) if total else math.nan,
+                spread_error=aside,
                 lower=float((rows[chosen] * low[chosen]).sum() / whole) if whole else math.nan,
                 upper=float((rows[chosen] * high[chosen]).sum() / whole) if whole else math.nan,
                 rows=int(count[chosen].sum()),

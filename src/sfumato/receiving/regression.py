@@ -22,14 +22,13 @@ from scipy.special import ndtr
 
 from sfumato.data.dataset import as_arrow
 from sfumato.errors import DataError
-from sfumato.receiving.estimates import shown
+from sfumato.receiving.estimates import CROWDED, shown
 from sfumato.receiving.spreading import Rates, spread
 from sfumato.receiving.values import Floats, Groups, Ranges
 
 INTERCEPT = "(intercept)"
 STEPS, TOLERANCE = 500, 1e-8
 SPARE = 2  # rows beyond one a term that it takes at least: fewer fit so well by chance that errors look like none
-CROWDED = 1 / 4  # of its width: how far the mean of a range may lie from its middle
 ALIKE = 1e-4  # lengths of columns that can be compared without losing digits
 WELL_APART = 1e-6  # the least eigenvalue of products of columns of length 1
 _TINY = 1e-12

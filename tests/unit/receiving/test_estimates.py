@@ -88,6 +88,29 @@ def test_true_means_lie_between_the_bounds_and_near_the_estimate(loaded, people)
             assert mean.lower <= age[sex == label].mean() <= mean.upper
 
 
+@pytest.mark.parametrize("width", [10_000, 40_000])
+def test_the_error_of_a_mean_says_that_values_may_crowd_on_one_side(width):
+    """Incomes lie at the lower ends of wide ranges, and thousands of rows do not change that."""
+    pay = np.exp(np.random.default_rng(1).normal(9, 0.8, 4_000)).round()
+    low = (pay // width * width).astype(int)
+    about = {"rows": pay.size, "columns": {"pay": {"role": "quasi-identifier", "kind": "number"}}}
+    cells = pa.table({"pay": [f"[{start}, {start + width})" for start in low]})
+
+    (mean,) = sf.load(sf.Published(lambda: cells, about)).mean("pay")
+
+    assert abs(mean.value - pay.mean()) < 2 * mean.std_error
+    assert mean.spread_error == pytest.approx(width / 4)
+    assert mean.as_dict()["spread_error"] == mean.spread_error < mean.std_error < mean.upper - mean.value
+
+
+def test_a_mean_of_values_that_were_not_changed_has_the_error_of_a_sample():
+    pay = np.random.default_rng(2).integers(0, 100, 400)
+    about = {"rows": pay.size, "columns": {"pay": {"role": "quasi-identifier", "kind": "number"}}}
+    (mean,) = sf.load(sf.Published(lambda: pa.table({"pay": pay}), about)).mean("pay")
+    assert mean.std_error == pytest.approx(pay.std() / 20)
+    assert mean.spread_error == 0
+
+
 def test_cells_that_show_nothing_have_no_bounds_unless_limits_are_given():
     about = {"rows": 3, "columns": {"age": {"role": "quasi-identifier", "kind": "number"}}}
     run = sf.Published(lambda: pa.table({"age": ["[20, 29]", "30", "*"]}), about)
