@@ -52,6 +52,9 @@ class Published:
         """The table; made when it is first asked for."""
         return self._make()
 
+    def __repr__(self) -> str:
+        return f"<Published: {self.description.get('rows', 0):,} rows; {', '.join(self.description['columns'])}>"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:

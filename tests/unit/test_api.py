@@ -66,6 +66,17 @@ def test_a_run_shows_itself_and_writes_its_report(tmp_path):
     assert page.read_text().lower().startswith("<!doctype html>")
 
 
+def test_nothing_that_is_the_value_of_a_cell_prints_pages_or_facts_of_the_original(tmp_path):
+    frame = pa.table({"age": [20 + row % 40 for row in range(400)], "ill": ["flu", "cold", "gout", "HIV"] * 100})
+    plan = sf.draft(frame).plan
+    run = sf.anonymize(frame, plan)
+    loaded = sf.load(run.release)
+    values = [run, run.show(), run.release, plan, plan.explain(), sf.draft(frame), loaded, *run.measurements]
+    values += [*run.exposures, *map(loaded.__getitem__, ("age", "ill")), sf.describe(run.release)]
+
+    assert [value for value in values if len(repr(value)) > 200 or "\n" in repr(value)] == []
+
+
 def test_what_cannot_be_met_raises():
     too_much = sf.Plan.from_dict({"columns": {"age": {"role": "quasi-identifier"}}, "require": [sf.KAnonymity(k=7)]})
 

@@ -58,7 +58,7 @@ class Finding:
         return f"{self.exposed:,} of {self.people:,} exposed, confidence up to {100 * self.worst:.3g} %"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Exposure:
     """An attack before and after, beside what a guess from public base rates would get."""
 
@@ -72,6 +72,9 @@ class Exposure:
     after: Finding
     before: Finding | None = None  # None: the original is not at hand
     control: Finding | None = None  # None: there is nothing to guess from
+
+    def __repr__(self) -> str:
+        return f"<Exposure {self.attack}: {self.title}>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the exposure as plain data."""

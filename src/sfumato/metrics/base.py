@@ -42,7 +42,7 @@ class Asked:
     rules: Mapping[str, Any] = field(default_factory=dict)  # parameters of association rules
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Measurement:
     """What a metric found: a headline number, and plain data for tables and pictures.
 
@@ -64,6 +64,9 @@ class Measurement:
     empty: str = ""  # what nothing at all is left of, in a few words
     warning: str = ""  # what whoever publishes should know first
     facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data
+
+    def __repr__(self) -> str:  # facts are long, and some are of the original
+        return f"<Measurement {self.name}: {self.value:.4g}>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the measurement as plain data."""

@@ -66,6 +66,7 @@ from sfumato.pipeline.making import Made, dialect_of, make, refuse_inputs_in, re
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress, announce
+from sfumato.receiving.dictionary import Dictionary
 
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 
@@ -258,7 +259,8 @@ class Case:
         """Return a release that is written as its source is: in its dialect, or with its codes for labels."""
         source = self.plan.source
         if dialect is not None:
-            release = replace(release, description={**release.description, "dialect": dialect.as_dict()})
+            description = {**release.description, "dialect": dialect.as_dict()}
+            release = replace(release, description=description, readme=str(Dictionary.of(description)))
         if (
             self.engine.form(self.plan.release.format) in STAT_FORMATS
             and source is not None

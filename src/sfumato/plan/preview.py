@@ -42,7 +42,7 @@ class ColumnPreview:
     fate: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Preview:
     """What a plan will do."""
 
@@ -53,6 +53,9 @@ class Preview:
     rows: int | None  # that were looked at; None without a source
     whole: bool  # whether these are all rows
     warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Preview: {len(self.columns)} columns, {len(self.warnings)} warnings; print it to read it>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the preview as plain data."""

@@ -74,7 +74,7 @@ class Promise:
         return {"model": self.model, **dict(self.parameters), "promise": self.promise, "limit": self.limit}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Dictionary:
     """A data dictionary. Shows itself as the page that a release carries along."""
 
@@ -86,6 +86,7 @@ class Dictionary:
     weight: str | None = None  # the column that says how many people a row stands for
     dropped: int = 0  # rows that are not in it
     gathered: bool = False  # whether each row is a person
+    dialect: Mapping[str, str] | None = None  # how the file is written, where that is not the usual way
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Dictionary:
@@ -106,6 +107,7 @@ class Dictionary:
             weight=str(description["weight"]) if "weight" in description else None,
             dropped=int(description.get("rows_dropped", 0)),
             gathered=beside.gathered,
+            dialect=description.get("dialect"),
         )
 
     @classmethod
@@ -126,12 +128,16 @@ class Dictionary:
             "beware": list(self.beware),
             "test_only": self.test_only,
             "weight": self.weight,
+            **({"dialect": dict(self.dialect)} if self.dialect else {}),
         }
 
     @property
     def beware(self) -> tuple[str, ...]:
         """What must not be concluded from the table as a whole."""
         return tuple(_beware({entry.role for entry in self.entries}, self.dropped))
+
+    def __repr__(self) -> str:
+        return f"<Dictionary: {self.rows:,} rows, {len(self.entries)} columns; print it to read it>"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -151,6 +157,8 @@ class Dictionary:
             yield "**For tests only:** it was made with a seed, so whoever guesses it repeats every draw.\n"
         marker = f"shows `{_code(self.missing)}`" if self.missing else "is empty"
         yield f"A cell that {marker} was missing in the source: that is a value of its own and stands for no other.\n"
+        if self.dialect:
+            yield f"The table is written {_written(self.dialect)}.\n"
         if self.weight is not None:
             yield f"Each row stands for as many people as `{_code(self.weight)}` says: counts and means need it.\n"
         yield "## What is promised\n"
@@ -170,6 +178,20 @@ class Dictionary:
             if entry.counts is not None:
                 counted = (f"{count:,} {what}" for what, count in entry.counts.items())
                 yield f"- In this table: {', '.join(counted)}"
+
+
+def _written(dialect: Mapping[str, str]) -> str:
+    """Return how to open a file that has the dialect of its source.
+
+    >>> _written({"separator": ";", "encoding": "windows-1252", "decimal": ","})
+    'with `;` between cells, in the encoding `windows-1252`, and with `,` before decimals where a column has no ranges'
+    """
+    separator = dialect.get("separator", ",")
+    between = "tabs" if separator == "\t" else f"`{_code(separator)}`"
+    return (
+        f"with {between} between cells, in the encoding `{_code(dialect.get('encoding', 'utf-8'))}`, and with "
+        f"`{_code(dialect.get('decimal', '.'))}` before decimals where a column has no ranges"
+    )
 
 
 def _code(text: str) -> str:

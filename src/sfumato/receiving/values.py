@@ -26,7 +26,7 @@ from sfumato.data.schema import Kind
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ranges:
     """A column of numbers or days, each known up to a range. Missing cells are not-a-number, `*` has no ends.
 
@@ -45,6 +45,9 @@ class Ranges:
     coarse: bool = False  # whether cells may be coarser than the truth
     days: bool = False  # numbers are then days since 1970-01-01
     shows: str | None = None  # which figure of a class stands in the place of its range, "mean" or "median"
+
+    def __repr__(self) -> str:
+        return f"<Ranges {self.name!r}: {self.codes.size:,} rows, {len(self.labels):,} labels>"
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -151,7 +154,7 @@ def _day(day: datetime.date) -> float:
     return float(day.toordinal() - datetime.date(1970, 1, 1).toordinal())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups:
     """A column of values and groups of values: each label with its level and, where they are known, its members."""
 
@@ -162,6 +165,9 @@ class Groups:
     missing: int = -1
     coarse: bool = False  # whether cells may be coarser than the truth
     rates: BaseRates | None = None  # how common values are, where everybody knows it
+
+    def __repr__(self) -> str:
+        return f"<Groups {self.name!r}: {self.codes.size:,} rows, {len(self.labels):,} labels>"
 
     @cached_property
     def level_of(self) -> NDArray[np.int32]:
@@ -251,7 +257,7 @@ class Groups:
         return pandas.Series(pandas.Categorical.from_codes(codes, known), name=self.name)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sets:
     """A column of sets: what is left of them, or values drawn by chance."""
 
@@ -260,6 +266,9 @@ class Sets:
     eta: int | None = None  # of a column drawn by chance: how many values a cell shows,
     p: float | None = None  # with which chance it was drawn around the true one,
     domain: tuple[str, ...] | None = None  # and from which values
+
+    def __repr__(self) -> str:
+        return f"<Sets {self.name!r}: {len(self.column.labels):,} members>"
 
     @property
     def chance(self) -> float | None:

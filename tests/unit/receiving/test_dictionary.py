@@ -152,3 +152,20 @@ def test_what_is_or_is_not_so_is_said_in_words():
     about = {"rows": 1, "columns": {}, "models": [{"model": "new", "strict": False, "of": {"a": True}}]}
 
     assert Dictionary.of(about).promises[0].title == "new (strict = no, of = a: yes)"
+
+
+def test_a_receiver_is_told_how_to_open_a_file_in_the_dialect_of_its_source(tmp_path):
+    rows = "".join(f"{20 + i % 9};{i % 7},5;Köln\n" for i in range(60))
+    (tmp_path / "people.csv").write_bytes(("age;kg;city\n" + rows).encode("windows-1252"))
+    plan = {
+        "source": {"path": "people.csv"},
+        "columns": {"age": {"role": "quasi-identifier"}, "*": {"role": "other"}},
+        "require": [{"model": "k-anonymity", "k": 3}],
+    }
+    for release in ({}, {"dialect": "source"}):
+        out = tmp_path / f"run{len(release)}"
+        sf.run(sf.Plan.from_dict(plan | {"release": release}, tmp_path), out, measure=False, attack=False)
+        page = (out / "release" / "README.md").read_text(encoding="utf-8")
+        assert ("with `;` between cells, in the encoding `windows-1252`" in page) is bool(release)
+        assert ("dialect" in sf.describe(out / "release").as_dict()) is bool(release)
+    assert "tabs between cells" in str(Dictionary.of({"rows": 1, "columns": {}, "dialect": {"separator": "\t"}}))
