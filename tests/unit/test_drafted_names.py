@@ -227,6 +227,21 @@ def test_whose_rows_agree_in_sex_and_birth_is_asked_about_whatever_its_name(tmp_
         assert ("xref: is it the number of a person" in found.questions[0]) is born
 
 
+def test_numbers_of_places_and_of_who_is_born_on_many_days_are_no_people(tmp_path):
+    chance = random.Random(5)
+    rows = [(number % 40, chance.choice("mf"), chance.randint(1940, 2000), chance.choice(ICD)) for number in range(400)]
+    path = tmp_path / "a.csv"
+    for name in ("SITEID", "cell_id", "gpid"):
+        path.write_text("\n".join([f"{name},sex,born,diagnosis", *(",".join(map(str, row)) for row in rows)]))
+        assert "person" not in tomllib.loads(draft(Source(path), tmp_path).text)["source"], name
+    slips = [
+        (number // 3, "mf"[number // 3 % 2], 1940 + (number // 3) % 60 + (number % 50 == 0), "I10")
+        for number in range(400)
+    ]
+    path.write_text("\n".join(["pid,sex,born,diagnosis", *(",".join(map(str, row)) for row in slips)]))
+    assert tomllib.loads(draft(Source(path), tmp_path).text)["source"]["person"] == "pid"
+
+
 def test_codes_for_no_answer_among_measurements_are_asked_about(tmp_path):
     chance = random.Random(4)
     rows = [

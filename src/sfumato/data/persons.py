@@ -36,7 +36,9 @@ _NUMBERS = (
 _OTHERS = (
     "hospital clinic klinik ward station unit department abteilung site centre center care location household haushalt "
     "family insurance insurer krankenkasse provider doctor physician arzt visit encounter stay case fall episode event "
-    "admission occurrence sample device product item concept type record row order school class line"
+    "admission occurrence sample device product item concept type record row order school class line cell tower "
+    "branch store shop merchant area zone region district city country state arm batch session trip route "
+    "vehicle article category"
 )
 # Distinct numbers over rows: with fewer or more, what is not said to be a person is something else, or a slip.
 FEWEST_APART, MOST_APART = 0.02, 0.98
@@ -96,11 +98,21 @@ def is_person(name: str) -> bool:
 def names_people(name: str) -> bool:
     """Whether a column of this name holds numbers of people.
 
-    >>> [names_people(name) for name in ("patient_id", "PatNr", "subjid", "id", "hospital_id", "patient_age")]
-    [True, True, True, True, False, False]
+    >>> [names_people(name) for name in ("patient_id", "PatNr", "subjid", "id", "hospital_id", "SITEID", "patient_age")]
+    [True, True, True, True, False, False, False]
     """
-    numbers = mentions(name, _NUMBERS) or name.lower().endswith("id")
-    return numbers and (mentions(name, _PEOPLE) or not mentions(name, _OTHERS))
+    what = plain(name).removesuffix("id")
+    numbers = mentions(name, _NUMBERS) or what != plain(name)
+    return numbers and (says_person(name) or not (mentions(name, _OTHERS) or mentions(what, _OTHERS)))
+
+
+def says_person(name: str) -> bool:
+    """Whether a word for people is in the name of a column.
+
+    >>> says_person("patient_id"), says_person("pid")
+    (True, False)
+    """
+    return mentions(name, _PEOPLE)
 
 
 def number_columns(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
@@ -111,7 +123,7 @@ def number_columns(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
         if spec is None or spec.kind in (Kind.SET, Kind.DATE):
             continue
         numbers = names_people(name)
-        if (numbers or is_person(name)) if spec.role is Role.IDENTIFIER else (numbers and mentions(name, _PEOPLE)):
+        if (numbers or is_person(name)) if spec.role is Role.IDENTIFIER else (numbers and says_person(name)):
             found.append(name)
     return tuple(found)
 
@@ -170,9 +182,9 @@ def repeated_persons(table: pa.Table, names: Iterable[str], missing: Sequence[st
         persons
         for persons in found
         if persons.people < persons.rows
-        and (mentions(persons.column, _PEOPLE) or FEWEST_APART < persons.people / persons.rows < MOST_APART)
+        and (says_person(persons.column) or FEWEST_APART < persons.people / persons.rows < MOST_APART)
     ]
-    return max(repeated, key=lambda persons: (mentions(persons.column, _PEOPLE), persons.people), default=None)
+    return max(repeated, key=lambda persons: (says_person(persons.column), persons.people), default=None)
 
 
 def people_per_class(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.data.gathering import Gather, Gathered, How, gather, varying
 from sfumato.data.kinds import is_list
 from sfumato.data.names import mentions
-from sfumato.data.persons import Persons, is_person, names_people, repeated_persons
+from sfumato.data.persons import Persons, is_person, names_people, repeated_persons, says_person
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.drafting.columns import Look
 from sfumato.drafting.roles import Danger, Guess, Question, n_distinct
@@ -24,9 +24,10 @@ from sfumato.parameters import as_toml
 
 _FOR_LIFE = (  # what all rows of a person share, as long as nobody errs
     "sex gender birth birthday birthdate born dob yob geburt geschlecht naissance sexe nacimiento sexo nascita sesso "
-    "geboorte geslacht nascimento genero genere"
+    "geboorte geslacht nascimento genero genere brthdtc"
 )
 _OFTEN = 20  # rows that repeat a value, before it counts that they agree
+_VARIED = 1.5  # values of sex or birth beside one number, on average: beyond slips, it numbers no people
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +66,17 @@ def put_together(
     Its guess is that of an identifier, with a question; where it has gaps, nothing more can be done.
     codes_of: codes of some rows, by column.
     """
+    born = [codes_of[name] for name in codes_of if mentions(name, _FOR_LIFE) and look_of[name].n_values > 1]
     numbers = [
         name
         for name, look in look_of.items()
-        if look.labels and (names_people(name) or (is_person(name) and look.names < Names.LIKELY))
+        if look.labels
+        and (names_people(name) or (is_person(name) and look.names < Names.LIKELY))
+        and (says_person(name) or not born or name not in codes_of or _varied(codes_of[name], born) < _VARIED)
     ]
     persons = repeated_persons(table, numbers, missing)
     if persons is None:
-        persons = repeated_persons(table, _tell_who(guesses, look_of, codes_of), missing)
+        persons = repeated_persons(table, _tell_who(guesses, codes_of, born), missing)
     if persons is None:
         return list(guesses), None
     rows_each = persons.rows / persons.people
@@ -81,23 +85,21 @@ def put_together(
 
 
 def _tell_who(
-    guesses: Sequence[Guess], look_of: Mapping[str, Look], codes_of: Mapping[str, NDArray[np.int32]]
+    guesses: Sequence[Guess], codes_of: Mapping[str, NDArray[np.int32]], born: Sequence[NDArray[np.int32]]
 ) -> list[str]:
     """Return the columns that are left out and repeat, and whose rows agree in sex and birth as those of a person do.
 
     Numbers of doctors, wards or files repeat as well, but their rows are about several people.
     """
-    born = [name for name in codes_of if mentions(name, _FOR_LIFE) and look_of[name].n_values > 1]
     left_out = [guess.name for guess in guesses if guess.role is Role.IDENTIFIER and guess.name in codes_of]
-    return [name for name in left_out if born and _tells(codes_of[name], [codes_of[other] for other in born])]
+    repeated = [name for name in left_out if codes_of[name].size - n_distinct(codes_of[name]) >= _OFTEN]
+    return [name for name in repeated if born and _varied(codes_of[name], born) == 1]
 
 
-def _tells(codes: NDArray[np.int32], others: Sequence[NDArray[np.int32]]) -> bool:
-    """Whether rows that are equal in one column are so in all others, often enough that it is no chance."""
-    distinct = n_distinct(codes)
-    if codes.size - distinct < _OFTEN or distinct < 2:
-        return False
-    return all(n_distinct(codes.astype(np.int64) * (int(each.max()) + 1) + each) == distinct for each in others)
+def _varied(codes: NDArray[np.int32], others: Sequence[NDArray[np.int32]]) -> float:
+    """Return how many values of another column stand beside a value on average, of the one of which these are most."""
+    pairs = (codes.astype(np.int64) * (int(each.max(initial=0)) + 1) + each for each in others)
+    return max(map(n_distinct, pairs)) / max(n_distinct(codes), 1)
 
 
 def _asked(guess: Guess, rows_each: float, look_of: Mapping[str, Look]) -> Guess:
