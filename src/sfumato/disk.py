@@ -197,13 +197,16 @@ def put_in_place_if(target: Path, is_complete: Callable[[Path], bool], foreign: 
     """Give a folder the target's name that who was killed had completed but for that, and say whether there was one."""
     target = _resolved(target)
     for path in target.parent.glob(f".{glob.escape(target.name)}.lock-*"):
-        with suppress(OSError), path.open("r+b") as lock:
-            work = _work_of(path)
-            if _lock(lock) is True and work.is_dir() and is_complete(work):
+        with suppress(OSError):
+            with path.open("r+b") as lock:
+                work = _work_of(path)
+                if _lock(lock) is not True or not work.is_dir() or not is_complete(work):
+                    continue
                 _put_in_place(work, target, foreign, overwrite=True)
                 _remove(work)
+            with suppress(OSError):  # an open file has to stay on Windows, so only now
                 path.unlink(missing_ok=True)
-                return True
+            return True
     return False
 
 

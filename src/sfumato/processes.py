@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 
 def start(
@@ -18,7 +19,6 @@ def start(
 
     What it is `told` is all that it can read: for secrets, which must not stand in its words or its environment.
     """
-    flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     with stdout.open("wb") as out, stderr.open("wb") as err:
         child = subprocess.Popen(
             words,
@@ -27,13 +27,19 @@ def start(
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=err,
-            start_new_session=os.name != "nt",
-            creationflags=flags,
+            **in_a_group_of_its_own(),
         )
     assert child.stdin is not None
     with suppress(OSError), child.stdin:  # who ended already needs to be told nothing
         child.stdin.write(told.encode())
     return child
+
+
+def in_a_group_of_its_own() -> dict[str, Any]:
+    """Return what `Popen` needs to be told so that Ctrl-C at our terminal does not reach a process."""
+    if sys.platform == "win32":  # which would take the other word and do nothing
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
 
 
 def born(pid: int) -> str | None:

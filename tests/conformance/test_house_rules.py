@@ -17,6 +17,7 @@ POSIX_ONLY = {  # what Windows has not, or takes for something else
     "os": {"fork", "kill", "killpg", "geteuid", "getuid", "getpgid", "setsid", "sched_getaffinity", "mkfifo", "chown"},
     "signal": {"SIGALRM", "SIGKILL", "SIGHUP", "SIGUSR1", "alarm", "setitimer", "pthread_kill"},
 }
+POSIX_MODULES = {"fcntl", "pwd", "grp", "resource", "termios", "pty"}
 
 
 def modules_of(paths):
@@ -111,25 +112,35 @@ def test_nothing_lives_in_a_room_without_a_name():
     assert [path for path in FILES if nameless.search(path.stem)] == []
 
 
+def of_posix_alone(function):
+    """What a function uses that Windows has not: calls, signals, modules, and ways to start a process."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.attr in POSIX_ONLY.get(node.value.id, ()):
+                yield f"{node.value.id}.{node.attr}"
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from POSIX_MODULES.intersection(imported_by(node))
+        elif isinstance(node, ast.keyword | ast.Constant):
+            word = node.arg if isinstance(node, ast.keyword) else node.value
+            if word in ("start_new_session", "preexec_fn", "pass_fds", "process_group"):
+                yield word
+
+
 def test_what_one_system_lacks_is_asked_for_first():
     """A call that only POSIX has stands in a function that looks which system it is on."""
-    bare = []
+    bare, found = [], set()
     for path, tree in modules_of(FILES):
         for function in functions(tree):
-            used = [
-                f"{node.value.id}.{node.attr}"
-                for node in ast.walk(function)
-                if isinstance(node, ast.Attribute)
-                and isinstance(node.value, ast.Name)
-                and node.attr in POSIX_ONLY.get(node.value.id, ())
-            ]
+            used = list(of_posix_alone(function))
+            found |= set(used)
             if used and not re.search(r"hasattr\(|os\.name|sys\.platform", ast.unparse(function)):
                 bare.append((path, function.name, used))
     assert bare == []
+    assert {"os.fork", "fcntl", "resource", "start_new_session"} <= found, "what is looked for is found"
     for path in [*FILES, *(ROOT / "tests").rglob("*.py")]:
         imports = re.findall(r"^import (.+)", path.read_text(encoding="utf-8"), re.MULTILINE)
         imported = {name.split(" as ")[0].strip() for line in imports for name in line.split(",")}
-        assert not imported & {"fcntl", "pwd", "grp", "resource", "termios", "pty"}, path
+        assert not imported & POSIX_MODULES, path
 
 
 def tracked():

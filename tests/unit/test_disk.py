@@ -298,6 +298,31 @@ def test_what_another_process_works_on_is_left_alone(tmp_path, kind):
     assert names(tmp_path) == [*before, "out", "out2"]
 
 
+def test_what_only_lacked_its_name_gets_it_also_where_open_files_cannot_be_deleted(tmp_path, monkeypatch):
+    """As on Windows: the lock of who was killed is held while its work is put in place."""
+    (tmp_path / ".out.lock-0123abcd").touch()
+    (tmp_path / ".out.tmp-0123abcd").mkdir()
+    a_run(tmp_path / ".out.tmp-0123abcd")
+    (tmp_path / ".out.lock-4567cdef").touch()  # of somebody who had not come far
+    held, real_lock, real_unlink = [], disk._lock, Path.unlink
+
+    def lock(file):
+        held.append(file)
+        return real_lock(file)
+
+    def unlink(path, missing_ok=False):
+        if any(not file.closed and file.name == str(path) for file in held):
+            raise PermissionError(errno.EACCES, "used by another process", str(path))
+        real_unlink(path, missing_ok)
+
+    monkeypatch.setattr(disk, "_lock", lock)
+    monkeypatch.setattr(Path, "unlink", unlink)
+
+    assert disk.put_in_place_if(tmp_path / "out", lambda folder: (folder / "release").is_dir(), foreign)
+    assert names(tmp_path) == [".out.lock-4567cdef", "out"]
+    assert not disk.put_in_place_if(tmp_path / "out", lambda folder: True, foreign)
+
+
 def test_a_lock_that_is_swept_away_at_birth_is_made_again(tmp_path, monkeypatch):
     real, seen = disk._lock, []
 

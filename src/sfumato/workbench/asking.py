@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from sfumato import errors
 from sfumato.data.files.databases.connections import apart
 from sfumato.errors import InputError, PlanError, Problem, SfumatoError
+from sfumato.processes import in_a_group_of_its_own
 
 if TYPE_CHECKING:
     from sfumato.workbench.bench import Workbench
@@ -143,7 +144,7 @@ class Asking:
             stderr=None if os.environ.get("SFUMATO_DEBUG") else subprocess.DEVNULL,
             text=True,
             encoding="utf-8",
-            start_new_session=True,  # Ctrl-C is for whoever asks
+            **in_a_group_of_its_own(),  # Ctrl-C is for whoever asks
         )
         assert process.stdin is not None
         with suppress(OSError):  # whether it lives is seen with the first question
