@@ -8,7 +8,11 @@ import subprocess
 
 import pytest
 
-from house import FILES, ROOT, SOURCE, layers, parsed, rooms
+from house import FILES, PROJECT, ROOT, SOURCE, layers, parsed, rooms
+from sfumato.anonymizers import ANONYMIZERS
+from sfumato.attacks import ATTACKS
+from sfumato.metrics import METRICS
+from sfumato.models import PRIVACY_MODELS
 
 LONGEST_FILE = 450
 LONGEST_FUNCTION = 60
@@ -90,6 +94,31 @@ def test_one_room_knows_the_web():
 
     assert users
     assert all(path.startswith("src/sfumato/webapp/") for path in users)
+
+
+def test_the_house_imports_no_member_from_the_room_of_its_family_either():
+    """`lint-imports` forbids the modules of members, and does not see what a family's `__init__` hands on."""
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    (contract,) = (each for each in contracts if each["name"] == "The house knows lists, never members")
+    families = {module.split(".")[1] for module in contract["forbidden_modules"]}
+    members = {
+        member.__name__ for members in (PRIVACY_MODELS, ANONYMIZERS, METRICS, ATTACKS) for member in members.values()
+    }
+    known = {module.removeprefix("sfumato.") for module in contract["source_modules"]} | {"webapp", "bars"}
+
+    found = [
+        (path, alias.name)
+        for path, tree in modules_of(FILES)
+        if path.removeprefix("src/sfumato/").split("/")[0].removesuffix(".py") in known
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sfumato"
+        for alias in node.names
+        if alias.name in members | {"*"}
+    ]
+
+    assert families == {"models", "anonymizers", "metrics", "attacks"}
+    assert {"plan", "pipeline", "api", "cli", "report", "sweeping"} <= known
+    assert found == []
 
 
 def imported_by(node):
