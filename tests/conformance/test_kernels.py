@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import importlib
 import json
-import pkgutil
+import re
 import subprocess
 import sys
 
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-import sfumato.kernels
 from conformance import kernel_jobs
-from sfumato.models.judging import closed_sets, small_sets
+from house import FILES, SOURCE
 
-MODULES = sorted(
-    [module.name for module in pkgutil.walk_packages(sfumato.kernels.__path__, "sfumato.kernels.") if not module.ispkg]
-    + [closed_sets.__name__, small_sets.__name__]
-)
+# Wherever loops are: those that make a release stand in one room, but those of a judge stand beside what they judge.
+MODULES = [
+    ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+    for path in FILES
+    if re.search(r"^@\w*kernel\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+]
 
 
 def loops_of(module: str) -> set[str]:
@@ -29,6 +30,11 @@ def loops_of(module: str) -> set[str]:
         for name, value in found
         if isinstance(value, Dispatcher) and value.py_func.__module__ == module
     }
+
+
+def test_loops_are_found_on_both_sides_of_the_wall():
+    assert {module.split(".")[1] for module in MODULES} == {"kernels", "models"}
+    assert all(map(loops_of, MODULES))
 
 
 def test_every_module_with_loops_belongs_to_a_family():
