@@ -14,7 +14,10 @@ FEW_ITEMS = {  # the table of "items", with a model that came later
     "few items": 'model = "km-anonymity"\ncolumn = "items"\nk = 3\nm = 2\n',
     "few public items": 'model = "hkp-coherence"\ncolumn = "items"\nh = 0.5\nk = 3\np = 2\n',
 }
-FAMILIES = (*ALONE, LIKENESS, *FEW_ITEMS, TOGETHER)
+VALUES = "values"  # the table of "cells", of which each cell shows one value, perhaps another one
+PEOPLE = "people"  # the table of "classes", with two rows of each person and all of them published
+FAMILIES = (*ALONE, LIKENESS, *FEW_ITEMS, VALUES, PEOPLE, TOGETHER)
+BASED_ON = {LIKENESS: "classes", PEOPLE: "classes", VALUES: "cells"} | dict.fromkeys(FEW_ITEMS, "items")
 LATER = """
 [[require]]
 model = "beta-likeness"
@@ -39,6 +42,25 @@ ODDS = """
 model = "local-differential-privacy"
 epsilon = { job = 3 }
 """
+BELIEFS = """
+[[require]]
+model = "sensitive-qid-closeness"
+t = { household = 0.3, job = 0.5 }
+anonymizer = "pram"
+[measure]
+tables = [["job", "household"]]
+"""
+OF_PEOPLE = """
+[[require]]
+model = "k-anonymity"
+k = 3
+[[require]]
+model = "l-diversity"
+sensitive = "ward"
+l = 2
+[release]
+persons = "numbered"
+"""
 ROWS = 150  # of the hospital
 
 
@@ -50,17 +72,24 @@ def plan_in(folder: Path, family: str) -> Path:
         stays = (here / "stays.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         (here / "stays.csv").write_text("".join(stays[: ROWS + 1]), encoding="utf-8")
     else:
-        kept = KEPT / ("classes" if family == LIKENESS else "items" if family in FEW_ITEMS else family)
+        kept = KEPT / BASED_ON.get(family, family)
         shutil.copytree(kept, here, ignore=shutil.ignore_patterns("run", "answers.json"))
     plan = here / "plan.toml"
+    told = plan.read_text(encoding="utf-8")
+    columns = told.split("[[require]]")[0]
     if family == "cells":  # also of a model that came later
-        plan.write_text(plan.read_text(encoding="utf-8") + ODDS, encoding="utf-8")
+        plan.write_text(told + ODDS, encoding="utf-8")
+    if family == VALUES:
+        plan.write_text(columns + BELIEFS, encoding="utf-8")
     if family in FEW_ITEMS:
-        told = plan.read_text(encoding="utf-8").split("[[require]]")[0]
-        plan.write_text(f"{told}[[require]]\n{FEW_ITEMS[family]}", encoding="utf-8")
+        plan.write_text(f"{columns}[[require]]\n{FEW_ITEMS[family]}", encoding="utf-8")
     if family == LIKENESS:
-        told = plan.read_text(encoding="utf-8").split("[[require]]")[0]
-        told = told.replace('kind = "category"', 'kind = "category"\nhierarchy = { prefix = 5 }')
+        columns = columns.replace('kind = "category"', 'kind = "category"\nhierarchy = { prefix = 5 }')
         shutil.copy(here / "source.csv", here / "people.csv")
-        plan.write_text(told + LATER, encoding="utf-8")
+        plan.write_text(columns + LATER, encoding="utf-8")
+    if family == PEOPLE:
+        head, *lines = (here / "source.csv").read_text(encoding="utf-8").splitlines()
+        numbered = [f"person,{head}", *(f"{at // 2},{line}" for at, line in enumerate(lines))]
+        (here / "source.csv").write_text("\n".join(numbered) + "\n", encoding="utf-8")
+        plan.write_text(columns.replace("missing", 'person = "person"\nmissing', 1) + OF_PEOPLE, encoding="utf-8")
     return plan

@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from anonymizing import JOBS
-from families import FAMILIES, plan_in
+from families import FAMILIES, PEOPLE, plan_in
 from in_parts import K, in_parts, may_publish, plan_for, plan_of, written_in_files
 from sfumato.engines import ENGINES, comparing
 from sfumato.engines.base import Engine
@@ -21,7 +21,8 @@ from sfumato.pipeline import elsewhere, judging
 
 MAKERS = {"local": LocalEngine, "local in 7 parts": lambda: in_parts(150)}  # Spark: tests/system/test_spark_cluster.py
 every_engine = pytest.mark.parametrize("engine", MAKERS)
-every_family = pytest.mark.parametrize("family", FAMILIES)
+IN_PARTS = [family for family in FAMILIES if family != PEOPLE]
+every_family = pytest.mark.parametrize("family", IN_PARTS)
 
 
 def made_by(engine: str) -> Engine:
@@ -72,7 +73,7 @@ def test_the_same_seed_gives_the_same_release(engine, tmp_path):
     assert one == two
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=IN_PARTS)
 def run_in_parts(request, tmp_path_factory):
     """A run whose release lies in parts, and its plan."""
     folder = tmp_path_factory.mktemp("asked")
@@ -200,6 +201,14 @@ def test_survey_weights_and_households_of_too_many_rows_are_refused_with_what_to
     monkeypatch.setattr(judging, "ROWS_HERE", 10)
     with pytest.raises(DataError, match=r"households(.|\n)*takes 10(.|\n)*sample"):
         sf.measure(run, plan, engine=in_parts(150))
+
+
+def test_people_with_rows_in_many_parts_are_refused_with_what_to_do(tmp_path):
+    plan = sf.Plan.load(plan_in(tmp_path, PEOPLE))
+
+    with pytest.raises(DataError, match=r"People(.|\n)*Gather them first, or use --engine local"):
+        sf.run(plan, tmp_path / "run", seed=5, engine=in_parts(150))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_table_in_memory_is_no_business_of_a_cluster(tmp_path):

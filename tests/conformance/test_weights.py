@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from families import KEPT
+from families import plan_in
 from judging import ILLNESSES, JOBS, REQUIREMENTS, release_of
 from sfumato.attacks import attack_all
 from sfumato.attacks.base import as_if_published
@@ -175,11 +175,14 @@ def test_verdicts_on_parts_by_class_add_up_to_the_verdict_on_the_whole(model, re
     assert same({name: fact for name, fact in merged.facts.items() if name in equal}, equal)
 
 
-@pytest.mark.parametrize("family", ["classes", "masks"])
-def test_measures_and_attacks_are_the_same_with_and_without_weights(family):
-    plan = sf.Plan.load(KEPT / family / "plan.toml")
-    table = read_table(plan.source)
+@pytest.mark.parametrize("family", ["classes", "masks", "values"])
+def test_measures_and_attacks_are_the_same_with_and_without_weights(family, tmp_path):
+    plan = sf.Plan.load(plan_in(tmp_path, family))
+    table = read_table(plan.source).select([spec.name for spec in plan.schema if spec.role is not Role.OTHER])
     table = pa.concat_tables([table, table.slice(0, table.num_rows // 3)])
+    plan = replace(
+        plan, schema=replace(plan.schema, columns={name: plan.schema.columns[name] for name in table.column_names})
+    )
     dataset = encode(table, plan.schema)
     made = Case(plan, table).make(seed=3, measure=False, attack=False).release
     release = replace(made, public=Gathering(plan, lambda: dataset).known().public)

@@ -21,6 +21,7 @@ from sfumato.data.dataset import Codes
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
 from sfumato.errors import DataError
+from sfumato.models.judging.weights import row_weights
 
 ROWS = 20_000  # records that are looked at
 COLUMNS = 8  # of which all pairs are looked at
@@ -30,7 +31,7 @@ SURE = 3  # standard errors above which a pair of values counts as possible
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """A column of sets as an intruder sees it. Sizes: n records that are looked at, d values.
+    """A column of sets as an intruder sees it. Sizes: n rows that are looked at, d values.
 
     Sets were drawn, with eta and p, or are groups of values: then the true value is always among those shown. Single
     values may have been drawn by shares, one for each value.
@@ -38,6 +39,7 @@ class Sets:
 
     name: str
     shown: NDArray[np.bool_]  # (n, d)
+    weight: NDArray[np.int64]  # (n,): records that each row stands for
     share: NDArray[np.float64]  # (d,): how common each value is
     eta: int
     p: float
@@ -81,35 +83,38 @@ class Sets:
         """Return a column of a release; None when it shows the true values."""
         column = release.columns.get(name)
         about = release.description.get("columns", {}).get(name, {})
-        groups, rows = "groups" in about, _looked_at(release.n_rows)
+        groups, (rows, weight) = "groups" in about, _looked_at(release)
         if isinstance(column, ReleasedColumn) and {"domain", "shares", "p"} <= set(about):
-            return cls._of_values(release, column, about, rows)
+            return cls._of_values(release, column, about, rows, weight)
         if not isinstance(column, BitSets) or not (groups or {"eta", "p"} <= set(about)):
             return None
         part = column.take(rows)
         shown = part.bits(0, rows.size).astype(np.bool_)
         eta, p = (1, 1.0) if groups else (int(about["eta"]), float(about["p"]))
-        return cls(name, shown, np.ones(len(column.labels)), eta, p, groups)._knowing(release, column.labels)
+        return cls(name, shown, weight, np.ones(len(column.labels)), eta, p, groups)._knowing(release, column.labels)
 
     @classmethod
-    def _of_values(cls, release: Release, column: ReleasedColumn, about: Mapping[str, Any], rows: Codes) -> Sets:
+    def _of_values(
+        cls, release: Release, column: ReleasedColumn, about: Mapping[str, Any], rows: Codes, weight: NDArray[np.int64]
+    ) -> Sets:
         domain, drawn = tuple(map(str, about["domain"])), np.array(about["shares"], dtype=np.float64)
         place_of = {label: place for place, label in enumerate(domain)}
         places = np.array([place_of[label] for label in column.labels], dtype=np.int64)[column.codes[rows]]
         shown = places[:, None] == np.arange(len(domain))
-        found = cls(column.name, shown, np.ones(len(domain)), 1, float(about["p"]), drawn=drawn)
+        found = cls(column.name, shown, weight, np.ones(len(domain)), 1, float(about["p"]), drawn=drawn)
         return found._knowing(release, domain)
 
     def _knowing(self, release: Release, domain: Sequence[str]) -> Sets:
         """Return the same with how common values are: known to everybody, or estimated."""
         known = release.public.base_rates.get(self.name)
+        seen = self.weight @ self.shown / max(int(self.weight.sum()), 1)  # how many of all cells show each value
         if known is not None:
             share = np.array([known.weight.get(label, 0) for label in domain], dtype=np.float64)
         elif self.groups:  # all values of a group are taken for equally common
-            share = self.shown.mean(axis=0) / self.size
+            share = seen / self.size
         else:  # solved for those that have the value
             own, other = self.chances
-            share = np.maximum((self.shown.mean(axis=0) - other) / np.maximum(own - other, 1e-12), 0)
+            share = np.maximum((seen - other) / np.maximum(own - other, 1e-12), 0)
         return replace(self, share=share / max(share.sum(), 1e-300))
 
     def belief(self, shown: NDArray[np.bool_], prior: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -119,22 +124,42 @@ class Sets:
         return belief
 
 
-def _looked_at(n_rows: int) -> NDArray[np.int32]:
-    """Return the rows that are looked at: all, or so many evenly spread ones."""
-    return np.unique(np.linspace(0, max(n_rows - 1, 0), min(n_rows, ROWS)).astype(np.int32))
+def _looked_at(release: Release) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the rows that are looked at, and how many records each stands for: all, or so many evenly spread ones."""
+    weights = row_weights(release)
+    last = np.cumsum(np.ones(release.n_rows, dtype=np.int64) if weights is None else weights)
+    records = np.linspace(0, max(release.total - 1, 0), min(release.total, ROWS)).astype(np.int64)
+    rows, weight = np.unique(np.searchsorted(last, records, side="right"), return_counts=True)
+    return rows.astype(np.int32), weight.astype(np.int64)
 
 
-def _finding(confidence: NDArray[np.float64], n_rows: int, threshold: float, **facts: Any) -> Finding:
+def _finding(
+    confidence: NDArray[np.float64], weight: NDArray[np.int64], people: int, threshold: float, **facts: Any
+) -> Finding:
     """Return a finding about all records from those that were looked at."""
     if not confidence.size:
-        return Finding(people=n_rows, exposed=0, worst=0.0, facts=facts)
+        return Finding(people=people, exposed=0, worst=0.0, facts=facts)
     return Finding(
-        people=n_rows,
-        exposed=round(float((confidence > threshold).mean()) * n_rows),
+        people=people,
+        exposed=round(_share(confidence > threshold, weight) * people),
         worst=float(confidence.max()),
-        mean=float(confidence.mean()),
-        facts={"looked_at": confidence.size, **facts},
+        mean=_mean(confidence, weight),
+        facts={"looked_at": int(weight.sum()), **facts},
     )
+
+
+def _mean(confidence: NDArray[np.float64], weight: NDArray[np.int64]) -> float:
+    return float(np.average(confidence, weights=weight)) if weight.size else 0.0
+
+
+def _share(those: NDArray[np.bool_], weight: NDArray[np.int64]) -> float:
+    """Return the share of records that those rows stand for."""
+    return int(weight[those].sum()) / max(int(weight.sum()), 1)
+
+
+def _all_known(table: Release) -> Finding:
+    """Return that every value is there to read."""
+    return Finding(people=table.total, exposed=table.total, worst=1.0, mean=1.0)
 
 
 def _randomized(release: Release) -> list[str]:
@@ -184,12 +209,12 @@ class SetInference(Attack):
         """Attack a table as published."""
         sets = Sets.of(table, self.column)
         if sets is None:
-            return Finding(people=table.n_rows, exposed=table.n_rows, worst=1.0, mean=1.0)
+            return _all_known(table)
         confidence = np.empty(len(sets.shown))
         for first in range(0, confidence.size, 1 << 13):
             part = sets.shown[first : first + (1 << 13)]
             confidence[first : first + (1 << 13)] = sets.belief(part, sets.share).max(axis=1)
-        return _finding(confidence, table.n_rows, self.threshold, values=sets.d)
+        return _finding(confidence, sets.weight, table.total, self.threshold, values=sets.d)
 
     def guess(self, table: Release) -> Finding | None:
         """Return what somebody would get who always takes the most common value."""
@@ -197,7 +222,7 @@ class SetInference(Attack):
         if known is None or not known.total or not table.n_rows:
             return None
         most = max(known.weight.values()) / known.total
-        return Finding(people=table.n_rows, exposed=table.n_rows if most > self.threshold else 0, worst=most, mean=most)
+        return Finding(people=table.total, exposed=table.total if most > self.threshold else 0, worst=most, mean=most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,23 +260,24 @@ class Intersection(Attack):
         """Attack a table as published."""
         columns = [sets for name in self.columns if (sets := Sets.of(table, name)) is not None]
         if len(columns) < 2:
-            return Finding(people=table.n_rows, exposed=table.n_rows, worst=1.0, mean=1.0)
+            return _all_known(table)
         pairs = []
         for one, other in combinations(columns, 2):
             joint = _joint(one, other)
             for told, by, table_of in ((one, other, joint), (other, one, joint.T)):
                 confidence, alone = _together(told, by, table_of)
-                pairs.append((float(confidence.mean()), told, by, confidence, alone))
+                pairs.append((_mean(confidence, told.weight), told, by, confidence, alone))
         worst = max(pairs, key=lambda pair: pair[0])
         _, told, by, confidence, alone = worst
         return _finding(
             confidence,
-            table.n_rows,
+            told.weight,
+            table.total,
             self.threshold,
             told=told.name,
             by=by.name,
-            pinned=float((confidence > 0.999).mean()),
-            alone=float((alone > self.threshold).mean()),
+            pinned=_share(confidence > 0.999, told.weight),
+            alone=_share(alone > self.threshold, told.weight),
         )
 
     def guess(self, table: Release) -> Finding | None:
@@ -262,8 +288,9 @@ class Intersection(Attack):
 
 def _joint(one: Sets, other: Sets) -> NDArray[np.float64]:
     """Return how common each pair of values seems to be, pairs that may be noise left out, shape (d, d')."""
-    n = max(len(one.shown), 1)
-    table = one.shown.astype(np.float32).T @ other.shown.astype(np.float32) / np.float32(n)
+    n = max(int(one.weight.sum()), 1)
+    counted = (one.shown * one.weight[:, None]).astype(np.float32)
+    table = counted.T @ other.shown.astype(np.float32) / np.float32(n)
     table = table.astype(np.float64)
     error = np.ones((1, 1))
     for position, sets in enumerate((one, other)):
@@ -335,10 +362,11 @@ class SecondRelease(Attack):
         """Attack a table as published."""
         sets = Sets.of(table, self.column)
         if sets is None:
-            return Finding(people=table.n_rows, exposed=table.n_rows, worst=1.0, mean=1.0)
+            return _all_known(table)
         if self.other is not None:
             again = Sets.of(self.other, self.column)
-            if again is None or self.other.n_rows != table.n_rows or again.d != sets.d:
+            counted = table.weights is not None or self.other.weights is not None  # then rows are in no order
+            if again is None or counted or self.other.n_rows != table.n_rows or again.d != sets.d:
                 raise DataError(
                     f"A second release was given for column {self.column!r}, but it is not one of the same people.\n"
                     "Give a randomized release with the same rows, in the same order."
@@ -352,12 +380,14 @@ class SecondRelease(Attack):
             values = rng.choice(sets.d, DRAWS, p=sets.share)
             first, second = (_drawn(rng, sets, values) for _ in range(2))
             again = sets
-        belief = again.belief(second, sets.belief(first, sets.share))
+        sure = again.belief(second, sets.belief(first, sets.share)).max(axis=1)
+        weight = sets.weight if first is sets.shown else np.ones(sure.size, dtype=np.int64)
         return _finding(
-            belief.max(axis=1),
-            table.n_rows,
+            sure,
+            weight,
+            table.total,
             self.threshold,
-            pinned=float((belief.max(axis=1) > 0.999).mean()),
+            pinned=_share(sure > 0.999, weight),
             made_up=self.other is None,
         )
 

@@ -76,7 +76,7 @@ class CrossTables(Metric):
         rng = np.random.default_rng(self.seed)
         names = randomized_columns(comparison.release)
         domain = comparison.release.description["columns"]
-        of_each = self.of_each if comparison.release.n_rows <= MANY else 1
+        of_each = self.of_each if comparison.release.total <= MANY else 1
         for size in range(1, min(self.most_columns, len(names)) + 1):
             seen: set[tuple[str, ...]] = set()
             for _ in range(20 * self.of_each):
@@ -136,7 +136,8 @@ def true_table(comparison: Comparison, names: Sequence[str], labels: Sequence[Se
             )
         place = place * len(shown) + np.array([place_of[label] for label in found], dtype=np.int64)[column.codes]
     shape = [len(shown) for shown in labels]
-    return np.bincount(place, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
+    counts = np.bincount(place, comparison.dataset.weights, minlength=math.prod(shape))
+    return counts.reshape(shape).astype(np.float64)
 
 
 def distances(estimate: NDArray[np.float64], truth: NDArray[np.float64]) -> dict[str, float]:
