@@ -250,6 +250,7 @@ class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
         return pickle.loads(content)
 
 
+@cache
 def _stamp_of(module: str) -> str:
     """Return a digest of the sources that code compiled from a module holds parts of: its own and what it imports.
 
@@ -261,14 +262,20 @@ def _stamp_of(module: str) -> str:
         name = waiting.pop()
         if name in sys.modules and name not in sources:
             sources[name] = _source_of(name)
-            for imported, what in _IMPORT.findall(sources[name]):
-                waiting += [imported, f"{imported}.{what}"]
+            waiting += _imported_by(name)
     return sha256("".join(sources[name] for name in sorted(sources)).encode()).hexdigest()
 
 
 @cache
 def _source_of(module: str) -> str:
     return inspect.getsource(sys.modules[module])
+
+
+@cache
+def _imported_by(module: str) -> list[str]:
+    """Return what a module imports of the package, and what may be modules of it."""
+    found = _IMPORT.findall(_source_of(module))
+    return [name for imported, what in found for name in (imported, f"{imported}.{what}")]
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,8 @@ def load(tmp_path, monkeypatch):
         for name, content in {"a_loop": source, **others}.items():
             (tmp_path / f"{name}.py").write_text(content)
             monkeypatch.delitem(sys.modules, name, raising=False)
-        compiling._source_of.cache_clear()
+        for known in (compiling._source_of, compiling._imported_by, compiling._stamp_of):
+            known.cache_clear()
         invalidate_caches()
         linecache.clearcache()
         module = import_module("a_loop")

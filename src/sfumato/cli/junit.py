@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import quoteattr
 
 from sfumato.cli.terminal import legible
 from sfumato.disk import atomic_file
@@ -66,4 +65,6 @@ def _quoted(text: str) -> str:
     >>> print(_quoted('k of "a<b"'), _quoted(chr(1)))
     'k of "a&lt;b"' "\u0001"
     """
+    from xml.sax.saxutils import quoteattr  # loads all that speaks to the web, which most commands never need
+
     return quoteattr(legible(text.encode("utf-8", "backslashreplace").decode()))

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_diag, csr_array
 
 from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes, counted, distinct_codes
 from sfumato.data.schema import Role
@@ -327,6 +326,8 @@ class _Design:
         self, codes: Codes, weight: NDArray[np.float64], covers: Sequence[Cover], binned: Sequence[_Features]
     ) -> None:
         n_cells = codes.shape[0]
+        from scipy.sparse import csr_array  # takes long to load
+
         self.weight = weight
         self.blocks = [np.ones((1, 1))]  # the constant
         positions = [np.zeros(n_cells, dtype=np.int64)]
@@ -346,6 +347,8 @@ class _Design:
     @cached_property
     def second(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Eigenvalues (f,) and eigenvectors (f, f) of the second moments of the features."""
+        from scipy.sparse import block_diag, csr_array
+
         features = block_diag([csr_array(block) for block in self.blocks], format="csr")
         together = self.cells_of @ self.labels_of.multiply(self.weight[:, None]).tocsr()
         moments = (features.T @ (together @ features)).toarray()

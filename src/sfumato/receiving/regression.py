@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from sfumato.data.dataset import as_arrow
 from sfumato.errors import DataError
@@ -249,6 +248,8 @@ def _solver(design: Floats, both: Floats) -> Callable[[Floats], Floats]:
 
 def _expected(fit: Floats, sigma: float, low: Floats, high: Floats, ranged: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return mean and variance of normal values around a fit, given that they lie in their ranges."""
+    from scipy.special import ndtr  # takes long to load
+
     value, left = low.copy(), np.zeros(len(low))
     a, b = (low[ranged] - fit[ranged]) / sigma, (high[ranged] - fit[ranged]) / sigma
     a, b = np.clip(a, -30, 30), np.clip(b, -30, 30)
