@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import takewhile
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
@@ -17,12 +17,65 @@ from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.posteriors import READINGS, Judged, Secrets, judge
 from sfumato.parameters import Takes, about
 
-if TYPE_CHECKING:
-    from sfumato.models.multi_diversity import MultiDiversity
+SENSITIVE = about(Takes.COLUMNS, "Sensitive columns", "Which may be published as labels of their hierarchies.")
+READING = about(Takes.CHOICE, "Reading", "What a label says about the values below it.", choices=READINGS)
+MISSING_IS_SENSITIVE = about(Takes.FLAG, "Missing is sensitive", "Whether a missing value is a secret like others.")
+
+
+class OfMasks(PrivacyModel):
+    """What models of columns that are published as labels of their hierarchies have in common."""
+
+    judged_role: ClassVar[Role] = Role.SENSITIVE
+    least_decides: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
+    masks: ClassVar[bool] = True
+
+    # Fields of members.
+    sensitive: str | Sequence[str]
+    k: int | None
+    reading: str
+
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """The sensitive columns."""
+        return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield columns without a hierarchy, other requirements on them, and another reading of labels."""
+        for name in self.judged_columns:
+            spec = schema.spec(name)
+            if spec is not None and spec.role is Role.SENSITIVE and spec.hierarchy is None:
+                yield Problem(
+                    f"columns.{name}.hierarchy",
+                    f"column {name!r} is to be masked along a hierarchy, but has none. Add one to [columns.{name}]; "
+                    "hierarchy = { flat = true } needs no file, but its only mask is *, which loses the whole value.",
+                )
+        for other in together:
+            both = [name for name in other.judged_columns if name in self.judged_columns]
+            if both and not other.masks:
+                yield Problem(
+                    ".sensitive",
+                    f"requirement {other.name} judges {', '.join(map(repr, both))}, which {self.name} masks: it cannot "
+                    "be told what labels mean to it. Ask one of them of the column.",
+                )
+        before = takewhile(lambda other: other != self, together)
+        if any(other.masks and getattr(other, "reading", self.reading) != self.reading for other in before):
+            yield Problem(
+                ".reading", "its requirements on masked columns differ in their reading. Give all the same one."
+            )
+
+    def most_classes(self, release: Release) -> float:
+        """Return how often k rows can be taken from those of a release."""
+        return release.total // (self.k or 1)
+
+    @property
+    def judges_apart(self) -> bool:
+        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
+        return self.reading != "true"  # which looks at what all classes together hide
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlphaDiversity(PrivacyModel):
+class AlphaDiversity(OfMasks):
     """In every equivalence class, each value of each sensitive column is at most as likely as `alpha`.
 
     A published label of the column's hierarchy counts as the values below it, as `reading` says: in proportion to their
@@ -36,14 +89,8 @@ class AlphaDiversity(PrivacyModel):
     """
 
     name: ClassVar[str] = "alpha-diversity"
-    judged_role: ClassVar[Role] = Role.SENSITIVE
-    least_decides: ClassVar[bool] = True
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
-    masks: ClassVar[bool] = True
 
-    sensitive: str | Sequence[str] = field(  # becomes a tuple of names
-        metadata=about(Takes.COLUMNS, "Sensitive columns", "Which may be published as labels of their hierarchies.")
-    )
+    sensitive: str | Sequence[str] = field(metadata=SENSITIVE)  # becomes a tuple of names
     alpha: float | str | Fraction = field(  # becomes an exact fraction
         metadata=about(
             Takes.FRACTION,
@@ -65,14 +112,8 @@ class AlphaDiversity(PrivacyModel):
             example=3,
         ),
     )
-    reading: str = field(
-        default="prior",
-        metadata=about(Takes.CHOICE, "Reading", "What a label says about the values below it.", choices=READINGS),
-    )
-    missing_is_sensitive: bool = field(
-        default=True,
-        metadata=about(Takes.FLAG, "Missing is sensitive", "Whether a missing value is a secret like others."),
-    )
+    reading: str = field(default="prior", metadata=READING)
+    missing_is_sensitive: bool = field(default=True, metadata=MISSING_IS_SENSITIVE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,24 +143,6 @@ class AlphaDiversity(PrivacyModel):
         """What stops that, too."""
         return "Ask for multi-diversity where values of several columns may be known."
 
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive columns."""
-        return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
-
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield what is in the way of masks."""
-        yield from in_the_way_of_masks(self, schema, together)
-
-    def most_classes(self, release: Release) -> float:
-        """Return how often k rows can be taken from those of a release."""
-        return release.total // (self.k or 1)
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
-        return self.reading != "true"  # which looks at what all classes together hide
-
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its classes tell about sensitive values."""
         secrets = Secrets.of(release, self.judged_columns, self)
@@ -145,29 +168,6 @@ LIMIT = {
     "uniform": f"Whoever knows how common values are believes more than that; and {_CHOICE}.",
     "true": f"Knowledge of which values go together for a person is not covered; and {_CHOICE}.",
 }
-
-
-def in_the_way_of_masks(model: AlphaDiversity | MultiDiversity, schema: Schema, together: Policy) -> Iterator[Problem]:
-    """Yield columns without a hierarchy, other requirements on them, and another reading of labels."""
-    for name in model.judged_columns:
-        spec = schema.spec(name)
-        if spec is not None and spec.role is Role.SENSITIVE and spec.hierarchy is None:
-            yield Problem(
-                f"columns.{name}.hierarchy",
-                f"column {name!r} is to be masked along a hierarchy, but has none. Add one to [columns.{name}]; "
-                "hierarchy = { flat = true } needs no file, but its only mask is *, which loses the whole value.",
-            )
-    for other in together:
-        both = [name for name in other.judged_columns if name in model.judged_columns]
-        if both and not other.masks:
-            yield Problem(
-                ".sensitive",
-                f"requirement {other.name} judges {', '.join(map(repr, both))}, which {model.name} masks: it cannot be "
-                "told what labels mean to it. Ask one of them of the column.",
-            )
-    before = takewhile(lambda other: other != model, together)
-    if any(other.masks and getattr(other, "reading", model.reading) != model.reading for other in before):
-        yield Problem(".reading", "its requirements on masked columns differ in their reading. Give all the same one.")
 
 
 def named(columns: Sequence[str]) -> str:

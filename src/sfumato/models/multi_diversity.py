@@ -9,16 +9,24 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.data.release import Release
-from sfumato.data.schema import Role, Schema
-from sfumato.errors import Problem
-from sfumato.models.alpha_diversity import BEYOND, LIMIT, in_the_way_of_masks, named, posterior_verdict, size_verdict
-from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number
-from sfumato.models.judging.posteriors import READINGS, Secrets, judge
+from sfumato.models.alpha_diversity import (
+    BEYOND,
+    LIMIT,
+    MISSING_IS_SENSITIVE,
+    READING,
+    SENSITIVE,
+    OfMasks,
+    named,
+    posterior_verdict,
+    size_verdict,
+)
+from sfumato.models.base import Verdict, plain_number
+from sfumato.models.judging.posteriors import Secrets, judge
 from sfumato.parameters import Takes, about
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiDiversity(PrivacyModel):
+class MultiDiversity(OfMasks):
     """Each value of each sensitive column stays at most as likely as `alpha_sa` to who knows all the others.
 
     A sensitive equivalence class of a column is the rows that agree in all quasi-identifiers and in the published labels
@@ -37,7 +45,7 @@ class MultiDiversity(PrivacyModel):
     >>> from sfumato.data.base_rates import BaseRates
     >>> from sfumato.data.builders import Flat
     >>> from sfumato.data.knowledge import PublicInputs
-    >>> from sfumato.data.schema import ColumnSpec, Schema
+    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
     >>> schema = Schema({
     ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
     ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE, hierarchy=Flat()),
@@ -51,14 +59,8 @@ class MultiDiversity(PrivacyModel):
     """  # noqa: E501
 
     name: ClassVar[str] = "multi-diversity"
-    judged_role: ClassVar[Role] = Role.SENSITIVE
-    least_decides: ClassVar[bool] = True
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
-    masks: ClassVar[bool] = True
 
-    sensitive: str | Sequence[str] = field(  # becomes a tuple of names
-        metadata=about(Takes.COLUMNS, "Sensitive columns", "Which may be published as labels of their hierarchies.")
-    )
+    sensitive: str | Sequence[str] = field(metadata=SENSITIVE)  # becomes a tuple of names
     alpha_sa: float | str | Fraction = field(  # becomes an exact fraction
         metadata=about(
             Takes.FRACTION,
@@ -92,14 +94,8 @@ class MultiDiversity(PrivacyModel):
             example=3,
         ),
     )
-    reading: str = field(
-        default="prior",
-        metadata=about(Takes.CHOICE, "Reading", "What a label says about the values below it.", choices=READINGS),
-    )
-    missing_is_sensitive: bool = field(
-        default=True,
-        metadata=about(Takes.FLAG, "Missing is sensitive", "Whether a missing value is a secret like others."),
-    )
+    reading: str = field(default="prior", metadata=READING)
+    missing_is_sensitive: bool = field(default=True, metadata=MISSING_IS_SENSITIVE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,15 +130,6 @@ class MultiDiversity(PrivacyModel):
             f"{LIMIT[self.reading]}"
         )
 
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive columns."""
-        return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
-
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield what is in the way of masks."""
-        yield from in_the_way_of_masks(self, schema, together)
-
     def warnings(self) -> Iterator[str]:
         """Yield what makes it ask for less than it seems to."""
         if len(self.judged_columns) == 1:
@@ -152,15 +139,6 @@ class MultiDiversity(PrivacyModel):
             )
         elif self.exact_alpha_qi > self.exact_alpha_sa:
             yield "multi-diversity has alpha_qi above alpha_sa, which asks for nothing more."
-
-    def most_classes(self, release: Release) -> float:
-        """Return how often k rows can be taken from those of a release."""
-        return release.total // (self.k or 1)
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
-        return self.reading != "true"  # which looks at what all classes together hide
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what sensitive values tell about one another."""
