@@ -113,6 +113,17 @@ def test_the_form_about_faults_says_what_not_to_paste_and_where_leaks_go():
     assert (ROOT / "SECURITY.md").is_file()
 
 
+def test_what_promises_cover_speaks_of_models_and_files_that_there_are():
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", text))
+
+    assert "What the promises cover" in text
+    assert "How to report" in text
+    assert "local-differential-privacy" in named, "what has this name is not to be taken for more than it is"
+    assert named <= set(PRIVACY_MODELS)
+    assert (ROOT / "docs" / "concepts").is_dir()
+
+
 def test_citations_are_of_this_version_and_name_a_source_of_every_model():
     citation = loaded("CITATION.cff")
     sources = [model for paper in citation["references"] for model in paper["notes"].split(", ")]
