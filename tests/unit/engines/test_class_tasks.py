@@ -150,6 +150,23 @@ def test_single_values_that_are_read_as_terms_come_home_as_well(tmp_path):
     assert shown(tmp_path / "there") == shown(tmp_path / "here")
 
 
+def test_a_hierarchy_of_labels_is_heeded_in_tasks_as_well(tmp_path):
+    known = {"path": "known.csv", "label": "label", "terms": "terms", "separator": "|", "hierarchy": "labels.csv"}
+    close = {"model": "qs-closeness", "column": "symptoms", "t": 0.2, "distance": "hierarchical"}
+    plan = plan_with(tmp_path / "given", patients(), TERMS, NEEDS[0], close, knowledge=known)
+    names = sorted(name for name, _ in knowledge_rows())
+    lines = [f"{name};group {number % 3};*" for number, name in enumerate(names)]
+    (tmp_path / "given" / "labels.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    here = run(plan, tmp_path / "here")
+    engine = in_parts(HOSPITAL, rows_together=TOGETHER)
+    there = run(plan, tmp_path / "there", engine)
+    facts = [done.facts["steps"][-1]["facts"] for done in (here, there)]
+    assert facts[0] == facts[1]
+    assert facts[0]["symptoms"]["terms_removed"] > 0
+    assert not engine.by_row
+    assert shown(tmp_path / "there") == shown(tmp_path / "here")
+
+
 def test_rows_that_a_step_before_drops_are_in_no_class(tmp_path):
     ages = [f"{20 + number % 10}" for number in range(HOSPITAL - 1)]
     table = patients().set_column(0, "age", pa.array([*ages, "99"]))
