@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import as_numpy
 from sfumato.data.kinds import is_list, is_text, value_type
 
-_AT_ONCE = 1 << 16  # rows or texts
+_AT_ONCE = 1 << 15  # rows or texts; what is worked out for them is allocated anew each time
 _BESIDE = 2  # threads
 _LONG = 1 << 10  # bytes of a text beyond which it is digested for itself
 _WORD = 8  # bytes of a text that are looked at together
