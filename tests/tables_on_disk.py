@@ -1,5 +1,7 @@
 """Files for tests: written in a line, and refused without a cell in the message."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,3 +65,47 @@ def arrow_stream(table: pa.Table, path: Path) -> None:
 def arrow_file(table: pa.Table, path: Path) -> None:
     with ipc.new_file(path, table.schema) as writer:
         writer.write_table(table, max_chunksize=3)
+
+
+_READS_MUTANTS = """
+import random, sys
+from contextlib import suppress
+from pathlib import Path
+from sfumato.data.encoding import encode
+from sfumato.data.files import Source, read_table
+from sfumato.data.schema import Role, Schema
+from sfumato.errors import DataError
+
+whole, refused = Path(sys.argv[1]), 0
+body = whole.read_bytes()
+with suppress(ImportError):
+    import resource  # whoever believes a damaged number of rows wants more
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+for seed in range(int(sys.argv[2])):
+    random.seed(seed)
+    bits = bytearray(body)
+    if seed % 5 == 4:
+        place = random.randrange(len(bits))
+        bits[place : place + 4] = random.choice([bytes(4), b"\\xff" * 4, b"    "])
+    else:
+        for _ in range(random.randint(1, 12)):
+            bits[random.randrange(len(bits))] ^= 1 << random.randrange(8)
+    mutant = whole.with_name("mutant" + whole.suffix)
+    mutant.write_bytes(bytes(bits))
+    try:
+        encode(read_table(Source(mutant, header=True)), Schema(rest=Role.OTHER if seed % 2 else Role.SENSITIVE))
+    except DataError:
+        refused += 1
+print(refused)
+"""
+
+
+def mutants_refused(path: Path, count: int) -> int:
+    """Return how many of so many damaged copies of a file are refused in words; others are read.
+
+    In a process of its own: damaged bytes that are taken for sound ones are a segmentation fault.
+    """
+    command = [sys.executable, "-c", _READS_MUTANTS, str(path), str(count)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return int(done.stdout)

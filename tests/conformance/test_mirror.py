@@ -43,6 +43,7 @@ ELSEWHERE = {
     "data/bins.py": "unit/data/test_bins_and_bit_sets.py",
     "data/bit_sets.py": "unit/data/test_bins_and_bit_sets.py",
     "data/population.py": POPULATIONS,
+    "data/files/stat_apart.py": "unit/data/files/test_stat.py",
     "data/recoding.py": "unit/data/test_release.py",
     "engines/base.py": "unit/engines/test_local.py",
     "engines/region_tasks.py": "unit/engines/test_regions.py",

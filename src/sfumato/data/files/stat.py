@@ -1,98 +1,115 @@
-"""Files of Stata, SPSS and SAS: value labels are the categories, and what is declared as missing is missing."""
+"""Files of Stata, SPSS and SAS: value labels are the categories, and what is declared as missing is missing.
+
+They are read in a process of their own, since some damaged bytes end whatever reads them.
+"""
 
 from __future__ import annotations
 
-import datetime
+import contextlib
+import json
+import subprocess
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.ipc as pa_ipc
 
 from sfumato.data.files.source import Format, Reading, Source, checked_names, kept_names, needed
+from sfumato.data.files.stat_apart import NO_MEMORY, PORTABLE
 from sfumato.errors import DataError
 
 EXTRA = "stat"
 STAT_FORMATS = ("stata", "spss", "sas")
-_PORTABLE = "read_por"
 MOST_PACKED = 1_100  # rows in a byte of a packed file, when all of them are the same: what deflate can do
 _READERS = {
     ".dta": "read_dta",
     ".sav": "read_sav",
     ".zsav": "read_sav",
-    ".por": _PORTABLE,
+    ".por": PORTABLE,
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
 _BY_FORMAT: dict[Format, str] = {"stata": "read_dta", "spss": "read_sav", "sas": "read_sas7bdat"}
 _SHOWN = {"stata": "Stata", "spss": "SPSS", "sas": "SAS"}
+_APART = Path(__file__).with_name("stat_apart.py")
 
 
 def stat_names(source: Source, form: Format) -> list[str]:
     """Return the names of the columns."""
-    _, about = _call(source, form, metadataonly=True)
-    return checked_names(about.column_names, source.path)
+    return checked_names(_about(source, form)["names"], source.path)
 
 
 def codes_of(source: Source, form: Format) -> dict[str, dict[str, int]]:
     """Return the codes of labels, by column; columns whose codes are no whole numbers are left out."""
     if not source.labels:
         return {}
-    _, about = _call(source, form, metadataonly=True)
     found: dict[str, dict[str, int]] = {}
-    for name, label_of in about.variable_value_labels.items():
-        if all(isinstance(code, int | float) and float(code).is_integer() for code in label_of):
-            codes = {label_of[code]: int(code) for code in sorted(label_of, reverse=True)}  # of two, the lower one
-            found[name] = codes
+    for name, labels in _about(source, form)["labels"].items():
+        if all(isinstance(code, int | float) and float(code).is_integer() for code, _ in labels):
+            found[name] = {label: int(code) for code, label in sorted(labels, reverse=True)}  # of two, the lower one
     return found
 
 
 def read_stat(asked: Reading) -> pa.Table:
     """Return the table; codes with a label show the label."""
-    _, about = _call(asked.source, asked.form, metadataonly=True)
-    _refuse_what_cannot_be(asked.source, asked.form, about.number_rows)
-    names = checked_names(about.column_names, asked.path)
-    kept = kept_names(names, asked.drop, asked.path)
-    columns, about = _call(asked.source, asked.form, usecols=kept, row_limit=asked.limit or 0)
-    labels = about.variable_value_labels if asked.source.labels else {}
-    table = pa.table({name: _column(columns[name], labels.get(name, {})) for name in kept})
+    source, form = asked.source, asked.form
+    about = _about(source, form)
+    _refuse_what_cannot_be(source, form, about["rows"])
+    kept = kept_names(checked_names(about["names"], asked.path), asked.drop, asked.path)
+    wanted = {"columns": kept, "limit": asked.limit or 0, "labels": source.labels}
+    _, table = _answered(_request(source, form) | wanted, source, form)
+    assert table is not None
     if not table.num_rows:
         raise DataError(f"{asked.path} has columns but no rows.\nNothing can be published from it.")
     asked.stage.advance(asked.path.stat().st_size)
     return table
 
 
-def _call(source: Source, form: Format, **options: Any) -> tuple[dict[str, Any], Any]:
-    pyreadstat = needed("pyreadstat", EXTRA, source.path)
+def _about(source: Source, form: Format) -> Mapping[str, Any]:
+    """Return what a file says of itself: names, rows, labels."""
+    request, found = _request(source, form), source.path.stat()
+    return _described(json.dumps(request), found.st_size, found.st_mtime_ns, source, form)
+
+
+@lru_cache(maxsize=16)
+def _described(request: str, size: int, changed: int, source: Source, form: Format) -> Mapping[str, Any]:
+    return _answered(json.loads(request), source, form)[0]
+
+
+def _request(source: Source, form: Format) -> dict[str, Any]:
     reader = _READERS.get(source.path.suffix.lower(), _BY_FORMAT[form])
-    if reader == _PORTABLE:
-        _refuse_encoding(source)
-    else:
-        options["encoding"] = source.encoding
-    try:
-        columns, about = getattr(pyreadstat, reader)(str(source.path), output_format="dict", **options)
-    except MemoryError:
-        raise
-    except Exception:  # whatever it says may show cells
-        raise _damaged(source, form) from None
-    if not all(isinstance(name, str) for name in about.column_names):
-        raise _damaged(source, form)
-    return columns, about
-
-
-def _refuse_encoding(source: Source) -> None:
-    if source.encoding is not None:
+    if reader == PORTABLE and source.encoding is not None:
         raise DataError(
             f"{source.path} was to be read as {source.encoding}, but a portable file of SPSS has its own letters.\n"
             "Leave out encoding under [source], or save the file as .sav."
         )
+    return {"path": str(source.path.absolute()), "reader": reader, "encoding": source.encoding}
 
 
-def _damaged(source: Source, form: Format) -> DataError:
-    return DataError(
-        f"{source.path} cannot be read as a file of {_SHOWN[form]}: it is something else, damaged, cut off, or of "
-        "a version that is not known here.\nSave it again in a usual version, or as CSV."
-    )
+def _answered(request: Mapping[str, Any], source: Source, form: Format) -> tuple[Mapping[str, Any], pa.Table | None]:
+    """Return what another process reads, or raise: it is gone where bytes are damaged, or says so."""
+    needed("pyreadstat", EXTRA, source.path)
+    about, table = None, None
+    command = [sys.executable, "-P", str(_APART)]  # -P: what lies beside it, or beside the data, is not imported
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **pipes) as child:  # type: ignore[call-overload]
+        try:
+            with contextlib.suppress(OSError, ValueError, pa.ArrowException):  # it ended in the middle of a sentence
+                child.stdin.write(json.dumps(request).encode() + b"\n")
+                child.stdin.close()
+                about = json.loads(child.stdout.readline())
+                table = pa_ipc.open_stream(child.stdout).read_all() if "columns" in request else None
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode == NO_MEMORY:
+        raise MemoryError
+    if child.returncode or about is None or (table is None and "columns" in request):
+        raise _damaged(source, form)
+    return about, table
 
 
 def _refuse_what_cannot_be(source: Source, form: Format, rows: int | None) -> None:
@@ -102,22 +119,8 @@ def _refuse_what_cannot_be(source: Source, form: Format, rows: int | None) -> No
         raise _damaged(source, form)
 
 
-def _column(values: Any, label_of: Mapping[Any, str]) -> pa.Array:
-    cells = [None if _is_missing(cell) else cell for cell in values]
-    if label_of and any(cell in label_of for cell in cells):
-        cells = [None if cell is None else label_of.get(cell, _number(cell)) for cell in cells]
-    if all(cell is None or (isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53) for cell in cells):
-        return pa.array([None if cell is None else int(cell) for cell in cells], pa.int64())
-    if any(isinstance(cell, str) for cell in cells):
-        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string()).dictionary_encode()
-    if any(isinstance(cell, datetime.time) for cell in cells):
-        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string()).dictionary_encode()
-    return pa.array(cells)
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, float | np.floating) and bool(np.isnan(cell)))
-
-
-def _number(cell: Any) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+def _damaged(source: Source, form: Format) -> DataError:
+    return DataError(
+        f"{source.path} cannot be read as a file of {_SHOWN[form]}: it is something else, damaged, cut off, or of "
+        "a version that is not known here.\nSave it again in a usual version, or as CSV."
+    )

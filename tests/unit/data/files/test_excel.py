@@ -9,7 +9,7 @@ import xlsxwriter
 
 from sfumato.data.files import Source, how_read, read_columns, read_digested, read_table, sample
 from sfumato.data.files import source as sources
-from tables_on_disk import SECRET, cells, refusal
+from tables_on_disk import SECRET, cells, mutants_refused, refusal
 
 PEOPLE = [
     ["name", "age", "born", "kg", "at"],
@@ -114,3 +114,8 @@ def test_programs_in_a_workbook_of_before_2007_are_refused(tmp_path):
         bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504) + "_VBA_PROJECT_CUR".encode("utf-16-le") + bytes(99)
     )
     assert "with macros" in refusal(Source(path))
+
+
+@pytest.mark.slow
+def test_flipped_bits_never_end_the_process(tmp_path):
+    assert mutants_refused(workbook(tmp_path, {"people": PEOPLE}).path, 300) > 50

@@ -1,7 +1,9 @@
 """Files of Stata, SPSS and SAS: labels as categories, declared missing values as missing."""
 
 import datetime
+import io
 import json
+import random
 
 import polars as pl
 import pyarrow as pa
@@ -10,8 +12,8 @@ import pytest
 
 import sfumato as sf
 from sas_files import write_sas7bdat
-from sfumato.data.files import Source, read_columns, read_digested, read_table, sample
-from tables_on_disk import SECRET, cells, refusal, write
+from sfumato.data.files import Source, read_columns, read_digested, read_table, sample, stat, stat_apart
+from tables_on_disk import SECRET, cells, mutants_refused, refusal, write
 
 FRAME = pl.DataFrame(
     {
@@ -206,6 +208,12 @@ def test_a_file_that_claims_more_rows_than_it_has_room_for_is_refused_before_mem
     assert "damaged" in refusal(Source(path))
 
 
+def asked_for(source, **wanted):
+    request = {"path": str(source.path), "reader": "read_sav", "encoding": None, **wanted}
+    told = io.BytesIO()
+    return stat_apart.answer(io.BytesIO(json.dumps(request).encode() + b"\n"), told), told.getvalue()
+
+
 def test_a_column_without_a_name_is_damage(tmp_path, monkeypatch):
     """The C library gives none where the bytes of a name are no text."""
     source = spss(tmp_path)
@@ -216,6 +224,51 @@ def test_a_column_without_a_name_is_damage(tmp_path, monkeypatch):
         about.column_names = [None, *about.column_names[1:]]
         return columns, about
 
+    assert asked_for(source)[0] == 0
     monkeypatch.setattr(pyreadstat, "read_sav", read_nameless)
-    with pytest.raises(sf.DataError, match="damaged"):
-        read_columns(source)
+    assert asked_for(source) == (stat_apart.DAMAGED, b"")
+
+
+def test_what_is_wrong_is_an_exit_code_and_no_words(tmp_path, monkeypatch):
+    source = spss(tmp_path)
+
+    def raises(error):
+        def read(*arguments, **options):
+            raise error(SECRET)
+
+        return read
+
+    monkeypatch.setattr(pyreadstat, "read_sav", raises(ValueError))
+    assert asked_for(source) == (stat_apart.DAMAGED, b"")
+    monkeypatch.setattr(pyreadstat, "read_sav", raises(MemoryError))
+    assert asked_for(source) == (stat_apart.NO_MEMORY, b"")
+
+
+def test_a_process_that_ends_in_the_middle_is_damage_and_one_without_memory_says_so(tmp_path, monkeypatch):
+    source = spss(tmp_path)
+    for code, error in (("import os; os.kill(os.getpid(), 9)", sf.DataError), ("raise SystemExit(4)", MemoryError)):
+        stat._described.cache_clear()
+        monkeypatch.setattr(stat, "_APART", write(tmp_path, "other.py", code).path)
+        with pytest.raises(error):
+            read_columns(source)
+
+
+def test_damaged_bytes_end_the_process_that_reads_them_and_not_this_one(tmp_path):
+    """These bits of a header were found by trying: they are a segmentation fault in the C library."""
+    path = spss(tmp_path).path
+    bits = bytearray(path.read_bytes())
+    chance = random.Random(145)
+    for _ in range(chance.randint(1, 12)):
+        bits[chance.randrange(len(bits))] ^= 1 << chance.randrange(8)
+    path.write_bytes(bits)
+    assert "damaged" in refusal(Source(path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a.dta", "a.sav", "b.zsav", "a.por", "a.xpt", "a.sas7bdat"])
+def test_flipped_bits_never_end_the_process(tmp_path, name):
+    spss(tmp_path), stata(tmp_path), sas(tmp_path, 8)
+    pyreadstat.write_sav(FRAME, tmp_path / "b.zsav", compress=True)
+    pyreadstat.write_por(FRAME.drop("age"), tmp_path / "a.por")
+    write_sas7bdat(tmp_path / "a.sas7bdat", {"name": [SECRET, "Ann"] * 9, "age": [34.0, None] * 9})
+    assert mutants_refused(tmp_path / name, 12) > 1

@@ -1,0 +1,85 @@
+"""The process that reads files of Stata, SPSS and SAS: some damaged bytes end it, and nothing else.
+
+It is asked on standard input, by a line of JSON, and answers on standard output: a line of JSON about the file, then
+the table as a stream of Arrow, where columns were asked for. What is wrong is the exit code: messages may show cells.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc as pa_ipc
+
+DAMAGED, NO_MEMORY = 3, 4  # exit codes
+PORTABLE = "read_por"
+
+
+def answer(asked: BinaryIO, told: BinaryIO) -> int:
+    """Answer what is asked, and return the exit code."""
+    request = json.loads(asked.readline())
+    try:
+        columns, about = _call(request)
+        if not all(isinstance(name, str) for name in about.column_names):  # none, where its bytes are no text
+            return DAMAGED
+        labels = about.variable_value_labels
+        facts = {
+            "names": list(about.column_names),
+            "rows": about.number_rows,
+            "labels": {name: list(label_of.items()) for name, label_of in labels.items()},
+        }
+        told.write(json.dumps(facts, default=str).encode() + b"\n")
+        if "columns" in request:
+            shown = labels if request["labels"] else {}
+            table = pa.table({name: _column(columns[name], shown.get(name, {})) for name in request["columns"]})
+            with pa_ipc.new_stream(told, table.schema) as stream:
+                stream.write_table(table)
+    except MemoryError:
+        return NO_MEMORY
+    except Exception:  # whatever it is, it comes from the file
+        return DAMAGED
+    return 0
+
+
+def _call(request: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    import pyreadstat
+
+    options: dict[str, Any] = {"output_format": "dict"}
+    if request["reader"] != PORTABLE:
+        options["encoding"] = request["encoding"]
+    if "columns" in request:
+        options |= {"usecols": request["columns"], "row_limit": request["limit"]}
+    else:
+        options["metadataonly"] = True
+    columns, about = getattr(pyreadstat, request["reader"])(request["path"], **options)
+    return columns, about
+
+
+def _column(values: Any, label_of: Mapping[Any, str]) -> pa.Array:
+    cells = [None if _is_missing(cell) else cell for cell in values]
+    if label_of and any(cell in label_of for cell in cells):
+        cells = [None if cell is None else label_of.get(cell, _number(cell)) for cell in cells]
+    if all(cell is None or (isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53) for cell in cells):
+        return pa.array([None if cell is None else int(cell) for cell in cells], pa.int64())
+    if any(isinstance(cell, str) for cell in cells):
+        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string()).dictionary_encode()
+    if any(isinstance(cell, datetime.time) for cell in cells):
+        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string()).dictionary_encode()
+    return pa.array(cells)
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, float | np.floating) and bool(np.isnan(cell)))
+
+
+def _number(cell: Any) -> str:
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+if __name__ == "__main__":
+    sys.exit(answer(sys.stdin.buffer, sys.stdout.buffer))
