@@ -336,6 +336,38 @@ def test_a_lean_loop_neither_makes_nor_returns_arrays():
         make(3)
 
 
+def test_a_loop_that_is_worth_it_is_tidied_as_numba_does_and_others_are_not(monkeypatch):
+    tidied = []
+    usual = compiling.JITCodeLibrary._optimize_functions
+
+    def noted(library, module):
+        tidied.append(library.name.rpartition(".")[2])
+        usual(library, module)
+
+    class Unkept:
+        def __init__(self, function):
+            raise OSError
+
+    monkeypatch.setattr(compiling.JITCodeLibrary, "_optimize_functions", noted)
+    monkeypatch.setattr(compiling, "_Kept", Unkept)  # what one of them left would do for the other
+
+    @compiling.lean_kernel
+    def doubled(value):
+        return 2 * value
+
+    def add_up(values):
+        total = 0
+        for value in values:
+            total += doubled(value)
+        return total
+
+    assert compiling.lean_kernel(add_up)(np.arange(5)) == 20
+    assert "add_up" not in tidied
+    assert compiling.thorough_kernel(add_up)(np.arange(5)) == 20
+    assert "add_up" in tidied
+    assert "doubled" not in tidied
+
+
 def test_a_loop_that_others_call_with_plain_numbers_is_compiled_once():
     @compiling.kernel
     def count(numbers, least, strict):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy  # whose parts are loaded when they are first used
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes, counted, distinct_codes
@@ -326,8 +327,6 @@ class _Design:
         self, codes: Codes, weight: NDArray[np.float64], covers: Sequence[Cover], binned: Sequence[_Features]
     ) -> None:
         n_cells = codes.shape[0]
-        from scipy.sparse import csr_array  # takes long to load
-
         self.weight = weight
         self.blocks = [np.ones((1, 1))]  # the constant
         positions = [np.zeros(n_cells, dtype=np.int64)]
@@ -339,7 +338,7 @@ class _Design:
             offset += used.size
         indices = np.stack(positions, axis=1).ravel().astype(np.int32)
         starts = np.arange(n_cells + 1, dtype=np.int32) * np.int32(len(positions))
-        self.labels_of = csr_array((np.ones(indices.size), indices, starts), shape=(n_cells, offset))
+        self.labels_of = scipy.sparse.csr_array((np.ones(indices.size), indices, starts), shape=(n_cells, offset))
         self.cells_of = self.labels_of.T.tocsr()
         self.label_ends = np.cumsum([block.shape[0] for block in self.blocks])
         self.ends = np.cumsum([block.shape[1] for block in self.blocks])
@@ -347,9 +346,7 @@ class _Design:
     @cached_property
     def second(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Eigenvalues (f,) and eigenvectors (f, f) of the second moments of the features."""
-        from scipy.sparse import block_diag, csr_array
-
-        features = block_diag([csr_array(block) for block in self.blocks], format="csr")
+        features = scipy.sparse.block_diag([scipy.sparse.csr_array(block) for block in self.blocks], format="csr")
         together = self.cells_of @ self.labels_of.multiply(self.weight[:, None]).tocsr()
         moments = (features.T @ (together @ features)).toarray()
         values, vectors = np.linalg.eigh(moments)

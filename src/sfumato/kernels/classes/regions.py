@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.compiling import inline_kernel, lean_kernel
+from sfumato.compiling import inline_kernel, lean_kernel, thorough_kernel
 from sfumato.kernels.classes.conditions import Conditions
 from sfumato.kernels.classes.trim import hopeless, trim
 from sfumato.kernels.classes.units import AT, AXIS, LEAF, LEVELS, VALUES, Trees, Units
@@ -209,7 +209,7 @@ def sink(price, item, length, position):
     item[position] = moved_item
 
 
-@lean_kernel
+@thorough_kernel
 def close_regions(conditions, units, trees, keys, desk, early, reach, copies, share, class_start):
     """Close regions from cheap to dear; return how many classes were made.
 
