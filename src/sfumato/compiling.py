@@ -68,7 +68,7 @@ def thorough_kernel(function: Callable[..., Any]) -> Any:
     """Compile a lean loop nest in which a search spends nearly all of its time, and take longer for it.
 
     `close_regions` compiles for half a second more, and then takes four fifths of the time on twelve columns. Done to
-    all loops, it would cost some families two seconds, and gain little.
+    all loops, it would cost some families two seconds, and gain less.
     """
     return _compile(function, _Thorough, _nrt=False)
 
