@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from anonymizing import JOBS
-from sfumato.anonymizers import ANONYMIZERS, pram, randomization
+from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.mondrian import growth
 from sfumato.anonymizers.term_suppression import search as term_search
+from sfumato.data import keystream
 from sfumato.data.builders import Given, Widths
 from sfumato.data.encoding import encode
 from sfumato.data.hierarchy import Hierarchy
@@ -144,8 +145,7 @@ def in_small_parts(monkeypatch):
 
     monkeypatch.setattr(threading.Thread, "start", noted)
     monkeypatch.setattr(growth, "LARGE", 8)
-    monkeypatch.setattr(pram, "CHUNK", 40)
-    monkeypatch.setattr(randomization, "CHUNK", 40)
+    monkeypatch.setattr(keystream, "ROWS", 40)
     monkeypatch.setattr(term_search, "_ROWS_AT_A_TIME", 16)
     return begun
 

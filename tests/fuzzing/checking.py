@@ -20,10 +20,10 @@ from fuzzing.covering import covers, value_of
 from fuzzing.definitions import as_list, judge
 from fuzzing.plans import KNOWLEDGE
 from fuzzing.searching import existing
-from sfumato.anonymizers import randomization
 from sfumato.anonymizers.mondrian import growth
 from sfumato.anonymizers.term_suppression import search as term_search
 from sfumato.api import Published
+from sfumato.data import keystream
 from sfumato.errors import InputError, Unsatisfiable
 
 # Searches that are there for comparison promise no release where there is one.
@@ -39,7 +39,7 @@ def small_parts():
     """Let several threads share out even a small table."""
     with (
         mock.patch.object(growth, "LARGE", 8),
-        mock.patch.object(randomization, "CHUNK", 16),
+        mock.patch.object(keystream, "ROWS", 16),
         mock.patch.object(term_search, "_ROWS_AT_A_TIME", 4),
     ):
         yield

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +50,7 @@ from sfumato.engines.item_tasks import item_parts, send_items, withhold
 from sfumato.engines.local import LOCAL_SERVES, LocalEngine
 from sfumato.engines.region_classes import decide_in_regions
 from sfumato.engines.region_tasks import AllCells, carry_out_on_cells, coded_cells, of_cells
-from sfumato.engines.regions import Cluster, RegionalWork, too_many
+from sfumato.engines.regions import Cluster, RegionalWork, every_label, too_many
 from sfumato.engines.seeing import columns_seen, release_seen
 from sfumato.engines.tasks import WEIGHT, Decision, Home, Part, Publishing, Splits
 from sfumato.engines.workroom import got, keep, kept, plain, put
@@ -380,7 +380,7 @@ class DividedEngine:
         """Return columns with all labels that are published, as far as it was decided here, and how many rows are."""
         recoding, rows = replace(recoding, public={}), dataset.total
         if self.regions is not None:  # of which only some rows are here
-            dataset, recoding = _every_label(dataset.held), replace(recoding, columns=_every_label(recoding).columns)
+            dataset, recoding = every_label(dataset.held), replace(recoding, columns=every_label(recoding).columns)
             return publish(dataset, recoding, ()).columns, rows
         if recoding.pieces is not None:
             dataset = dataset.standing_for(recoding.pieces.row_of, recoding.pieces.count)
@@ -433,20 +433,6 @@ class DividedEngine:
         """Return all rows of a table here, for whoever needs every one of them."""
         splits = cast("Splits", table)
         return pa.concat_tables([splits.read(number) for number in splits.numbers])
-
-
-Labels = TypeVar("Labels", Dataset, Recoding)
-
-
-def _every_label(shown: Labels) -> Labels:
-    """Return columns that show each of their labels once, whatever rows are here."""
-    columns = {
-        name: replace(column, codes=np.arange(len(column.labels), dtype=np.int32))
-        if isinstance(column, CodedColumn | Labelled)
-        else column
-        for name, column in shown.columns.items()
-    }
-    return replace(shown, columns=columns)
 
 
 def _without_rows(sets: CodedSets) -> CodedSets:

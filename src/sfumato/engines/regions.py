@@ -48,6 +48,7 @@ from sfumato.models.base import Policy
 CLOSE = 1.1  # times as many distinct rows by estimate, whose error is some .5 %: then there are more
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+Labels = TypeVar("Labels", Dataset, Recoding)
 
 
 class Cluster(Protocol):
@@ -307,3 +308,14 @@ def sampled(cluster: Cluster, room: Path, parts: Sequence[Part], columns: Sequen
     for part in parts:
         found = found.with_more(pickle.loads((room / "samples" / part.name).read_bytes()), sizes)
     return found
+
+
+def every_label(shown: Labels) -> Labels:
+    """Return columns that show each of their labels once, whatever rows are here."""
+    columns = {
+        name: replace(column, codes=np.arange(len(column.labels), dtype=np.int32))
+        if isinstance(column, CodedColumn | Labelled)
+        else column
+        for name, column in shown.columns.items()
+    }
+    return replace(shown, columns=columns)
