@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyreadstat import _readstat_writer
@@ -12,8 +14,14 @@ _TEXT, _DOUBLE = 0, 5  # readstat_type_t
 _Write = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 
 
-def write_sas7bdat(path: Path, columns: dict[str, list[Any]]) -> None:
-    """Write columns of text or numbers; None is missing."""
+def write_sas7bdat(
+    path: Path,
+    columns: dict[str, list[Any]],
+    *,
+    titles: Mapping[str, str] = MappingProxyType({}),
+    formats: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Write columns of text or numbers; None is missing. Some have variable labels, or formats of a catalog."""
     library = ctypes.CDLL(_readstat_writer.__file__)
     for name in ("readstat_writer_init", "readstat_add_variable"):
         getattr(library, name).restype = ctypes.c_void_p
@@ -33,6 +41,8 @@ def write_sas7bdat(path: Path, columns: dict[str, list[Any]]) -> None:
         kind = _TEXT if is_text else _DOUBLE
         made = library.readstat_add_variable(writer, name.encode(), kind, ctypes.c_size_t(width))
         variables[name] = ctypes.c_void_p(made), is_text
+        library.readstat_variable_set_label(variables[name][0], titles.get(name, "").encode())
+        library.readstat_variable_set_format(variables[name][0], formats.get(name, "").encode())
     rows = len(next(iter(columns.values())))
     _done(library.readstat_begin_writing_sas7bdat(writer, None, ctypes.c_long(rows)))
     for row in range(rows):

@@ -68,6 +68,7 @@ class Release:
     strays: tuple[Stray, ...] = ()  # what came along and does not belong there
     readme: str = ""  # what whoever receives it should know, in words; published along with it
     codes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # the source's own, by column and label
+    titles: Mapping[str, str] = field(default_factory=dict)  # what published columns are about, as the source says
     truth: Dataset | None = None  # the original, where whoever judges holds it: claims of chance can then be tested
     # Where a release is too large to be looked at as a whole: parts, each with all rows of some classes, and in each
     # part how common the values of single columns are in the whole.

@@ -20,11 +20,8 @@ from sfumato.attacks import THRESHOLD, Exposure, attack_all
 from sfumato.attacks.base import as_if_published
 from sfumato.data.dataset import Dataset
 from sfumato.data.files import is_there
-from sfumato.data.files.csv_release import Dialect
 from sfumato.data.files.databases.publishing import Publication, publishing, refuse_early
 from sfumato.data.files.release import DESCRIPTION, as_release, read_release, schema_for, write_release
-from sfumato.data.files.source import format_of
-from sfumato.data.files.stat import STAT_FORMATS, codes_of
 from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -62,11 +59,10 @@ from sfumato.pipeline.judging import (
 )
 from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, finish_earlier, plan_facts
 from sfumato.pipeline.known import Gathering, Known, changes_since, crowd_at
-from sfumato.pipeline.making import Made, dialect_of, make, refuse_inputs_in, refuse_nothing_to_publish
+from sfumato.pipeline.making import Made, as_in_source, dialect_of, make, refuse_inputs_in, refuse_nothing_to_publish
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress, announce
-from sfumato.receiving.dictionary import Dictionary
 
 MEASURE_BUDGET = 2e8  # operations for each cross table that is computed back
 
@@ -162,7 +158,7 @@ class Case:
             publication = None
             with self.engine.workroom(folder / "work"):
                 known, made = self._made(seed, threads)
-                made = replace(made, release=self._as_in_source(made.release, dialect))
+                made = replace(made, release=as_in_source(made.release, self.plan, self.engine, dialect))
                 public.mkdir()
                 private.mkdir(mode=0o700)
                 if self.plan.target is not None:
@@ -254,20 +250,6 @@ class Case:
             clock=self.clock,
         )
         return known, made
-
-    def _as_in_source(self, release: Release, dialect: Dialect | None) -> Release:
-        """Return a release that is written as its source is: in its dialect, or with its codes for labels."""
-        source = self.plan.source
-        if dialect is not None:
-            description = {**release.description, "dialect": dialect.as_dict()}
-            release = replace(release, description=description, readme=str(Dictionary.of(description)))
-        if (
-            self.engine.form(self.plan.release.format) in STAT_FORMATS
-            and source is not None
-            and format_of(source) in STAT_FORMATS
-        ):
-            release = replace(release, codes=codes_of(source, format_of(source)))
-        return release
 
     def _write(
         self, release: Release, folder: Path, publication: Publication | None

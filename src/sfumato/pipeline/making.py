@@ -15,9 +15,10 @@ from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, chosen_of, op
 from sfumato.anonymizers.people import spread
 from sfumato.data.dataset import Dataset
 from sfumato.data.figures import FEW, with_figures
-from sfumato.data.files import fitted, how_read
+from sfumato.data.files import fitted, how_read, is_there
 from sfumato.data.files.csv_release import Dialect
 from sfumato.data.files.source import format_of
+from sfumato.data.files.stat import STAT_FORMATS, codes_of, titles_of
 from sfumato.data.legend import legends
 from sfumato.data.persons import Alike, Persons, people_per_class
 from sfumato.data.recoding import Recoding
@@ -168,6 +169,30 @@ def dialect_of(plan: Plan, engine: Engine) -> Dialect | None:
             'Write [release] dialect = "plain", or leave it out.'
         )
     return Dialect.found(how_read(fitted(source, plan.schema)))
+
+
+def as_in_source(release: Release, plan: Plan, engine: Engine, dialect: Dialect | None) -> Release:
+    """Return a release that is written as its source is: in its dialect, or with its codes and descriptions."""
+    description, titles, source = dict(release.description), {}, plan.source
+    if dialect is not None:
+        description["dialect"] = dialect.as_dict()
+    if source is not None and source.database is None and is_there(source) and format_of(source) in STAT_FORMATS:
+        form = format_of(source)
+        titles = {name: title for name, title in titles_of(source, form).items() if _keeps_its_title(name, plan)}
+        titles = {name: titles[name] for name in release.order if name in titles}
+        described = description["columns"]
+        description["columns"] = described | {name: described[name] | {"label": titles[name]} for name in titles}
+        if engine.form(plan.release.format) in STAT_FORMATS:
+            release = replace(release, codes=codes_of(source, form))
+    if dialect is None and not titles:
+        return release
+    return replace(release, titles=titles, description=description, readme=str(Dictionary.of(description)))
+
+
+def _keeps_its_title(name: str, plan: Plan) -> bool:
+    """Whether a published column is that of the source: numbers of people are drawn anew, and others may be made."""
+    made = {column.name: column.column for column in plan.gather.columns} if plan.gather is not None else {}
+    return name != plan.schema.person and made.get(name, name) == name
 
 
 def refuse_inputs_in(out: Path, plan: Plan, engine: Engine) -> None:

@@ -45,13 +45,15 @@ class Entry:
     cells: str
     changed: str
     beware: str
+    label: str = ""  # what it is about, as the source says
     counts: Mapping[str, int] | None = None  # in the published table, where it is at hand
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry as plain data."""
         shown = {"name": self.name, "role": self.role, "kind": self.kind, "cells": self.cells}
         counted = {"counts": dict(self.counts)} if self.counts is not None else {}
-        return {**shown, "changed": self.changed, "beware": self.beware, **counted}
+        label = {"label": self.label} if self.label else {}
+        return {**shown, **label, "changed": self.changed, "beware": self.beware, **counted}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +174,8 @@ class Dictionary:
         for entry in self.entries:
             yield f"\n### `{_code(entry.name)}`\n"
             yield f"{entry.role}{f', {entry.kind}' if entry.kind else ''}\n"
+            if entry.label:
+                yield f"- About: `{_code(entry.label)}`"
             yield f"- Cells: {entry.cells}"
             yield f"- Changed: {entry.changed}"
             yield f"- Beware: {entry.beware}"
@@ -264,7 +268,8 @@ def _beware(roles: set[str], dropped: int) -> Iterator[str]:
 def _entry(name: str, about: Mapping[str, Any], masked: bool) -> Entry:
     role, kind = Role(about["role"]), Kind(about["kind"]) if "kind" in about else None
     cells, changed, beware = _words(role, kind, about, masked=masked)
-    return Entry(name=name, role=role.value, kind=kind, cells=cells, changed=changed, beware=beware)
+    label = str(about.get("label", ""))
+    return Entry(name=name, role=role.value, kind=kind, cells=cells, changed=changed, beware=beware, label=label)
 
 
 def _words(role: Role, kind: Kind | None, about: Mapping[str, Any], *, masked: bool) -> tuple[str, str, str]:

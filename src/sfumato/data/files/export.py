@@ -26,6 +26,7 @@ _ROWS = 1 << 14  # made at once
 _MOST_ROWS, _MOST_COLUMNS, _MOST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, beside the header
 _EXACT = 2**53  # whole numbers that a float holds
 _MOST_LABELS, _LONGEST_LABEL = 5_000, 120  # that SPSS takes, in bytes; beyond, a column stays text
+_LONGEST_TITLE = {"stata": (80, 320), "spss": (256, 256)}  # that a variable label may have: characters, bytes
 _NAME = {
     "stata": re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII),
     "spss": re.compile(r"[A-Za-z@#$][\w.@#$]{0,63}", re.ASCII),
@@ -75,7 +76,10 @@ def _write_cell(sheet: Any, row: int, position: int, cell: Any, name: str) -> No
 
 
 def write_stat(release: Release, path: Path, form: str, missing: str) -> Iterator[int]:
-    """Write a file of Stata or SPSS: labels with the codes that they had in the source, else from 1 in their order."""
+    """Write a file of Stata or SPSS: labels with the codes that they had in the source, else from 1 in their order.
+
+    Columns have the variable labels that they had in the source.
+    """
     pyreadstat, polars = needed("pyreadstat", STAT, path), needed("polars", STAT, path)
     odd = [name for name in release.order if not _NAME[form].fullmatch(name)]
     if odd:
@@ -103,8 +107,9 @@ def write_stat(release: Release, path: Path, form: str, missing: str) -> Iterato
             codes = [None if cell is None else code_of[str(cell)] for cell in cells]
             frame[name] = polars.Series(codes, dtype=polars.Float64)
     write = pyreadstat.write_dta if form == "stata" else pyreadstat.write_sav
+    titles = [_cut(release.titles.get(name, ""), *_LONGEST_TITLE[form]) or None for name in release.order]
     try:
-        write(polars.DataFrame(frame), str(path), variable_value_labels=labels)
+        write(polars.DataFrame(frame), str(path), column_labels=titles, variable_value_labels=labels)
     except pyreadstat.PyreadstatError:
         raise DataError(
             f"The release cannot be written as a file of {form}: a column does not fit.\n"
@@ -129,6 +134,15 @@ def _code_of(known: list[str], own: Mapping[str, int]) -> dict[str, int]:
     last = max(*own.values(), *found.values(), 0)
     new = (label for label in known if label not in found)
     return found | {label: code for code, label in enumerate(new, start=last + 1)}
+
+
+def _cut(title: str, characters: int, size: int) -> str:
+    """Return what a file has room for of a variable label.
+
+    >>> _cut("Größe", 4, 99), _cut("Größe", 99, 3)
+    ('Größ', 'Gr')
+    """
+    return title[:characters].encode()[:size].decode(errors="ignore").rstrip()
 
 
 def _are_labels(known: list[str]) -> bool:

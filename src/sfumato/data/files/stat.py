@@ -53,6 +53,14 @@ def codes_of(source: Source, form: Format) -> dict[str, dict[str, int]]:
     return found
 
 
+def titles_of(source: Source, form: Format) -> dict[str, str]:
+    """Return what columns are about, by their names: the variable labels, each on one line."""
+    if not source.labels:
+        return {}
+    titles = {name: " ".join(str(title).split()) for name, title in _about(source, form)["titles"].items()}
+    return {name: title for name, title in titles.items() if title}
+
+
 def read_stat(asked: Reading) -> pa.Table:
     """Return the table; codes with a label show the label."""
     source, form = asked.source, asked.form

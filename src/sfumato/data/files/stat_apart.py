@@ -32,6 +32,7 @@ def answer(asked: BinaryIO, told: BinaryIO) -> int:
             "names": list(about.column_names),
             "rows": about.number_rows,
             "labels": {name: list(label_of.items()) for name, label_of in labels.items()},
+            "titles": {name: title for name, title in about.column_names_to_labels.items() if title},
         }
         told.write(json.dumps(facts, default=str).encode() + b"\n")
         if "columns" in request:

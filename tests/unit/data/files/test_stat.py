@@ -126,6 +126,93 @@ def test_labels_have_the_codes_of_the_source_again_and_new_ones_have_others(tmp_
     assert "codes" not in json.loads((tmp_path / "out" / "release" / "release.json").read_text())
 
 
+def labelled_source(folder, suffix):
+    """A table whose columns say what they are about, in each of the programs that can."""
+    frame = pl.DataFrame({"id": [1.0, 2.0, 3.0, 4.0], "age": [30.0, 31.0, 30.0, 31.0], "sex": [1.0, 1.0, 2.0, 2.0]})
+    about = {"id": SECRET, "age": "Age in\nyears, at admission", "sex": "Größe `x` " + "ü" * 200}
+    path, writer = folder / f"a{suffix}", {".dta": pyreadstat.write_dta, ".sav": pyreadstat.write_sav}.get(suffix)
+    if suffix == ".dta":
+        about["sex"] = about["sex"][:80]
+    if writer is not None:
+        writer(frame, path, column_labels=about, variable_value_labels={"sex": {1: "male", 2: "female"}})
+    else:
+        write_sas7bdat(path, frame.to_dict(as_series=False), titles=about)
+
+
+def published(folder, suffix, form, **more):
+    labelled_source(folder, suffix)
+    columns = {"id": {"role": "identifier"}, "age": {"role": "quasi-identifier"}, "sex": {"role": "other"}}
+    plan = {"source": {"path": f"a{suffix}", **more}, "columns": columns, "release": {"format": form}}
+    plan["require"] = [{"model": "k-anonymity", "k": 4}]
+    sf.run(sf.Plan.from_dict(plan, base=folder), folder / "out", measure=False, attack=False)
+    for path in (folder / "out").rglob("*"):
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
+    return next((folder / "out" / "release").glob("data.*"))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "form", "read", "most"),
+    [
+        (".dta", "stata", "read_dta", 80),
+        (".dta", "spss", "read_sav", 80),
+        (".sav", "stata", "read_dta", 80),
+        (".sav", "spss", "read_sav", 132),  # 256 bytes, of which 124 letters take two
+        (".sas7bdat", "stata", "read_dta", 80),
+        (".sas7bdat", "spss", "read_sav", 132),
+    ],
+)
+def test_published_columns_say_what_they_are_about_as_in_the_source(tmp_path, suffix, form, read, most):
+    path = published(tmp_path, suffix, form)
+
+    columns, about = getattr(pyreadstat, read)(str(path), output_format="dict")
+    assert list(columns) == ["age", "sex"]
+    assert about.column_names_to_labels["age"] == "Age in years, at admission"  # and its cells are ranges
+    assert set(about.variable_value_labels["age"].values()) == {"[25, 34]"}
+    title = about.column_names_to_labels["sex"]
+    assert title == ("Größe `x` " + "ü" * 200)[:most]
+
+
+def test_descriptions_show_what_columns_are_about_whatever_the_format(tmp_path):
+    folder = published(tmp_path, ".sav", "csv").parent
+    told = json.loads((folder / "release.json").read_text())["columns"]
+    assert told["age"]["label"] == "Age in years, at admission"
+    readme = (folder / "README.md").read_text()
+    assert "- About: `Age in years, at admission`" in readme
+    assert "- About: `Größe 'x' ü" in readme  # marks around it stay whole
+    described = sf.describe(folder).as_dict()["columns"]
+    assert described[0]["label"] == "Age in years, at admission"
+
+
+def test_no_variable_label_leaves_where_labels_are_switched_off(tmp_path):
+    path = published(tmp_path, ".sav", "spss", labels=False)
+    assert pyreadstat.read_sav(str(path))[1].column_names_to_labels == {"age": None, "sex": None}
+    for each in (tmp_path / "out").rglob("*"):
+        assert not each.is_file() or b"at admission" not in each.read_bytes(), each
+
+
+def test_a_column_made_from_others_is_not_described_as_one_that_is_not_published(tmp_path):
+    """A count of rows has the name of a column of the source, and numbers of people are drawn anew."""
+    frame = pl.DataFrame({"who": [1.0, 1.0, 2.0, 2.0], "visits": [5.0, 6.0, 7.0, 8.0], "sex": [1.0] * 4})
+    about = {"who": "number of the patient", "visits": SECRET, "sex": "sex at birth"}
+    pyreadstat.write_sav(frame, tmp_path / "a.sav", column_labels=about)
+    plan = {
+        "source": {"path": "a.sav", "person": "who"},
+        "columns": {"sex": {"role": "quasi-identifier"}, "visits": {"role": "other"}},
+        "gather": {"columns": {"visits": "count"}},
+        "require": [{"model": "k-anonymity", "k": 2}],
+        "release": {"format": "spss"},
+    }
+    sf.run(sf.Plan.from_dict(plan, base=tmp_path), tmp_path / "out", measure=False, attack=False)
+    _, told = pyreadstat.read_sav(str(tmp_path / "out" / "release" / "data.sav"))
+    assert told.column_names_to_labels == {"visits": None, "sex": "sex at birth"}
+
+    del plan["gather"]
+    plan["columns"]["who"], plan["release"]["persons"] = {"role": "identifier"}, "numbered"
+    sf.run(sf.Plan.from_dict(plan, base=tmp_path), tmp_path / "rows", measure=False, attack=False)
+    _, told = pyreadstat.read_sav(str(tmp_path / "rows" / "release" / "data.sav"))
+    assert told.column_names_to_labels == {"who": None, "visits": SECRET, "sex": "sex at birth"}
+
+
 def sas(folder, version):
     """A transport file as SAS exchanges them, of version 5 (names of 8 letters) or 8."""
     frame = FRAME.with_columns(pl.col("age").cast(pl.Float64))
