@@ -1,4 +1,4 @@
-"""Data sets of SAS (sas7bdat), written by the C library inside pyreadstat, which itself offers no way to do so."""
+"""Data sets and catalogs of SAS, written by the C library inside pyreadstat, which itself offers no way to do so."""
 
 from __future__ import annotations
 
@@ -22,18 +22,7 @@ def write_sas7bdat(
     formats: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write columns of text or numbers; None is missing. Some have variable labels, or formats of a catalog."""
-    library = ctypes.CDLL(_readstat_writer.__file__)
-    for name in ("readstat_writer_init", "readstat_add_variable"):
-        getattr(library, name).restype = ctypes.c_void_p
-    written = bytearray()
-
-    def write(data: int, size: int, _: int) -> int:
-        written.extend(ctypes.string_at(data, size))
-        return size
-
-    keep = _Write(write)
-    writer = ctypes.c_void_p(library.readstat_writer_init())
-    _done(library.readstat_set_data_writer(writer, keep))
+    library, writer, written = _writer()
     variables = {}
     for name, cells in columns.items():
         is_text = any(isinstance(cell, str) for cell in cells)
@@ -59,6 +48,40 @@ def write_sas7bdat(
     _done(library.readstat_end_writing(writer))
     library.readstat_writer_free(writer)
     path.write_bytes(bytes(written))
+
+
+def write_sas7bcat(path: Path, formats: Mapping[str, Mapping[Any, str]]) -> None:
+    """Write a catalog: value labels of text or numbers, by the name of their format."""
+    library, writer, written = _writer()
+    for name, label_of in formats.items():
+        is_text = name.startswith("$")
+        made = library.readstat_add_label_set(writer, _TEXT if is_text else _DOUBLE, name.encode())
+        for value, label in label_of.items():
+            if is_text:
+                library.readstat_label_string_value(ctypes.c_void_p(made), value.encode(), label.encode())
+            else:
+                library.readstat_label_double_value(ctypes.c_void_p(made), ctypes.c_double(value), label.encode())
+    _done(library.readstat_begin_writing_sas7bcat(writer, None))
+    _done(library.readstat_end_writing(writer))
+    library.readstat_writer_free(writer)
+    path.write_bytes(bytes(written))
+
+
+def _writer() -> tuple[Any, ctypes.c_void_p, bytearray]:
+    """Return the library, something that writes, and what it has written."""
+    library = ctypes.CDLL(_readstat_writer.__file__)
+    for name in ("readstat_writer_init", "readstat_add_variable", "readstat_add_label_set"):
+        getattr(library, name).restype = ctypes.c_void_p
+    written = bytearray()
+
+    def write(data: int, size: int, _: int) -> int:
+        written.extend(ctypes.string_at(data, size))
+        return size
+
+    library.keep = _Write(write)  # as long as there is the library
+    writer = ctypes.c_void_p(library.readstat_writer_init())
+    _done(library.readstat_set_data_writer(writer, library.keep))
+    return library, writer, written
 
 
 def _done(error: int) -> None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, how_read, read_table
 from sfumato.data.files.source import ISO, POINT
+from sfumato.data.files.stat import with_catalog_beside
 from sfumato.data.files.text import UTF_8
 from sfumato.data.kinds import is_list, missing_markers
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
@@ -87,23 +88,33 @@ class Draft:
 def draft(source: Source, folder: Path, progress: Progress = SILENT) -> Draft:
     """Return a plan for a source, in `folder`. All of the data is read: a draft that a late row breaks is no use."""
     announce(progress, ("read", "look"))
+    given, source = source, with_catalog_beside(source)
     lines = _where(source, folder)
     if source.database is None:
         lines += _how_written(source)
-    return replace(draft_table(read_table(source, progress=progress), progress, lines), folder=folder)
+    drafted = replace(draft_table(read_table(source, progress=progress), progress, lines), folder=folder)
+    if source.catalog is None or given.catalog is not None:
+        return drafted
+    said = (
+        f"Value labels are taken from {source.catalog.name}, which lies beside the table and has its name. Where it "
+        "belongs to another table, correct catalog under [source], or delete that line."
+    )
+    return replace(drafted, warnings=(said, *drafted.warnings))
 
 
 def _where(source: Source, folder: Path) -> list[str]:
     """Return the lines that say where a source is, as seen from a folder."""
-    if source.file is None:
-        place = str(source.database)
-    else:
-        place = Path(os.path.relpath(source.path.resolve(), folder.resolve())).as_posix()
-        place = os.fsencode(place).decode("utf-8", "replace")  # names that the locale cannot spell come in pieces
+    place = str(source.database) if source.file is None else _seen_from(folder, source.path)
     if source.database is None:
-        return [f"path = {quoted(place)}"]
+        catalog = [] if source.catalog is None else [f"catalog = {quoted(_seen_from(folder, source.catalog))}"]
+        return [f"path = {quoted(place)}", *catalog]
     asked = {"database": place, "table": source.table, "query": source.query}
     return [f"{key} = {quoted(text)}" for key, text in asked.items() if text is not None]
+
+
+def _seen_from(folder: Path, path: Path) -> str:
+    place = Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+    return os.fsencode(place).decode("utf-8", "replace")  # names that the locale cannot spell come in pieces
 
 
 def _how_written(source: Source) -> list[str]:
@@ -113,6 +124,7 @@ def _how_written(source: Source) -> list[str]:
         f"{found.key} = {quoted(found.value) if isinstance(found.value, str) else str(found.value).lower()}"
         + ("" if getattr(source, found.key) is not None else f"  # found: {found.reason}")
         for found in how_read(source)
+        if found.key != "catalog"  # which says where something is
         if getattr(source, found.key) is not None or (found.key in _STATED and found.value not in usual)
     ]
 

@@ -36,6 +36,7 @@ def _key(name: str, takes: Takes, title: str, help: str, **more: Any) -> Paramet
 
 
 _LABELS = "Of Stata, SPSS and SAS: whether codes show their labels. Write false where labels name people or places."
+_CATALOG = "Of a data set of SAS (.sas7bdat): the file with its value labels (.sas7bcat)."
 _WORDS: Mapping[str, Any] = {"type": "array", "items": {"type": ["string", "number"]}}
 _ONE = {"type": ["string", "integer", "boolean"]}
 _TREE = {
@@ -131,6 +132,7 @@ SOURCE = Table(
             "Whether the first line of a CSV file names the columns; without, they are column_1, column_2 ...",
         ),
         _key("labels", Takes.FLAG, "Value labels", _LABELS, default=True),
+        _key("catalog", Takes.TEXT, "Catalog", _CATALOG),
         _key(
             "decimal",
             Takes.CHOICE,

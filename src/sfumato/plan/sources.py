@@ -9,6 +9,7 @@ from typing import Any
 
 from sfumato.data.files import Source
 from sfumato.data.files.databases.connections import holds_a_secret, place_of
+from sfumato.data.files.stat import takes_catalog
 from sfumato.errors import DataError
 from sfumato.plan.notes import Notes, one_line
 
@@ -22,6 +23,7 @@ _NOT_HOW = (
     "household",
     "order",
     "columns",
+    "catalog",
 )  # keys that do not say how it is written
 _ADD = "Give the connection a name with `sfumato connections add NAME`, and write that."
 
@@ -36,6 +38,7 @@ def source_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -
         notes.add(f"{place}.encoding", f"[{place}] names an unknown encoding, {encoding!r}. Name one, {known}.")
     written = {key: value for key, value in values.items() if key not in _NOT_HOW}
     database, table, query = values["database"], values["table"], values["query"]
+    catalog = _catalog_of(values, base, notes, place)
     if database is None:
         if query is not None:
             notes.add(f"{place}.query", f"[{place}] has 'query', but no database that it is of: database = \"...\".")
@@ -45,7 +48,7 @@ def source_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -
             return Source(Path(f"catalog:{table}"), **written, table=table)
         elif table is not None:
             notes.add(f"{place}.table", f"[{place}] has 'table', but no database that it is of: database = \"...\".")
-        return Source(base / values["path"], **written, of_plan=True) if values["path"] else None
+        return Source(base / values["path"], **written, catalog=catalog, of_plan=True) if values["path"] else None
     if values["path"]:
         notes.add(f"{place}.path", f"[{place}] has both 'path' and 'database'. Keep one: a table is in one place.")
     if (table is None) == (query is None):
@@ -57,6 +60,18 @@ def source_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -
     if where is None or (table is None) == (query is None):
         return None
     return Source(where, **written, database=database, table=table, query=query)
+
+
+def _catalog_of(values: Mapping[str, Any], base: Path, notes: Notes, place: str) -> Path | None:
+    """Return where the value labels of a data set of SAS are."""
+    if values["catalog"] is None:
+        return None
+    if not takes_catalog(Path(values["path"] or ""), values["format"]):
+        only = "only data sets of SAS (.sas7bdat) have one. Leave it out, or correct 'path'."
+        notes.add(f"{place}.catalog", f"[{place}] has 'catalog', but {only}")
+        return None
+    path = notes.files[f"{place}.catalog"] = base / str(values["catalog"])
+    return path
 
 
 def target_of(values: Mapping[str, Any], base: Path, notes: Notes) -> Source | None:

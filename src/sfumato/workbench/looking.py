@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.data.files import Source, how_read, sample
 from sfumato.data.files.databases.reading import rows_of
+from sfumato.data.files.stat import with_catalog_beside
 from sfumato.data.schema import SECRET_ROLES
 from sfumato.drafting import draft_table
 from sfumato.workbench.columns import misfits
@@ -46,6 +47,7 @@ def not_read(source: Source) -> Looked:
 
 def looked_at(source: Source) -> Looked:
     """Look at a source."""
+    source = with_catalog_beside(source)
     how = {each.key: (each.value, each.reason) for each in how_read(source)}
     table = sample(source, LOOKED_AT)
     guesses = draft_table(table).guesses if table.num_rows > 1 else ()

@@ -47,7 +47,7 @@ from sfumato.data.files.source import (
     parts_of,
     state_of,
 )
-from sfumato.data.files.stat import read_stat, stat_names
+from sfumato.data.files.stat import how_stat, read_stat, stat_names
 from sfumato.data.files.text import encoding_of, opened
 from sfumato.data.files.transactions import ITEMS, read_transactions
 from sfumato.data.files.typed import arrow_batches, parquet_names, read_arrow, read_parquet
@@ -180,7 +180,7 @@ def how_read(source: Source) -> tuple[Found, ...]:
     if form == "excel":
         return (*shown, *how_excel(source))
     if form not in TEXT_FORMATS:
-        return shown
+        return (*shown, *(how_stat(source, form) if form == "sas" else ()))
     layout = layout_of(source, form)
     return (*shown, *layout.found, *spelling_of(Reading(source, form, SILENT.stage("look")), layout))
 

@@ -64,6 +64,7 @@ class Source:
     dates: str | None = None  # order of day, month and year
     sheet: str | None = None  # of a workbook; None: the only one
     labels: bool = True  # whether codes of Stata, SPSS and SAS show their value labels
+    catalog: Path | None = None  # of SAS, with the value labels of a data set
     as_codes: bool = False  # whether columns of typed files become dictionaries, too, where their values repeat
     as_text: frozenset[str] = frozenset()  # columns whose cells stay as they are, whatever they look like
     verbatim: bool = False  # whether those of all columns do
@@ -75,6 +76,7 @@ class Source:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "catalog", None if self.catalog is None else Path(self.catalog))
 
     @property
     def in_catalog(self) -> bool:

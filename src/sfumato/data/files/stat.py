@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,22 +18,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc as pa_ipc
 
-from sfumato.data.files.source import Format, Reading, Source, checked_names, kept_names, needed
+from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names, needed
 from sfumato.data.files.stat_apart import NO_MEMORY, PORTABLE
 from sfumato.errors import DataError
 
 EXTRA = "stat"
 STAT_FORMATS = ("stata", "spss", "sas")
 MOST_PACKED = 1_100  # rows in a byte of a packed file, when all of them are the same: what deflate can do
+_DATA_SET = "read_sas7bdat"  # whose value labels lie in a catalog beside it
 _READERS = {
     ".dta": "read_dta",
     ".sav": "read_sav",
     ".zsav": "read_sav",
     ".por": PORTABLE,
-    ".sas7bdat": "read_sas7bdat",
+    ".sas7bdat": _DATA_SET,
     ".xpt": "read_xport",
 }
-_BY_FORMAT: dict[Format, str] = {"stata": "read_dta", "spss": "read_sav", "sas": "read_sas7bdat"}
+_BY_FORMAT: dict[Format, str] = {"stata": "read_dta", "spss": "read_sav", "sas": _DATA_SET}
 _SHOWN = {"stata": "Stata", "spss": "SPSS", "sas": "SAS"}
 _APART = Path(__file__).with_name("stat_apart.py")
 
@@ -40,6 +42,28 @@ _APART = Path(__file__).with_name("stat_apart.py")
 def stat_names(source: Source, form: Format) -> list[str]:
     """Return the names of the columns."""
     return checked_names(_about(source, form)["names"], source.path)
+
+
+def takes_catalog(path: Path, form: Format | None) -> bool:
+    """Whether a file is a data set of SAS, by its name and by what somebody says of it."""
+    return form in (None, "sas") and _READERS.get(path.suffix.lower(), _DATA_SET if form else None) == _DATA_SET
+
+
+def with_catalog_beside(source: Source) -> Source:
+    """Return a data set of SAS with the catalog of the same name, where there is one beside it."""
+    if source.catalog is not None or not source.labels or not takes_catalog(source.path, source.format):
+        return source
+    beside = source.path.with_suffix(".sas7bcat")
+    return replace(source, catalog=beside) if beside.is_file() else source
+
+
+def how_stat(source: Source, form: Format) -> tuple[Found, ...]:
+    """Return which catalog gives value labels, and to how many columns."""
+    if source.catalog is None or not source.labels:
+        return ()
+    labelled = sum(bool(labels) for labels in _about(source, form)["labels"].values())
+    reason = "the plan says so" if source.of_plan else "it is named, or lies beside the table"
+    return (Found("catalog", source.catalog.name, f"{reason}; it has value labels for {labelled:,} column(s)"),)
 
 
 def codes_of(source: Source, form: Format) -> dict[str, dict[str, int]]:
@@ -78,12 +102,13 @@ def read_stat(asked: Reading) -> pa.Table:
 
 def _about(source: Source, form: Format) -> Mapping[str, Any]:
     """Return what a file says of itself: names, rows, labels."""
-    request, found = _request(source, form), source.path.stat()
-    return _described(json.dumps(request), found.st_size, found.st_mtime_ns, source, form)
+    request = _request(source, form)
+    found = tuple(Path(request[key]).stat() for key in ("path", "catalog") if key in request)
+    return _described(json.dumps(request), tuple((file.st_size, file.st_mtime_ns) for file in found), source, form)
 
 
 @lru_cache(maxsize=16)
-def _described(request: str, size: int, changed: int, source: Source, form: Format) -> Mapping[str, Any]:
+def _described(request: str, state: tuple[Any, ...], source: Source, form: Format) -> Mapping[str, Any]:
     return _answered(json.loads(request), source, form)[0]
 
 
@@ -94,7 +119,25 @@ def _request(source: Source, form: Format) -> dict[str, Any]:
             f"{source.path} was to be read as {source.encoding}, but a portable file of SPSS has its own letters.\n"
             "Leave out encoding under [source], or save the file as .sav."
         )
-    return {"path": str(source.path.absolute()), "reader": reader, "encoding": source.encoding}
+    request = {"path": str(source.path.absolute()), "reader": reader, "encoding": source.encoding}
+    if source.catalog is not None and source.labels:
+        request["catalog"] = str(_checked_catalog(source.catalog, source).absolute())
+    return request
+
+
+def _checked_catalog(catalog: Path, source: Source) -> Path:
+    """Return a catalog that is there, beside a table that can have one."""
+    if not takes_catalog(source.path, source.format):
+        raise DataError(
+            f"{source.path} was to be read with {catalog.name}, but only data sets of SAS (.sas7bdat) have a catalog.\n"
+            "Leave out catalog under [source]."
+        )
+    if not catalog.is_file():
+        raise DataError(
+            f"{catalog} was asked for as a catalog of SAS, but there is no such file.\n"
+            "Correct catalog under [source]. Without it, or with labels = false, codes stand for themselves."
+        )
+    return catalog
 
 
 def _answered(request: Mapping[str, Any], source: Source, form: Format) -> tuple[Mapping[str, Any], pa.Table | None]:
@@ -116,8 +159,20 @@ def _answered(request: Mapping[str, Any], source: Source, form: Format) -> tuple
     if child.returncode == NO_MEMORY:
         raise MemoryError
     if child.returncode or about is None or (table is None and "columns" in request):
-        raise _damaged(source, form)
+        raise _blamed(request, source, form)
     return about, table
+
+
+def _blamed(request: Mapping[str, Any], source: Source, form: Format) -> DataError:
+    """Return the error for a table, or for its catalog where the table is read without it."""
+    if "catalog" in request and "columns" not in request:  # rows are asked for once the catalog was read
+        with contextlib.suppress(DataError):
+            _answered({key: value for key, value in request.items() if key != "catalog"}, source, form)
+            return DataError(
+                f"{source.catalog} cannot be read as a catalog of SAS: it is something else, damaged, or cut off.\n"
+                "Save it again. Without catalog under [source], or with labels = false, codes stand for themselves."
+            )
+    return _damaged(source, form)
 
 
 def _refuse_what_cannot_be(source: Source, form: Format, rows: int | None) -> None:

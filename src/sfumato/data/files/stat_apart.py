@@ -27,7 +27,7 @@ def answer(asked: BinaryIO, told: BinaryIO) -> int:
         columns, about = _call(request)
         if not all(isinstance(name, str) for name in about.column_names):  # none, where its bytes are no text
             return DAMAGED
-        labels = about.variable_value_labels
+        labels = _labels_in(request, about.variable_to_label) if "catalog" in request else about.variable_value_labels
         facts = {
             "names": list(about.column_names),
             "rows": about.number_rows,
@@ -59,6 +59,17 @@ def _call(request: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         options["metadataonly"] = True
     columns, about = getattr(pyreadstat, request["reader"])(request["path"], **options)
     return columns, about
+
+
+def _labels_in(request: Mapping[str, Any], format_of: Mapping[str, str]) -> dict[str, dict[Any, str]]:
+    """Return the value labels of columns that a catalog of SAS has under the names of their formats."""
+    import pyreadstat
+
+    _, catalog = pyreadstat.read_sas7bcat(request["catalog"], encoding=request["encoding"])
+    labels_of = {name.upper(): labels for name, labels in catalog.value_labels.items()}
+    # Names of formats do not end in a digit: what follows is the width at which cells are printed.
+    names = {column: (name.upper(), name.upper().rstrip("0123456789.")) for column, name in format_of.items()}
+    return {column: labels_of.get(whole) or labels_of.get(bare, {}) for column, (whole, bare) in names.items()}
 
 
 def _column(values: Any, label_of: Mapping[Any, str]) -> pa.Array:
