@@ -1,6 +1,7 @@
 """Catalogs of SAS: value labels of data sets, which lie in a file of their own."""
 
 import json
+import random
 from dataclasses import replace
 
 import pyreadstat
@@ -151,3 +152,20 @@ def test_a_draft_takes_the_one_with_the_same_name_beside_it_and_says_so(tmp_path
     assert "catalog =" not in draft(Source(source.path, labels=False), tmp_path).text
     (tmp_path / "a.sas7bcat").unlink()
     assert "catalog =" not in draft(bare, tmp_path).text
+
+
+@pytest.mark.slow
+def test_flipped_bits_of_a_catalog_are_read_or_refused_as_its_own(source):
+    """Some end the process that reads them."""
+    content, refused = source.catalog.read_bytes(), []
+    for seed in range(20):
+        chance, bits = random.Random(seed), bytearray(content)
+        for _ in range(chance.randint(1, 12)):
+            bits[chance.choice((chance.randrange(1024), 4096 + chance.randrange(4096)))] ^= 1 << chance.randrange(8)
+        source.catalog.write_bytes(bits)
+        try:
+            assert read_table(source).num_rows == 4
+        except sf.DataError as error:
+            refused.append(str(error))
+    assert len(refused) > 1
+    assert all("catalog of SAS" in said for said in refused)
