@@ -18,7 +18,8 @@ Its authors have published times of their own: those of the benchmark of Prasser
 repository anonbench: results/results.csv, optima in TestAnonBench), of the one of risk-based anonymization (repository
 risk-benchmark, results/results1-k-anonymity.txt, ARX 3.0) and of pruning (repository pruning-benchmark,
 results/results-low-execution-3.2.csv, ARX 3.2). They are of the search alone, elapsed, once Java is warm, the first on
-a Core i5 of 3.1 GHz; beside them is the CPU time of full-domain's search alone, the lowest of several runs.
+a Core i5 of 3.1 GHz; beside them is the CPU time of full-domain's search alone, the lowest of several runs. With coding
+rows into cells before it and a decision after it, it takes some 5 ms more. docs/comparison.md says what is not sure.
 """
 
 from __future__ import annotations
