@@ -96,6 +96,11 @@ class Parameter:
             words += f", {self.range}"
         return f"for each column: {words}" if self.per_column else words
 
+    @property
+    def names_columns(self) -> bool:
+        """Whether its value names columns."""
+        return self.per_column or self.takes in (Takes.COLUMN, Takes.COLUMNS)
+
     def checked(self, value: Any, owner: str) -> Any:
         """Return a value as it is kept, or raise; `owner` is the member that has the parameter."""
         if value is None and self.default is None and not self.required:

@@ -46,13 +46,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain data."""
-        return {
-            "people": self.people,
-            "exposed": self.exposed,
-            "worst": self.worst,
-            "mean": self.mean,
-            "facts": dict(self.facts),
-        }
+        return vars(self) | {"facts": dict(self.facts)}
 
     def __str__(self) -> str:
         return f"{self.exposed:,} of {self.people:,} exposed, confidence up to {100 * self.worst:.3g} %"
@@ -138,7 +132,8 @@ class Attack(Protocol):
         """Attack a table as published."""
 
     def guess(self, table: Release) -> Finding | None:
-        """Return what somebody would get who never saw the table but knows public base rates."""
+        """Return what somebody would get who never saw the table: here, who picks any record."""
+        return believing(self, 1 / table.total if table.total else 0.0, table.total)
 
 
 def expose(
@@ -164,6 +159,12 @@ def expose(
         after=after,
         control=control,
     )
+
+
+def believing(attack: Attack, sure: float, people: int, slack: float = 0.0) -> Finding:
+    """Return what comes of being equally sure of everybody; within the slack of rounding nobody is exposed."""
+    exposed = people if sure > attack.threshold + slack else 0
+    return Finding(people=people, exposed=exposed, worst=sure, mean=sure)
 
 
 def as_if_published(dataset: Dataset) -> Release:

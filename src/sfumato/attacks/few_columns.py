@@ -77,9 +77,3 @@ class FewColumns(Attack):
                 ),
             },
         )
-
-    def guess(self, table: Release) -> Finding | None:
-        """Pick any record."""
-        people = table.total
-        sure = 1 / people if people else 0.0
-        return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)

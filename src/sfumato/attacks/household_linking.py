@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, believing
 from sfumato.data.release import Release
 from sfumato.data.sampling import Sampling
 from sfumato.metrics.individual_risk import household_risk
@@ -33,6 +33,9 @@ class HouseholdLinking(Attack):
     """
 
     name: ClassVar[str] = "household-linking"
+    intruder: ClassVar[str] = (
+        "Knows that a household is in the table, knows all quasi-identifiers of all its people, and picks one."
+    )
 
     sampling: Sampling
     threshold: float = THRESHOLD
@@ -41,16 +44,6 @@ class HouseholdLinking(Attack):
     def title(self) -> str:
         """What is attacked."""
         return f"Finding a household by all its people ({self.sampling.household!r})"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return "Knows that a household is in the table, knows all quasi-identifiers of all its people, and picks one."
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """It is about people as a whole."""
-        return ()
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -83,9 +76,7 @@ class HouseholdLinking(Attack):
         """Pick any household."""
         household_of = self.sampling.households_of(table.carried)
         homes = int(np.unique(household_of).size) if household_of is not None else table.total
-        sure = 1 / homes if homes else 0.0
-        people = table.n_rows
-        return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)
+        return believing(self, 1 / homes if homes else 0.0, table.n_rows)
 
 
 def like_households(household_of: NDArray[np.int64], class_of: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.rule_inference import known_items
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
@@ -53,18 +54,14 @@ class ItemLinking(Attack):
     @property
     def title(self) -> str:
         """What is attacked."""
-        return f"Finding a person by {self._items} of {self.column!r}"
-
-    @property
-    def _items(self) -> str:
-        return "one known item" if self.known == 1 else f"up to {self.known} known items"
+        return f"Finding a person by {known_items(self.known)} of {self.column!r}"
 
     @property
     def intruder(self) -> str:
         """What the intruder knows."""
         return (
-            f"Knows that a person is in the table, their quasi-identifiers if there are some, and {self._items} of "
-            f"{self.column!r}, and picks one of those who have them."
+            "Knows that a person is in the table, their quasi-identifiers if there are some, and "
+            f"{known_items(self.known)} of {self.column!r}, and picks one of those who have them."
         )
 
     @property
@@ -101,9 +98,3 @@ class ItemLinking(Attack):
             mean=float(np.average(1 / fewest, weights=weight)) if n_rows else None,
             facts={"known_items": self.known, "unique": rows_in(fewest == 1, weights) if n_rows else 0},
         )
-
-    def guess(self, table: Release) -> Finding | None:
-        """Pick any record."""
-        people = table.total
-        sure = 1 / people if people else 0.0
-        return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)

@@ -6,8 +6,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, believing
 from sfumato.data.dataset import CodedSets
+from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
@@ -43,21 +44,13 @@ class KnowledgeLinking(Attack):
 
     name: ClassVar[str] = "knowledge-linking"
     answered_by: ClassVar[tuple[str, ...]] = ("qs-diversity", "qs-closeness")
+    title: ClassVar[str] = "Looking terms up in public knowledge"
+    intruder: ClassVar[str] = (
+        "Knows that a person is in the table and all their quasi-identifiers, finds the group, looks its terms up "
+        "in the knowledge table, and believes in the likeliest label."
+    )
 
     threshold: float = THRESHOLD
-
-    @property
-    def title(self) -> str:
-        """What is attacked."""
-        return "Looking terms up in public knowledge"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return (
-            "Knows that a person is in the table and all their quasi-identifiers, finds the group, looks its terms up "
-            "in the knowledge table, and believes in the likeliest label."
-        )
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -67,12 +60,7 @@ class KnowledgeLinking(Attack):
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
-        knowledge, terms = table.public.knowledge, terms_of(table)
-        if knowledge is None or terms is None:
-            raise DataError(
-                "Terms were to be looked up, but the table has no quasi-sensitive terms, or comes without knowledge.\n"
-                "Give a column the role 'quasi-sensitive' and name a table under [knowledge] in the plan."
-            )
+        knowledge, terms = known_terms(table, "looked up")
         classes = classes_of(table)
         sure = np.zeros(classes.size.size)
         unlinked = 0
@@ -99,12 +87,7 @@ class KnowledgeLinking(Attack):
         if belief is None:
             return None
         sure = float(belief.max())
-        return Finding(
-            people=table.total,
-            exposed=table.total if sure > self.threshold + NEAR else 0,
-            worst=sure,
-            mean=sure,
-        )
+        return believing(self, sure, table.total, slack=NEAR)
 
 
 def terms_of(table: Release) -> CodedSets | None:
@@ -114,3 +97,14 @@ def terms_of(table: Release) -> CodedSets | None:
         return None
     terms = TermColumns.of_release(table, names)
     return None if terms.not_sets else terms.sets
+
+
+def known_terms(table: Release, what: str) -> tuple[Knowledge, CodedSets]:
+    """Return the knowledge that comes with a table, and its terms, or raise where it lacks one of them."""
+    knowledge, terms = table.public.knowledge, terms_of(table)
+    if knowledge is None or terms is None:
+        raise DataError(
+            f"Terms were to be {what}, but the table has no quasi-sensitive terms, or comes without knowledge.\n"
+            "Give a column the role 'quasi-sensitive' and name a table under [knowledge] in the plan."
+        )
+    return knowledge, terms

@@ -29,19 +29,13 @@ class Linking(Attack):
 
     name: ClassVar[str] = "linking"
     answered_by: ClassVar[tuple[str, ...]] = ("k-anonymity", "alpha-diversity", "multi-diversity")
+    title: ClassVar[str] = "Finding a person by quasi-identifiers"
+    intruder: ClassVar[str] = (
+        "Knows that a person is in the table, knows all their quasi-identifiers, and picks one of those who fit."
+    )
 
     threshold: float = THRESHOLD
     population: Dataset | None = None
-
-    @property
-    def title(self) -> str:
-        """What is attacked."""
-        return "Finding a person by quasi-identifiers"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return "Knows that a person is in the table, knows all their quasi-identifiers, and picks one of those who fit."
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -68,12 +62,6 @@ class Linking(Attack):
                 "journalist": self._journalist(table),
             },
         )
-
-    def guess(self, table: Release) -> Finding | None:
-        """Pick any record."""
-        people = table.total
-        sure = 1 / people if people else 0.0
-        return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)
 
     def _journalist(self, table: Release) -> float | None:
         """Return the highest chance of a hit for somebody who searches the population, None without one."""

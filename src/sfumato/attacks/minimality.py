@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
-from sfumato.attacks.knowledge_linking import terms_of
+from sfumato.attacks.knowledge_linking import known_terms, terms_of
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
-from sfumato.errors import DataError
 from sfumato.models.judging.beliefs import beliefs
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.links import Index
@@ -52,22 +51,14 @@ class Minimality(Attack):
 
     name: ClassVar[str] = "minimality"
     on_demand: ClassVar[bool] = True
+    title: ClassVar[str] = "Reading from what could still be shown that nothing was withheld"
+    intruder: ClassVar[str] = (
+        "Knows the requirement and that no more terms are removed than needed, takes a person's terms to be "
+        "explained by a label, finds the group, puts one term after the other back, and believes that nothing was "
+        "removed where the group would still be safe."
+    )
 
     threshold: float = THRESHOLD
-
-    @property
-    def title(self) -> str:
-        """What is attacked."""
-        return "Reading from what could still be shown that nothing was withheld"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return (
-            "Knows the requirement and that no more terms are removed than needed, takes a person's terms to be "
-            "explained by a label, finds the group, puts one term after the other back, and believes that nothing was "
-            "removed where the group would still be safe."
-        )
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -77,12 +68,7 @@ class Minimality(Attack):
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published; one that says of no requirement is published as it is, which tells nothing."""
-        knowledge, terms = table.public.knowledge, terms_of(table)
-        if knowledge is None or terms is None:
-            raise DataError(
-                "Terms were to be put back, but the table has no quasi-sensitive terms, or comes without knowledge.\n"
-                "Give a column the role 'quasi-sensitive' and name a table under [knowledge] in the plan."
-            )
+        knowledge, terms = known_terms(table, "put back")
         classes = classes_of(table)
         people, required = int(classes.size.sum()), _required(table)
         if not required:

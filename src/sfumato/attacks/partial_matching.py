@@ -36,19 +36,11 @@ class PartialMatching(KnowledgeLinking):
 
     name: ClassVar[str] = "partial-matching"
     answered_by: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def title(self) -> str:
-        """What is attacked."""
-        return "Looking terms up, all but one of them"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return (
-            "Looks the terms of a person's group up in the knowledge table; where no label has all terms of somebody, "
-            "takes those that lack one of them, and believes in the likeliest label."
-        )
+    title: ClassVar[str] = "Looking terms up, all but one of them"
+    intruder: ClassVar[str] = (
+        "Looks the terms of a person's group up in the knowledge table; where no label has all terms of somebody, "
+        "takes those that lack one of them, and believes in the likeliest label."
+    )
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

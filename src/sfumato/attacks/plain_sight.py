@@ -16,6 +16,7 @@ class PlainSight(Attack):
     """Whoever reads the table reads identifiers: everybody in it is exposed."""
 
     name: ClassVar[str] = "plain-sight"
+    intruder: ClassVar[str] = "Knows nothing and reads the columns that the plan would have dropped."
 
     columns: tuple[str, ...]
     threshold: float = THRESHOLD
@@ -24,11 +25,6 @@ class PlainSight(Attack):
     def title(self) -> str:
         """What is attacked, in a few words."""
         return f"Reading identifiers that stand in the table: {', '.join(map(repr, self.columns))}"
-
-    @property
-    def intruder(self) -> str:
-        """One sentence: what the intruder knows and does."""
-        return "Knows nothing and reads the columns that the plan would have dropped."
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

@@ -27,6 +27,9 @@ class PrintedFigures(Attack):
     """
 
     name: ClassVar[str] = "printed-figures"
+    intruder: ClassVar[str] = (
+        "Knows a person's exact figure and looks whether the table prints it: as a bound, or alone."
+    )
 
     people: Release  # the original: what somebody may know of each person
     columns: tuple[str, ...]
@@ -36,11 +39,6 @@ class PrintedFigures(Attack):
     def title(self) -> str:
         """What is attacked."""
         return f"Finding an exact figure in print: {', '.join(map(repr, self.columns))}"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return "Knows a person's exact figure and looks whether the table prints it: as a bound, or alone."
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -82,9 +80,7 @@ class PrintedFigures(Attack):
 
     def guess(self, table: Release) -> Finding | None:
         """Name anybody's figure."""
-        people = self.people.total
-        sure = 1 / people if people else 0.0
-        return Finding(people=people, exposed=people if sure > self.threshold else 0, worst=sure, mean=sure)
+        return super().guess(self.people)
 
 
 def _printed(known: ReleasedColumn, shown: ReleasedColumn) -> NDArray[np.bool_]:

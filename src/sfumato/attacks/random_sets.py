@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, believing
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import Codes
 from sfumato.data.release import Release, ReleasedColumn
@@ -180,6 +180,9 @@ class SetInference(Attack):
 
     name: ClassVar[str] = "set-inference"
     answered_by: ClassVar[tuple[str, ...]] = ("sensitive-qid-closeness", "local-differential-privacy")
+    intruder: ClassVar[str] = (
+        "Knows which cells are a person's and how common each value is, and takes the likeliest value of a cell."
+    )
 
     column: str
     threshold: float = THRESHOLD
@@ -188,11 +191,6 @@ class SetInference(Attack):
     def title(self) -> str:
         """What is attacked."""
         return f"Guessing {self.column!r} from its cell"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return "Knows which cells are a person's and how common each value is, and takes the likeliest value of a cell."
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -222,7 +220,7 @@ class SetInference(Attack):
         if known is None or not known.total or not table.n_rows:
             return None
         most = max(known.weight.values()) / known.total
-        return Finding(people=table.total, exposed=table.total if most > self.threshold else 0, worst=most, mean=most)
+        return believing(self, most, table.total)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,19 +233,13 @@ class Intersection(Attack):
 
     name: ClassVar[str] = "intersection"
     on_demand: ClassVar[bool] = True
+    title: ClassVar[str] = "Reading two randomized columns together"
+    intruder: ClassVar[str] = (
+        "Knows which cells are a person's, and from the release which pairs of values go together."
+    )
 
     columns: tuple[str, ...]
     threshold: float = THRESHOLD
-
-    @property
-    def title(self) -> str:
-        """What is attacked."""
-        return "Reading two randomized columns together"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return "Knows which cells are a person's, and from the release which pairs of values go together."
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -336,6 +328,9 @@ class SecondRelease(Attack):
 
     name: ClassVar[str] = "second-release"
     on_demand: ClassVar[bool] = True
+    intruder: ClassVar[str] = (
+        "Has two releases of the same people, drawn anew each time, and knows which cells are a person's."
+    )
 
     column: str
     threshold: float = THRESHOLD
@@ -345,11 +340,6 @@ class SecondRelease(Attack):
     def title(self) -> str:
         """What is attacked."""
         return f"Publishing {self.column!r} a second time"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return "Has two releases of the same people, drawn anew each time, and knows which cells are a person's."
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

@@ -22,6 +22,11 @@ SEARCHED = 20_000  # people for whom choices of two and three items are tried, w
 LARGE = 400_000  # records from which on that is so: to count who holds some items takes as long as there are records
 
 
+def known_items(most: int) -> str:
+    """Return how many items are known, for a sentence."""
+    return "one known item" if most == 1 else f"up to {most} known items"
+
+
 @dataclass(frozen=True, kw_only=True)
 class RuleInference(Attack):
     """Infer a sensitive item of a person from a few others that are known.
@@ -61,17 +66,13 @@ class RuleInference(Attack):
     @property
     def title(self) -> str:
         """What is attacked."""
-        return f"Inferring a sensitive item of {self.column!r} from {self._items}"
-
-    @property
-    def _items(self) -> str:
-        return "one known item" if self.known == 1 else f"up to {self.known} known items"
+        return f"Inferring a sensitive item of {self.column!r} from {known_items(self.known)}"
 
     @property
     def intruder(self) -> str:
         """What the intruder knows."""
         return (
-            f"Knows {self._items} of a person in {self.column!r}, looks at all who have them, "
+            f"Knows {known_items(self.known)} of a person in {self.column!r}, looks at all who have them, "
             "and names the sensitive item that most of these share."
         )
 

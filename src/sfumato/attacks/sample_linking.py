@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, believing
 from sfumato.data.release import Release
 from sfumato.data.sampling import Sampling
 from sfumato.metrics.individual_risk import individual_risk, unique_match
@@ -31,22 +31,14 @@ class SampleLinking(Attack):
 
     name: ClassVar[str] = "sample-linking"
     answered_by: ClassVar[tuple[str, ...]] = ("k-anonymity", "k-map")
+    title: ClassVar[str] = "Finding a person without knowing who is in the sample"
+    intruder: ClassVar[str] = (
+        "Knows all quasi-identifiers of a person, but not whether they are in the table, and takes one of "
+        "those who fit for them."
+    )
 
     sampling: Sampling
     threshold: float = THRESHOLD
-
-    @property
-    def title(self) -> str:
-        """What is attacked."""
-        return "Finding a person without knowing who is in the sample"
-
-    @property
-    def intruder(self) -> str:
-        """What the intruder knows."""
-        return (
-            "Knows all quasi-identifiers of a person, but not whether they are in the table, and takes one of "
-            "those who fit for them."
-        )
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -81,7 +73,5 @@ class SampleLinking(Attack):
     def guess(self, table: Release) -> Finding | None:
         """Take any record for that of any person of the population."""
         people = self.sampling.people_of(table.carried, table.n_rows, table.weights)
-        sure = (
-            1 / max(self.sampling.population(people, table.total), 1) if people is not None else 1 / max(table.total, 1)
-        )
-        return Finding(people=table.total, exposed=table.total if sure > self.threshold else 0, worst=sure, mean=sure)
+        among = self.sampling.population(people, table.total) if people is not None else table.total
+        return believing(self, 1 / max(among, 1), table.total)

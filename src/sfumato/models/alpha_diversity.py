@@ -35,11 +35,6 @@ class OfMasks(PrivacyModel):
     k: int | None
     reading: str
 
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive columns."""
-        return (self.sensitive,) if isinstance(self.sensitive, str) else tuple(self.sensitive)
-
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield columns without a hierarchy, other requirements on them, and another reading of labels."""
         for name in self.judged_columns:
@@ -89,6 +84,7 @@ class AlphaDiversity(OfMasks):
     """
 
     name: ClassVar[str] = "alpha-diversity"
+    advice: ClassVar[str] = "Ask for multi-diversity where values of several columns may be known."
 
     sensitive: str | Sequence[str] = field(metadata=SENSITIVE)  # becomes a tuple of names
     alpha: float | str | Fraction = field(  # becomes an exact fraction
@@ -137,11 +133,6 @@ class AlphaDiversity(OfMasks):
     def limit(self) -> str:
         """An attack that it does not stop."""
         return f"Knowing or excluding a value of one sensitive column may give away another. {LIMIT[self.reading]}"
-
-    @property
-    def advice(self) -> str:
-        """What stops that, too."""
-        return "Ask for multi-diversity where values of several columns may be known."
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its classes tell about sensitive values."""

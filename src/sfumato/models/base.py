@@ -228,7 +228,13 @@ class PrivacyModel(Protocol):
 
     @property
     def judged_columns(self) -> tuple[str, ...]:
-        """Columns that the requirement names, besides the quasi-identifiers."""
+        """Columns that the requirement names, besides the quasi-identifiers: in those parameters that take columns."""
+        named: list[str] = []
+        for parameter in parameters_of(type(self)):
+            if parameter.names_columns:
+                value = getattr(self, parameter.name) or ()
+                named += [value] if isinstance(value, str) else value
+        return tuple(named)
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield what is wrong with it in a plan with these columns and requirements, besides roles and needs."""
@@ -265,21 +271,8 @@ class NothingElse(PrivacyModel):
 
     name: ClassVar[str] = "nothing-else"
     judged_role: ClassVar[Role] = Role.OTHER
-
-    @property
-    def promise(self) -> str:
-        """One sentence for people."""
-        return "Nothing came along with the release that the plan does not publish."
-
-    @property
-    def limit(self) -> str:
-        """One sentence for people."""
-        return "Names and digests are looked at, not what stands in columns that the plan publishes."
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """It names no column."""
-        return ()
+    promise: ClassVar[str] = "Nothing came along with the release that the plan does not publish."
+    limit: ClassVar[str] = "Names and digests are looked at, not what stands in columns that the plan publishes."
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Name the columns and files that do not belong to the release."""
@@ -311,10 +304,8 @@ def place_of(model: PrivacyModel, column: str) -> str:
     """
     for parameter in parameters_of(type(model)):
         value = getattr(model, parameter.name)
-        if parameter.per_column and column in value:
-            return f".{parameter.name}.{column}"
-        if parameter.takes in (Takes.COLUMN, Takes.COLUMNS) and (value == column or column in tuple(value or ())):
-            return f".{parameter.name}"
+        if parameter.names_columns and (value == column or column in tuple(value or ())):
+            return f".{parameter.name}.{column}" if parameter.per_column else f".{parameter.name}"
     return "."
 
 

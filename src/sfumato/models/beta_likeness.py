@@ -53,6 +53,7 @@ class BetaLikeness(PrivacyModel):
 
     name: ClassVar[str] = "beta-likeness"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    judges_apart: ClassVar[bool] = True
 
     sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must not stand out."))
     beta: float | str | Fraction = field(  # becomes an exact fraction
@@ -91,16 +92,6 @@ class BetaLikeness(PrivacyModel):
         """An attack that it does not stop."""
         certain = " A value that is frequent in the release may be in every row of a class." * (self.kind == "basic")
         return f"A class may rule values out: that somebody does not have one is learned.{certain}"
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive column."""
-        return (self.sensitive,)
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
-        return True
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the largest gain of a value in each class."""

@@ -44,6 +44,11 @@ class DeltaDisclosure(PrivacyModel):
 
     name: ClassVar[str] = "delta-disclosure"
     judged_role: ClassVar[Role] = Role.SENSITIVE
+    limit: ClassVar[str] = (
+        "The distribution in the whole release is taken as known to all: what it gives away, it gives away. And "
+        "every class has to show every value, so that rare values make classes large."
+    )
+    judges_apart: ClassVar[bool] = True
 
     sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must not stand out."))
     delta: float | str | Fraction = field(  # becomes an exact fraction
@@ -69,24 +74,6 @@ class DeltaDisclosure(PrivacyModel):
             f"No class makes a value of {self.sensitive!r} e^{plain_number(self.exact_delta)} times as likely as in "
             "the release, or as much less likely; none is ruled out."
         )
-
-    @property
-    def limit(self) -> str:
-        """An attack that it does not stop."""
-        return (
-            "The distribution in the whole release is taken as known to all: what it gives away, it gives away. And "
-            "every class has to show every value, so that rare values make classes large."
-        )
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive column."""
-        return (self.sensitive,)
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
-        return True
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by how far the share of each value in each class is from that in the release."""

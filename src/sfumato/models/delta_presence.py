@@ -34,6 +34,8 @@ class DeltaPresence(PrivacyModel):
     name: ClassVar[str] = "delta-presence"
     judged_role: ClassVar[Role] = Role.SENSITIVE
     needs: ClassVar[frozenset[Need]] = frozenset({Need.POPULATION})
+    limit: ClassVar[str] = "Who is known to be in the table is not protected by it."
+    advice: ClassVar[str] = "Ask for a model of classes as well."
 
     high: float | str | Fraction = field(
         metadata=about(
@@ -80,21 +82,6 @@ class DeltaPresence(PrivacyModel):
             f"Whether somebody of the population {self.population!r} is in the table stays open: the chance is {least}"
             f"at most {plain_number(self.exact_high)}."
         )
-
-    @property
-    def limit(self) -> str:
-        """An attack that it does not stop."""
-        return "Who is known to be in the table is not protected by it."
-
-    @property
-    def advice(self) -> str:
-        """What stops that, too."""
-        return "Ask for a model of classes as well."
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """None besides the quasi-identifiers."""
-        return ()
 
     def warnings(self) -> Iterator[str]:
         """Yield that nothing is asked."""

@@ -42,6 +42,7 @@ class HkpCoherence(PrivacyModel):
 
     name: ClassVar[str] = "hkp-coherence"
     judged_role: ClassVar[Role] = Role.ITEMS
+    advice: ClassVar[str] = "Ask for rho-uncertainty where sensitive items may be known."
 
     column: str = field(metadata=about(Takes.COLUMN, "Column of items", "Whose sets are judged."))
     h: float | str | Fraction = field(  # becomes an exact fraction
@@ -101,16 +102,6 @@ class HkpCoherence(PrivacyModel):
             f"Who knows a sensitive item of a person, more than {self.p:,} public ones, or which items a person does "
             "not have, may learn more."
         )
-
-    @property
-    def advice(self) -> str:
-        """What stops that, too."""
-        return "Ask for rho-uncertainty where sensitive items may be known."
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The column of items."""
-        return (self.column,)
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield that nothing says which items are sensitive, and what it cannot be combined with."""

@@ -38,6 +38,9 @@ class KAnonymity(PrivacyModel):
     judged_role: ClassVar[Role] = Role.SENSITIVE
     least_decides: ClassVar[bool] = True
     counts_people: ClassVar[bool] = True
+    limit: ClassVar[str] = "Those who look alike may share a sensitive value: then it is known of each of them."
+    advice: ClassVar[str] = "Ask for l-diversity or t-closeness as well."
+    judges_apart: ClassVar[bool] = True
 
     k: int = field(
         metadata=about(Takes.WHOLE, "Smallest class", "How many rows each class has at least.", least=1, example=5)
@@ -56,29 +59,9 @@ class KAnonymity(PrivacyModel):
             return self.promise
         return f"Whoever knows all quasi-identifiers in all rows of a person finds at least {self.k:,} people alike."
 
-    @property
-    def limit(self) -> str:
-        """An attack that it does not stop."""
-        return "Those who look alike may share a sensitive value: then it is known of each of them."
-
-    @property
-    def advice(self) -> str:
-        """What stops that, too."""
-        return "Ask for l-diversity or t-closeness as well."
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """None besides the quasi-identifiers."""
-        return ()
-
     def most_classes(self, release: Release) -> float:
         """Return how often k rows can be taken from those of a release."""
         return release.total // self.k
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
-        return True
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sizes of its classes."""

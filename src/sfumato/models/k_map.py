@@ -36,6 +36,8 @@ class KMap(PrivacyModel):
     judged_role: ClassVar[Role] = Role.SENSITIVE
     least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.POPULATION})
+    limit: ClassVar[str] = "Who knows that a person is in the table looks among its rows alone, which may be fewer."
+    advice: ClassVar[str] = "Ask for k-anonymity where that is known."
 
     k: int = field(
         metadata=about(
@@ -48,21 +50,6 @@ class KMap(PrivacyModel):
     def promise(self) -> str:
         """What holds when the audit passes."""
         return f"Every row could be about at least {self.k:,} people of the population {self.population!r}."
-
-    @property
-    def limit(self) -> str:
-        """An attack that it does not stop."""
-        return "Who knows that a person is in the table looks among its rows alone, which may be fewer."
-
-    @property
-    def advice(self) -> str:
-        """What stops that, too."""
-        return "Ask for k-anonymity where that is known."
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """None besides the quasi-identifiers."""
-        return ()
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by how many people each class covers that no other does, or by its rows if these are more."""

@@ -104,11 +104,6 @@ class KmAnonymity(PrivacyModel):
             "who fit may share a further item, which is then learnt."
         )
 
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The column of items."""
-        return (self.column,)
-
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield what it cannot be combined with."""
         yield from judged_otherwise(self, self.column, together)

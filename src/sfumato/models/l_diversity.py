@@ -83,6 +83,7 @@ class LDiversity(PrivacyModel):
     judged_role: ClassVar[Role] = Role.SENSITIVE
     least_decides: ClassVar[bool] = True
     counts_people: ClassVar[bool] = True
+    judges_apart: ClassVar[bool] = True
 
     sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must be well spread."))
     l: int | float | str | Fraction = field(  # a whole number stays one, anything else becomes an exact fraction
@@ -183,11 +184,6 @@ class LDiversity(PrivacyModel):
             )
         return f"{alike}; and what is rare in the table may be frequent in a class."
 
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive column, and those that are known."""
-        return (self.sensitive, *(self.known or ()))
-
     def most_classes(self, release: Release) -> float:
         """Return how many classes can have l different values each, as every kind asks for at least."""
         column, classes = sensitive_column(release, self.sensitive, self), classes_of(release)
@@ -203,11 +199,6 @@ class LDiversity(PrivacyModel):
             else:
                 high = middle - 1
         return low
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
-        return True
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the sensitive values in each class."""

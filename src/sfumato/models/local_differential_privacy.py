@@ -77,11 +77,6 @@ class LocalDifferentialPrivacy(PrivacyModel):
             "same people. Columns that are not named are not covered, even where they tell of those that are."
         )
 
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The columns that are named."""
-        return tuple(self.epsilon)
-
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by how its parameters let a set depend on the true value, and whether chance explains it."""
         judged, found_faults = [], {}

@@ -63,6 +63,11 @@ class QSCloseness(PrivacyModel):
     name: ClassVar[str] = "qs-closeness"
     judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
     needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE, Need.PRIOR})
+    limit: ClassVar[str] = (
+        "The prior is taken as known to all: what it gives away, it gives away. And an intruder who matches terms "
+        "in part, knows which terms a person does not have, or knows more than this table is not covered."
+    )
+    judges_apart: ClassVar[bool] = True
 
     column: str | tuple[str, ...] = field(
         metadata=about(Takes.COLUMNS, "Columns of terms", "Whose terms are judged; several are read together.")
@@ -118,19 +123,6 @@ class QSCloseness(PrivacyModel):
             f"any person and any label by at most {plain_number(self.exact_t)}."
         )
 
-    @property
-    def limit(self) -> str:
-        """An attack that it does not stop."""
-        return (
-            "The prior is taken as known to all: what it gives away, it gives away. And an intruder who matches terms "
-            "in part, knows which terms a person does not have, or knows more than this table is not covered."
-        )
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The columns of terms."""
-        return (self.column,) if isinstance(self.column, str) else self.column
-
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield columns that are judged apart, or whose terms nothing tells."""
         yield from read_together(self, schema, together)
@@ -165,11 +157,6 @@ class QSCloseness(PrivacyModel):
         if self.distance == HIERARCHICAL and knowledge is not None:
             return distances_over_levels(found, prior, self.levels_of(knowledge))
         return distances(found, prior, unlinked, exact_near=float(self.exact_t))
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts of a release: what was believed before is public."""
-        return True
 
     def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Yield how many records no label explains."""

@@ -86,6 +86,11 @@ class QSDiversity(PrivacyModel):
     judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
     least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE})
+    limit: ClassVar[str] = (
+        "A rare label may become far likelier than it was before. And an intruder who matches terms in part, "
+        "knows which terms a person does not have, or holds other knowledge than this table is not covered."
+    )
+    judges_apart: ClassVar[bool] = True
 
     column: str | tuple[str, ...] = field(
         metadata=about(Takes.COLUMNS, "Columns of terms", "Whose terms are judged; several are read together.")
@@ -122,27 +127,9 @@ class QSDiversity(PrivacyModel):
             f"{plain_number(self.exact_c)} times as likely as {rest} together{sure}."
         )
 
-    @property
-    def limit(self) -> str:
-        """An attack that it does not stop."""
-        return (
-            "A rare label may become far likelier than it was before. And an intruder who matches terms in part, "
-            "knows which terms a person does not have, or holds other knowledge than this table is not covered."
-        )
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The columns of terms."""
-        return (self.column,) if isinstance(self.column, str) else self.column
-
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield columns that are judged apart, or whose terms nothing tells."""
         yield from read_together(self, schema, together)
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts of a release: what was believed before is public."""
-        return True
 
     def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Yield how many records no label explains."""

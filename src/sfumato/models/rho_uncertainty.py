@@ -128,11 +128,6 @@ class RhoUncertainty(PrivacyModel):
         """What stops that, too."""
         return 'Ask for it within = "classes" where quasi-identifiers may be known.' if self.within == "table" else ""
 
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The column of items."""
-        return (self.column,)
-
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield that nothing says which items are sensitive."""
         quasi_identifiers = [each for each in schema.columns.values() if each.role is Role.QUASI_IDENTIFIER]

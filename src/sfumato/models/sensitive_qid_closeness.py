@@ -99,11 +99,6 @@ class SensitiveQidCloseness(PrivacyModel):
             "second release of the same people."
         )
 
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The columns that are named."""
-        return tuple(self.t)
-
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield missing hierarchies."""
         yield from hierarchies_missing(self, schema)

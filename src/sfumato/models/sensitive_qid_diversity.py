@@ -61,6 +61,10 @@ class SensitiveQidDiversity(PrivacyModel):
     judged_role: ClassVar[Role] = Role.SENSITIVE_QUASI_IDENTIFIER
     least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
+    limit: ClassVar[str] = (
+        "Open values need not be equally likely: who knows how common each is may be nearly sure of one. Columns "
+        "that depend on one another, and a second release of the same people, narrow the choice."
+    )
 
     l: Mapping[str, int] = field(
         metadata=about(
@@ -91,19 +95,6 @@ class SensitiveQidDiversity(PrivacyModel):
         """What holds when the audit passes."""
         each = ", ".join(f"{l} for {name!r}" for name, l in self.l.items())
         return f"Each cell leaves several values open: {each}."
-
-    @property
-    def limit(self) -> str:
-        """An attack that it does not stop."""
-        return (
-            "Open values need not be equally likely: who knows how common each is may be nearly sure of one. Columns "
-            "that depend on one another, and a second release of the same people, narrow the choice."
-        )
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The columns that are named."""
-        return tuple(self.l)
 
     def needed(self, name: str, d: int) -> int:
         """Return how many values each cell of a column must show, given the size of its domain.

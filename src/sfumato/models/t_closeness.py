@@ -103,6 +103,11 @@ class TCloseness(PrivacyModel):
     name: ClassVar[str] = "t-closeness"
     judged_role: ClassVar[Role] = Role.SENSITIVE
     counts_people: ClassVar[bool] = True
+    limit: ClassVar[str] = (
+        "The distribution in the whole release is taken as known to all: what it gives away, it gives away. "
+        "And a small distance can still make a rare value many times likelier for some people."
+    )
+    judges_apart: ClassVar[bool] = True
 
     sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose distribution is compared."))
     t: float | str | Fraction = field(  # becomes an exact fraction
@@ -148,19 +153,6 @@ class TCloseness(PrivacyModel):
             f"all people, up to a distance of {plain_number(self.exact_t)}."
         )
 
-    @property
-    def limit(self) -> str:
-        """An attack that it does not stop."""
-        return (
-            "The distribution in the whole release is taken as known to all: what it gives away, it gives away. "
-            "And a small distance can still make a rare value many times likelier for some people."
-        )
-
-    @property
-    def judged_columns(self) -> tuple[str, ...]:
-        """The sensitive column, and those that are known."""
-        return (self.sensitive, *(self.known or ()))
-
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield a missing hierarchy."""
         yield from hierarchies_missing(self, schema)
@@ -186,11 +178,6 @@ class TCloseness(PrivacyModel):
             if (least <= float(self.exact_t) * (1 + 1e-9)).any():
                 return math.inf
         return 1
-
-    @property
-    def judges_apart(self) -> bool:
-        """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
-        return True
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the distribution of sensitive values in each class."""

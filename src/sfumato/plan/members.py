@@ -13,9 +13,7 @@ from sfumato.anonymizers import ANONYMIZERS
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import InputError
 from sfumato.models import PRIVACY_MODELS
-from sfumato.parameters import Parameter, Takes, parameters_of
-
-_COLUMNS = (Takes.COLUMN, Takes.COLUMNS)
+from sfumato.parameters import Parameter, parameters_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +38,11 @@ def requirable() -> dict[str, Member]:
     made = {}
     for name, make in PRIVACY_MODELS.items():
         parameters = parameters_of(make)
-        names_columns = any(each.takes in _COLUMNS or each.per_column for each in parameters)
         made[name] = Member(
             name=name,
             summary=_first_line(make),
             parameters=parameters,
-            judges=make.judged_role if names_columns else None,
+            judges=make.judged_role if any(each.names_columns for each in parameters) else None,
             masks=make.masks,
             needs=tuple(sorted(need.value for need in make.needs)),
             anonymizers=tuple(
