@@ -107,15 +107,6 @@ def _sort(note, n):
 
 
 @kernel
-def _append(option, label, note, labels):
-    """Add a label to the list of an option, unless it is there: rows of a label come one after the other."""
-    end = note[option, START] + note[option, LENGTH]
-    if note[option, LENGTH] == 0 or labels[end - 1] != label:
-        labels[end] = label
-        note[option, LENGTH] += 1
-
-
-@kernel
 def _list_labels(small, width, n, n_touched, links, subsets, labels, listed):
     """Write the labels of every option found, in the order of rows; return where they end, -1 when there is no room."""
     row_bits, touched, bits, note = subsets.row_bits, subsets.touched, subsets.bits, subsets.note
@@ -145,19 +136,38 @@ def _list_labels(small, width, n, n_touched, links, subsets, labels, listed):
     if listed > labels.size:
         return np.int64(-1)
     for i in range(n_touched):
-        row = touched[i]
-        label = label_of_row[row]
-        whole = row_bits[row, 0]
+        label = label_of_row[touched[i]]
+        whole = row_bits[touched[i], 0]
         subset = whole
         while subset != 0:
-            if note[subset, PLACE] >= 0:
-                _append(note[subset, PLACE], label, note, labels)
-            for bit in range(width if links.misses > 0 else 0):  # what the row has all of but one term
-                more = subset | np.int64(1) << bit
-                if whole >> bit & 1 == 0 and note[more, COUNT] == 0 and note[more, PLACE] >= 0:
-                    _append(note[more, PLACE], label, note, labels)
+            option = note[subset, PLACE]
+            if option >= 0:
+                end = note[option, START] + note[option, LENGTH]
+                # Rows of a label come one after the other.
+                if note[option, LENGTH] == 0 or labels[end - 1] != label:
+                    labels[end] = label
+                    note[option, LENGTH] += 1
             subset = (subset - 1) & whole
+        if links.misses > 0:
+            _list_nearly(whole, width, label, subsets, labels)
     return listed
+
+
+@kernel
+def _list_nearly(whole, width, label, subsets, labels):
+    """Add a label to the options that no row has as a whole, and a row with these terms but for one."""
+    note = subsets.note
+    subset = whole
+    while subset != 0:
+        for bit in range(width):
+            more = subset | np.int64(1) << bit
+            option = note[more, PLACE]
+            if whole >> bit & 1 == 0 and note[more, COUNT] == 0 and option >= 0:
+                end = note[option, START] + note[option, LENGTH]
+                if note[option, LENGTH] == 0 or labels[end - 1] != label:
+                    labels[end] = label
+                    note[option, LENGTH] += 1
+        subset = (subset - 1) & whole
 
 
 @kernel
@@ -171,32 +181,35 @@ def _worth(kept, terms, links):
 
 
 @kernel
-def _sum_up(option, width, terms, kept, links, menu):
-    """Write what the labels of an option are in the prior, and their shares where they are weighed."""
-    table, value, labels = menu
-    size, first, n_labels = table[option, SIZE], table[option, AT], links.prior.size
-    value[option, SQUARE] = 1.0 / size
+def _sum_up(option, links, menu):
+    """Write what the labels of an option are in the prior, where they are equally likely."""
+    size, first = menu.table[option, SIZE], menu.table[option, AT]
     mass = 0.0
+    for at in range(size):
+        mass += links.prior[menu.labels.label[first + at] if first >= 0 else at]
+    menu.value[option, PRIOR], menu.value[option, SQUARE] = mass, 1.0 / size
+
+
+@kernel
+def _weigh_up(option, width, terms, kept, links, menu):
+    """Write the shares of the labels of an option, and what they are in the prior by these."""
+    table, value, labels = menu
+    size, first = table[option, SIZE], table[option, AT]
     if first < 0:
-        for label in range(n_labels):
-            mass += links.prior[label]
-        value[option, PRIOR] = mass / n_labels if labels.share.size > 0 else mass
-    elif labels.share.size == 0:
-        for at in range(first, first + size):
-            mass += links.prior[labels.label[at]]
-        value[option, PRIOR] = mass
-    else:
-        n = 0
-        for bit in range(width):
-            if kept[bit // BITS] >> (bit % BITS) & 1:
-                terms[n] = terms[width + bit]
-                n += 1
-        weigh(terms, n, first, size, links, labels)
-        square = 0.0
-        for at in range(first, first + size):
-            mass += links.prior[labels.label[at]] * labels.share[at]
-            square += labels.share[at] * labels.share[at]
-        value[option, PRIOR], value[option, SQUARE] = mass, square
+        _sum_up(option, links, menu)
+        value[option, PRIOR] /= size
+        return
+    n = 0
+    for bit in range(width):
+        if kept[bit // BITS] >> (bit % BITS) & 1:
+            terms[n] = terms[width + bit]
+            n += 1
+    weigh(terms, n, first, size, links, labels)
+    mass, square = 0.0, 0.0
+    for at in range(first, first + size):
+        mass += links.prior[labels.label[at]] * labels.share[at]
+        square += labels.share[at] * labels.share[at]
+    value[option, PRIOR], value[option, SQUARE] = mass, square
 
 
 @kernel
@@ -269,7 +282,10 @@ def add_options(numbers, sets, links, harmonic, pool, menu, subsets):
             table[into, AT] = -1 if even else note[option, START]
             for word in range(words):
                 kept_bits[into, word] = bits[option, word]
-            _sum_up(into, width, room, kept_bits[into], links, menu)
+            if weighed:
+                _weigh_up(into, width, room, kept_bits[into], links, menu)
+            else:
+                _sum_up(into, links, menu)
             into += 1
         slots[slot, 2] = into
         used[0], used[1], used[2] = slot + 1, into, listed
