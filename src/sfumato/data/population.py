@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pa_parquet
+
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
 from sfumato.data.files import Source, read_table
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import publish
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError
 from sfumato.progress import SILENT, Progress
@@ -25,3 +29,8 @@ def read_population(path: Path, schema: Schema, progress: Progress = SILENT) -> 
     return encode(
         table.select(list(names)), Schema({name: schema.columns[name] for name in names}, missing=schema.missing)
     )
+
+
+def write_population(population: Dataset, path: Path) -> None:
+    """Write a population as it is read back, one row a person."""
+    pa_parquet.write_table(publish(population, Recoding(), ()).table(), path)

@@ -172,7 +172,7 @@ class Case:
                         refuse_unless_all_hold(verdicts)
             written = replace(written, public=known.public)
             facts = self._facts(made, written, known, verdicts, files, out)
-            Kept.new(private, facts, page)
+            Kept.new(private, facts, page, known.public.populations)
             public.rename(folder / "release")
             if publication is not None:
                 publication.put_in_place(f"sfumato {files[DESCRIPTION]}")

@@ -4,7 +4,7 @@
 | --- | --- |
 | `plan` | its name, digest and text |
 | `inputs` | the SHA-256 of every file that went in, by its place in the plan (`source.path`, `columns.zip.hierarchy`) |
-| `public` | what everybody knew when the run was made, and where each input came from |
+| `public` | what everybody knew when the run was made, and where each input came from; a population is a file beside |
 | `knowledge` | what the knowledge table knows of the terms, and how those are spelled that it does not know |
 | `release` | how it was written, and the SHA-256 of each of its files |
 | `columns`, `steps`, `verdicts`, `measurements`, `attacks`, `timings`, `warnings`, `versions` | what the page shows |
@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -67,6 +67,7 @@ def foreign_to_run(folder: Path) -> list[str] | None:
     except (DataError, KeyError, AttributeError):
         return None
     known = {"private", "private/report.html", RUN_FILE.as_posix(), "release"}
+    known |= {f"private/{name}" for name in _populations(facts).values()}
     known |= {f"release/{name.partition('/')[0]}" for name in files or () if "/" in name}  # a table of many parts
     known |= {f"release/{name}" for name in (files or ("data.csv", "data.parquet", "release.json"))}
     inside = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
@@ -113,14 +114,30 @@ def public_facts(known: Known) -> dict[str, Any]:
         "knowledge": knowledge.as_dict() if knowledge is not None else None,
         "prior": prior.tolist() if prior is not None else None,
         "base_rates": {name: rates.as_dict() for name, rates in known.public.base_rates.items()},
+        "populations": population_files(known.public.populations),
         "from": {name: origin.value for name, origin in known.origins.items()},
     }
 
 
-def record_of(facts: Facts) -> Record | None:
-    """Return what a run keeps for whoever judges it later; None when it kept nothing (a run of 0.1 with no counts)."""
+def population_files(names: Iterable[str]) -> dict[str, str]:
+    """Return the file in private/ that keeps each population."""
+    return {name: f"population-{number}.parquet" for number, name in enumerate(names, start=1)}
+
+
+def _populations(facts: Facts) -> Mapping[str, str]:
+    return facts.get("public", {}).get("populations", {})  # type: ignore[no-any-return]
+
+
+def record_of(facts: Facts, run: Path | None = None) -> Record | None:
+    """Return what a run keeps for whoever judges it later; None when it kept nothing (a run of 0.1 with no counts).
+
+    `run` is its folder; None: it was made in memory, which keeps no files.
+    """
     try:
-        return _record_1(facts) if facts["format"] == 1 else _record(facts)
+        if facts["format"] == 1:
+            return _record_1(facts)
+        kept = {name: run / RUN_FILE.parent / file for name, file in _populations(facts).items()} if run else {}
+        return replace(_record(facts), populations=kept)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise DataError(
             "The record of public inputs in private/run.json cannot be read.\n"

@@ -53,7 +53,7 @@ class Seen:
             if release.description and (folder / RUN_FILE).is_file():
                 facts = read_facts(folder)
                 if _is_about(facts, folder / "release"):
-                    return cls(release, record_of(facts))
+                    return cls(release, record_of(facts, folder))
                 note = "The run's record beside the release is of another release (digests differ): it was not used."
                 return cls(release, None, (note,))
         return cls(release)

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from sfumato.data.dataset import Dataset
 from sfumato.data.files import Source, read_digested
 from sfumato.data.files.databases.publishing import drop_replaced
 from sfumato.data.files.release import DESCRIPTION, RELEASE
+from sfumato.data.population import write_population
 from sfumato.disk import atomic_file, put_in_place_if
 from sfumato.errors import DataError, OutputError
-from sfumato.pipeline.facts import RUN_FILE, foreign_to_run, read_facts
+from sfumato.pipeline.facts import RUN_FILE, foreign_to_run, population_files, read_facts
 from sfumato.pipeline.known import Record
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
@@ -82,8 +84,11 @@ class Kept:
         return cls(run, facts, (run / RUN_FILE).read_bytes())
 
     @staticmethod
-    def new(private: Path, facts: Mapping[str, Any], page: Page) -> None:
+    def new(private: Path, facts: Mapping[str, Any], page: Page, populations: Mapping[str, Dataset]) -> None:
         """Write facts and page into a folder that nobody sees yet; a copy of them is for its owner alone, too."""
+        for name, file in population_files(populations).items():
+            (private / file).touch(mode=0o600)
+            write_population(populations[name], private / file)
         for name, text in ((RUN_FILE.name, _json(facts)), (PAGE_FILE.name, page(facts))):
             (private / name).touch(mode=0o600)
             (private / name).write_text(text, encoding="utf-8", errors=NAMES)

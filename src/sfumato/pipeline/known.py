@@ -93,6 +93,7 @@ class Record:
     origins: Mapping[str, Origin]
     inputs: Mapping[str, str]
     plan: str | None = None  # digest of the plan's text
+    populations: Mapping[str, Path] = field(default_factory=dict)  # files that keep them
 
 
 @dataclass(eq=False)
@@ -126,10 +127,19 @@ class Gathering:
             if key != "population":
                 continue
             name = self.plan.policy.requirements[int(position) - 1].population  # type: ignore[attr-defined]
+            then = self.record.populations.get(name) if self.record is not None else None
+            changed = self._kept(population_of(name), place, given=True)
+            if changed and then is not None and then.is_file():
+                self.notes.append(
+                    f"The population {name!r} has changed since the run was made: judged by the one of then, which the "
+                    "run keeps."
+                )
+                path, self.origins[population_of(name)] = then, Origin.KEPT
+            else:
+                if changed:
+                    self.notes.append(f"The population {name!r} has changed since the run was made: judged by today's.")
+                self.origins[population_of(name)] = Origin.GIVEN
             found[name] = read_population(path, self.plan.schema, self.progress)
-            self.origins[population_of(name)] = Origin.GIVEN
-            if self.record is not None and self.record.inputs.get(place) not in (None, self.plan.digests().get(place)):
-                self.notes.append(f"The population {name!r} has changed since the run was made: judged by today's.")
         return found
 
     def _columns(self) -> Iterator[str]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.data.files import read_table
-from sfumato.errors import DataError
+from sfumato.data.files import Source, read_table
+from sfumato.errors import DataError, OutputError
 
 PLAN = """
 [source]
@@ -155,6 +155,63 @@ def test_auditing_ones_own_run_needs_no_source_and_no_other_input(folder):
     assert [str(verdict) for verdict in verdicts] == expected
     assert origins(verdicts)["knowledge"] == "kept in the run"
     assert any("knowledge table has changed" in note for note in notes(verdicts))
+
+
+AMONG_ALL = """
+[source]
+path = "people.csv"
+missing = ["?"]
+[columns.age]
+role = "quasi-identifier"
+hierarchy = { widths = [10, 20, 40] }
+[columns.city]
+role = "quasi-identifier"
+hierarchy = { flat = true }
+[[require]]
+model = "k-map"
+k = 3
+population = "everybody.csv"
+[[require]]
+model = "delta-presence"
+high = 0.9
+population = "everybody.csv"
+"""
+
+
+@pytest.mark.parametrize("anonymizer", ["local-recoding", "full-domain"])
+def test_a_run_keeps_its_population_and_is_judged_by_it(tmp_path, anonymizer):
+    people = [f"{20 + i % 30},{('Rome', 'Oslo', '?')[i % 3]}" for i in range(60)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,city", *people]) + "\n")
+    (tmp_path / "everybody.csv").write_text("\n".join(["nr,age,city", *(f"1,{row}" for row in people * 2)]) + "\n")
+    (tmp_path / "plan.toml").write_text(AMONG_ALL.replace("k = 3", f'k = 3\nanonymizer = "{anonymizer}"'))
+    sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "run", seed=3)
+    expected = [str(verdict) for verdict in judged(tmp_path / "run", tmp_path)]
+    assert read_table(Source(tmp_path / "run/private/population-1.parquet")).num_rows == 120
+
+    for change in (lambda path: path.write_text("nr,age,city\n1,20,Rome\n"), Path.unlink):
+        change(tmp_path / "everybody.csv")
+        verdicts = judged(tmp_path / "run", tmp_path)
+        assert [str(verdict) for verdict in verdicts] == expected
+        assert set(origins(verdicts).values()) == {"kept in the run"}
+        assert any("population 'everybody.csv' has changed" in note for note in notes(verdicts))
+
+    (tmp_path / "run/private/population-1.parquet").unlink()
+    with pytest.raises(DataError, match=r"everybody\.csv"):
+        judged(tmp_path / "run", tmp_path)
+
+
+def test_a_run_with_a_population_is_replaced_unless_something_else_is_beside_it(tmp_path):
+    people = [f"{20 + i % 30},{('Rome', 'Oslo')[i % 2]}" for i in range(60)]
+    for name, rows in (("people.csv", people), ("everybody.csv", people * 2)):
+        (tmp_path / name).write_text("\n".join(["age,city", *rows]) + "\n")
+    (tmp_path / "plan.toml").write_text(AMONG_ALL)
+    plan = sf.Plan.load(tmp_path / "plan.toml")
+    for _ in range(2):
+        sf.run(plan, tmp_path / "run", seed=3, overwrite=True)
+
+    (tmp_path / "run/private/population-2.parquet").write_text("of somebody else")
+    with pytest.raises(OutputError, match="population-2"):
+        sf.run(plan, tmp_path / "run", seed=3, overwrite=True)
 
 
 def test_a_source_that_was_edited_since_changes_no_verdict_and_is_said(folder):
