@@ -256,10 +256,17 @@ class Anonymizer(Protocol):
 
 
 class RowWork(Protocol):
-    """What is done with each row, decided from counts of the whole table: any rows can be worked on by it."""
+    """What is done with each row, decided from counts of the whole table: any rows can be worked on by it.
+
+    Members are frozen dataclasses that inherit from this.
+    """
+
+    facts: Mapping[str, Any]
+    public: Mapping[str, Mapping[str, Any]]
 
     def on(self, before: Recoding) -> Recoding:
         """Return what steps before decided, with what is to be said about this one."""
+        return replace(before, facts=self.facts, public={**before.public, **self.public})
 
     def draw(
         self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
@@ -274,10 +281,20 @@ class RowWork(Protocol):
 class RowByRow(Anonymizer, Protocol):
     """An anonymizer whose work divides by rows."""
 
+    divides: ClassVar[Divides] = Divides.ROWS
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding with new cells in each named column; one that may be published as it is stays so."""
+        decided = self.decide(dataset, policy, dataset, before, workplace)
+        return decided.on(before).with_columns(decided.draw(dataset, workplace.keys, workplace))
+
     def decide(
         self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
     ) -> RowWork:
-        """Return what to do, given how common values are in the whole table, and some rows with what is published."""
+        """Return what to do, or raise when it would not hide the named columns.
+
+        counts: how common values are in the whole table; some: rows of it, with what is `published` of them.
+        """
 
 
 @dataclass(frozen=True, eq=False)

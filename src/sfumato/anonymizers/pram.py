@@ -9,15 +9,15 @@ value that is shown by p, so p follows from the requirement in closed form.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
+from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace, side_by_side
 from sfumato.anonymizers.randomization.domains import (
     DEPENDENCE,
     HiddenColumn,
@@ -30,14 +30,13 @@ from sfumato.anonymizers.randomization.parameters import STEPS, Edges
 from sfumato.data.dataset import Codes, Dataset
 from sfumato.data.keystream import Block, Keys, Keystream, Stretch
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pram(Anonymizer):
+class Pram(RowByRow):
     """Replace some values by others, drawn as often as values occur: one value a cell, and counts that stay in place.
 
     The least noise that the requirements allow is taken, column by column. The matrix tells about how common each value
@@ -46,7 +45,6 @@ class Pram(Anonymizer):
 
     name: ClassVar[str] = "pram"
     phase: ClassVar[Phase] = Phase.CELLS
-    divides: ClassVar[Divides] = Divides.ROWS
     shows_cells: ClassVar[str | None] = "published as single values, some of them drawn by chance in place of the true"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidCloseness,)
 
@@ -56,36 +54,25 @@ class Pram(Anonymizer):
     def _knows(cls, model: PrivacyModel) -> bool:
         return super()._knows(model) and getattr(model, "prior", "table") == "table"
 
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """Return None: only who names it gets it."""
-        return None
-
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
         yield from refuse_dropped_rows(before)
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where a column has no domain to draw from."""
-        for name in dict.fromkeys(name for model in policy for name in model.judged_columns):
+        for name in policy.judged_columns:
             HiddenColumn.of(dataset, name)
-
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding in which each named column shows drawn values; one that may be published as it is stays."""
-        decided = self.decide(dataset, policy, dataset, before, workplace)
-        return decided.on(before).with_columns(decided.draw(dataset, workplace.keys, workplace))
 
     def decide(
         self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
     ) -> Replacing:
         """Return the matrices of all named columns, or raise when they would not hide them."""
-        names = list(dict.fromkeys(name for model in policy for name in model.judged_columns))
-        columns = [HiddenColumn.of(counts, name) for name in names]
+        columns = [HiddenColumn.of(counts, name) for name in policy.judged_columns]
         matrices = {column.name: matrix_of(column, policy) for column in columns}
         refused_by = self.name if self.dependence == "refuse" else None
         facts = {
             "columns": [_facts(column, matrices[column.name], policy) for column in columns],
-            **dependence_facts(some, published, names, workplace.rng, refused_by),
+            **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
         }
         public = {
             column.name: {
@@ -188,16 +175,12 @@ def _far(value: int, share: NDArray[np.float64], edges: Edges) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False)
-class Replacing:
+class Replacing(RowWork):
     """The matrices of some columns. They were decided from counts, so the cells of any rows can be drawn by them."""
 
     columns: tuple[tuple[HiddenColumn, Matrix], ...]
     facts: Mapping[str, Any]
     public: Mapping[str, Mapping[str, Any]]
-
-    def on(self, before: Recoding) -> Recoding:
-        """Return what steps before decided, with what is to be said about this one."""
-        return replace(before, facts=self.facts, public={**before.public, **self.public})
 
     def draw(
         self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None

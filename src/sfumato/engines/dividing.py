@@ -161,7 +161,7 @@ class DividedEngine:
     def _choose_columns(self, template: Dataset, steps: Sequence[Step]) -> None:
         """Decide what has to be here for steps that look at many rows at once."""
         forming = [step for step in steps if step.anonymizer.phase.forms_groups]
-        judged = {name for step in forming for model in step.policy for name in model.judged_columns}
+        judged = {name for step in forming for name in step.policy.judged_columns}
         columns = [column for column in template.columns.values() if isinstance(column, CodedColumn)]
         self.by_row = any(step.anonymizer.rows_only(step.policy) for step in forming)
         apart = {
@@ -190,7 +190,7 @@ class DividedEngine:
                 )
             if step.anonymizer.phase is not Phase.ITEMS:
                 continue
-            for name in {name for model in step.policy for name in model.judged_columns}:
+            for name in step.policy.judged_columns:
                 book = books.by_column.get(name)
                 found = int(book.tally.counts.sum()) if book is not None else 0
                 if step.anonymizer.divides is Divides.NOT and found > self.occurrences:
@@ -292,7 +292,7 @@ class DividedEngine:
 
     def _withhold(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Withhold items in parts of the records."""
-        names = tuple(dict.fromkeys(name for model in step.policy for name in model.judged_columns))
+        names = step.policy.judged_columns
         sets = cast("CodedSets", dataset.columns[names[0]])
         cuts = item_parts(self.cluster, self.room, self.parts, names, sets, self.occurrences)
         within = any(getattr(model, "within", None) == "classes" for model in step.policy)

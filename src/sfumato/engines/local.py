@@ -132,7 +132,7 @@ class LocalEngine:
 
     def _takes_once(self, table: pa.Table, schema: Schema, steps: Sequence[Step]) -> bool:
         """Whether a table is large, and all of its columns are single values that classes are decided by."""
-        judged = {name for step in steps for model in step.policy for name in model.judged_columns}
+        judged = {name for step in steps for name in step.policy.judged_columns}
 
         def decides(name: str, kind: pa.DataType) -> bool:
             spec = schema.spec(name)

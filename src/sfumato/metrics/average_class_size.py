@@ -39,7 +39,7 @@ class AverageClassSize(MetricOfClasses):
         if self.k is not None and self.k < 1:
             raise PolicyError(f"The average class size was asked for k={self.k}.\nGive k >= 1, or none at all.")
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         classes = comparison.cells_after.weight.size
         value = ratio(comparison.release.total, classes)
@@ -52,9 +52,6 @@ class AverageClassSize(MetricOfClasses):
         }
         than_k = f", {value / k:.3g} times the k={k} that was asked for" if k is not None else ""
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Average class size",
             value=value,
             before=ratio(comparison.dataset.total, comparison.cells_before.weight.size),

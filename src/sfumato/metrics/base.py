@@ -50,7 +50,7 @@ class Measurement:
     Loss of detail: 12.5 % (original: 0 %)
     """
 
-    name: str
+    name: str = ""  # of the metric that found it, as are the next two
     about: About = About.LOSS
     main: bool = False  # worth a line of a summary
     title: str
@@ -70,22 +70,7 @@ class Measurement:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the measurement as plain data."""
-        return {
-            "name": self.name,
-            "about": self.about.value,
-            "main": self.main,
-            "title": self.title,
-            "value": self.value,
-            "before": self.before,
-            "unit": self.unit,
-            "better": self.better,
-            "worst": self.worst,
-            "note": self.note,
-            "explanation": self.explanation,
-            "empty": self.empty,
-            "warning": self.warning,
-            "facts": dict(self.facts),
-        }
+        return vars(self) | {"about": self.about.value, "facts": dict(self.facts)}
 
     def said_of(self, drawn: Drawn) -> Measurement:
         """Return the measurement with the words that it is of a random part of both tables."""
@@ -127,6 +112,10 @@ class Metric(Protocol):
 
     def of(self, comparison: Comparison) -> Measurement:
         """Measure a comparison, whose preparations several metrics can share."""
+        return replace(self.found(comparison), name=self.name, about=self.about, main=self.main)
+
+    def found(self, comparison: Comparison) -> Measurement:
+        """Return what is found in a comparison; `of` says besides which metric found it."""
 
 
 class MetricOfClasses(Metric, Protocol):

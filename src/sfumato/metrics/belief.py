@@ -72,7 +72,7 @@ class BeliefChange(Metric):
         if comparison.terms is not None and comparison.release.public.knowledge is not None:
             yield cls()
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         original, released = self._terms(comparison)
         public = comparison.release.public
@@ -90,9 +90,6 @@ class BeliefChange(Metric):
         after = self._measured(beliefs(classes.class_of, classes.size.size, released, index), prior, knowledge)
         value = after["change"]["mean"]
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Change of belief",
             value=value,
             before=before["change"]["mean"],

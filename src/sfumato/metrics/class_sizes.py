@@ -31,7 +31,7 @@ class ClassSizes(MetricOfClasses):
     about: ClassVar[About] = About.RISK
     by_rows: ClassVar[str] = "who hides among others hides among those in the table"
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         before, after = comparison.cells_before.weight, comparison.cells_after.weight
         largest = max(int(before.max(initial=0)), int(after.max(initial=0)))
@@ -50,9 +50,6 @@ class ClassSizes(MetricOfClasses):
         ]
         summary = _summary(after)
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Smallest class",
             value=float(summary["min"]),
             before=float(_summary(before)["min"]),

@@ -75,7 +75,7 @@ class Classification(Metric):
         if asked.target is not None or default_target(comparison) is not None:
             yield cls(target=asked.target, seed=asked.seed)
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         target = self.target or default_target(comparison)
         if target is None:
@@ -110,9 +110,6 @@ class Classification(Metric):
         difference = _difference(before, after)
         guessed = [amount(side["baseline"], "share") for side in (before, after)]
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title=f"Accuracy of predicting {target!r}",
             value=after["accuracy"],
             before=before["accuracy"],
@@ -137,9 +134,6 @@ class Classification(Metric):
 
     def _nothing(self, why: str, target: str | None) -> Measurement:
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Accuracy of predictions",
             value=0.0,
             unit="share",

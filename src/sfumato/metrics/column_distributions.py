@@ -63,7 +63,7 @@ class ColumnDistributions(Metric):
         if self.most_bins < 3:  # below zero, from zero on, missing
             raise PolicyError(f"Distributions were asked for in {self.most_bins} bin(s).\nGive most_bins >= 3.")
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         columns = []
         for column in comparison.dataset.columns.values():
@@ -76,9 +76,6 @@ class ColumnDistributions(Metric):
                 columns.append(self._facts(column, pair.before, pair.cover.spread(pair.shown_by)))
         value = ratio(sum(column["moved"] for column in columns), len(columns))
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Mass moved in single columns",
             value=value,
             before=0.0,

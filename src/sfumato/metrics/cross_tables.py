@@ -49,15 +49,12 @@ class CrossTables(Metric):
         if asked.estimate is not None and (asked.tables or randomized_columns(comparison.release)):
             yield cls(estimate=asked.estimate, tables=asked.tables, seed=asked.seed)
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         chosen = self.tables or tuple(self._random(comparison))
         found = [self._distances(comparison, names) for names in chosen]
         value, worst = (float(np.mean([table[key] for table in found] or [0.0])) for key in ("l1", "even_l1"))
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Error of reconstructed tables",
             value=value,
             before=0.0,

@@ -33,15 +33,12 @@ class Discernibility(MetricOfClasses):
     about: ClassVar[About] = About.LOSS
     by_rows: ClassVar[str] = "classes are made of the people in the table"
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         squares = _sum_of_squares(comparison.cells_after.weight)
         penalty = comparison.n_dropped * comparison.dataset.total
         rows, one = comparison.n_rows, "person" if comparison.people else "record"
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Discernibility",
             value=float(squares + penalty),
             before=float(_sum_of_squares(comparison.cells_before.weight)),

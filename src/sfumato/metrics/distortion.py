@@ -34,7 +34,7 @@ class Distortion(Metric):
         if comparison.release.masked_columns:
             yield cls()
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         masked = [comparison.pair(name) for name in comparison.release.masked_columns]
         quasi_identifiers = [_Losses.of(pair, comparison.mass[2]) for pair in comparison.quasi_identifiers]
@@ -42,9 +42,6 @@ class Distortion(Metric):
         qi, sa = _mean(quasi_identifiers), _mean(sensitive)
         qi_norm, sa_norm = (_mean(columns, "normalized") for columns in (quasi_identifiers, sensitive))
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Distortion",
             value=qi + sa,
             before=0.0,

@@ -52,7 +52,7 @@ class ItemLoss(Metric):
         for column in columns_of_items(comparison):
             yield cls(column=column)
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         sides = item_sides(comparison, self.column)
         before = comparison.occurrences(sides.before, sides.sensitive.size, before=True)
@@ -80,9 +80,6 @@ class ItemLoss(Metric):
             else ""
         )
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title=f"Items withheld from {self.column!r}",
             value=value,
             before=0.0,

@@ -33,7 +33,7 @@ class KlDivergence(MetricOfClasses):
     name: ClassVar[str] = "kl-divergence"
     about: ClassVar[About] = About.LOSS
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         columns: list[dict[str, Any]] = []
         for pair in comparison.quasi_identifiers:
@@ -43,9 +43,6 @@ class KlDivergence(MetricOfClasses):
             columns.append({"name": pair.original.name, "divergence": divergence, "values_unseen": unseen})
         value = ratio(sum(column["divergence"] for column in columns), len(columns))
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Divergence of single columns",
             value=value,
             before=0.0,

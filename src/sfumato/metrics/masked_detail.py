@@ -27,14 +27,11 @@ class MaskedDetail(Metric):
         if comparison.release.masked_columns:
             yield cls()
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         columns = [detail_lost(comparison, comparison.pair(name)) for name in comparison.release.masked_columns]
         value = ratio(sum(column["loss"] for column in columns), len(columns))
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Detail lost in masked columns",
             value=value,
             before=0.0,

@@ -33,14 +33,11 @@ class Ncp(MetricOfClasses):
     about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         columns = [detail_lost(comparison, pair) for pair in comparison.quasi_identifiers]
         value = ratio(sum(column["loss"] for column in columns), len(columns))
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Detail lost in quasi-identifiers" if comparison.release.masked_columns else "Detail lost",
             value=value,
             before=0.0,

@@ -64,7 +64,7 @@ class PopulationRisk(Metric):
         if dataset.quasi_identifiers and asked.sampling.people_of(dataset.carried, dataset.n_rows) is not None:
             yield cls(sampling=asked.sampling)
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         dataset, release = comparison.dataset, comparison.release
         people = self.sampling.people_of(dataset.carried, dataset.n_rows, dataset.weights)
@@ -78,9 +78,6 @@ class PopulationRisk(Metric):
         before = self._side(comparison.cells_before, people, total, dataset.carried)
         after = self._side(comparison.cells_after, left, total, release.carried)
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Risk in the population",
             value=after["mean"],
             before=before["mean"],

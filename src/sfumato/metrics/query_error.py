@@ -72,7 +72,7 @@ class QueryError(Metric):
         if comparison.dataset.quasi_identifiers:
             yield cls(seed=asked.seed, **asked.queries)
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         rng = np.random.default_rng(self.seed)
         # Records with terms are counted one by one, whatever their weights.
@@ -96,9 +96,6 @@ class QueryError(Metric):
         has_terms = self.terms and sides.terms is None and _set_column(comparison) is not None
         left_out = " Terms are left out: those who have them would count once each." if has_terms else ""
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Error of counts",
             value=summary["mean"],
             before=0.0,

@@ -60,7 +60,7 @@ class Risk(Metric):
         if comparison.dataset.quasi_identifiers:
             yield cls(population=asked.population)
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         before = self._prosecutor(comparison.cells_before.weight)
         after = self._prosecutor(comparison.cells_after.weight)
@@ -70,9 +70,6 @@ class Risk(Metric):
         )
         them = "them" if comparison.people else "their record"
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Risk of being found again",
             value=after["max"],
             before=before["max"],

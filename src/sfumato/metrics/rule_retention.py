@@ -78,7 +78,7 @@ class RuleRetention(Metric):
         for column in columns_of_items(comparison):
             yield cls(column=column, **asked.rules)
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison; what was found is kept for the objective that is computed from it."""
         kept = _MEASURED.setdefault(comparison, {})
         if self not in kept:
@@ -120,9 +120,6 @@ class RuleRetention(Metric):
             )
         last = rows[-1]["consequent_not_sensitive"]
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title=f"Rules kept in {self.column!r}",
             value=last["jaccard"],
             before=1.0,

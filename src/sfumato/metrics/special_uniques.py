@@ -58,7 +58,7 @@ class SpecialUniques(Metric):
         cells = distinct_rows(dataset.quasi_identifiers, dataset.n_rows)
         return minimal_uniques(cells, self.size).scores[cells.cell_of]
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         dataset = comparison.dataset
         names = [column.name for column in dataset.quasi_identifiers]
@@ -68,9 +68,6 @@ class SpecialUniques(Metric):
         after = self._side(comparison.cells_after, names, comparison.release.total, total)
         few = min(FEW, before["size"])
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Singled out by few columns",
             value=after["few"],
             before=before["few"],

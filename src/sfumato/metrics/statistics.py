@@ -57,7 +57,7 @@ class Statistics(Metric):
         if numbers_in(comparison):
             yield cls()
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         numbers = numbers_in(comparison)
         truth, shown = _Truth.of(comparison, numbers), _shown(comparison, numbers)
@@ -70,9 +70,6 @@ class Statistics(Metric):
         worst = max(found, key=lambda each: float(each["moved"]), default=None)
         most = f"most: {worst['what']}, {worst['before']:.4g} became {worst['after']:.4g}" if worst and value else ""
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Statistics moved",
             value=value,
             before=0.0,

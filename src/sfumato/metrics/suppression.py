@@ -38,16 +38,13 @@ class Suppression(Metric):
     main: ClassVar[bool] = True
     by_rows: ClassVar[str] = "it counts rows and cells of the table"
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         dataset, release = comparison.dataset, comparison.release
         columns = [_column(comparison, column) for column in dataset.columns.values()]
         value = ratio(comparison.n_dropped, dataset.total)
         empty, partly = _emptied(columns)
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title=f"{comparison.counted.capitalize()} dropped",
             value=value,
             before=0.0,

@@ -56,7 +56,7 @@ class SuppressionObjective(Metric):
             for goal in GOALS:
                 yield cls(column=column, goal=goal, rules=asked.rules)
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         lost = ItemLoss(column=self.column).of(comparison)
         facts: dict[str, Any] = {"column": self.column, "goal": self.goal, "withheld_share": lost.value}
@@ -74,9 +74,6 @@ class SuppressionObjective(Metric):
             value = lost.value / kept
             words = f"over a Jaccard index of rules of {amount(kept)}{f' ({note})' if note else ''}"
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title=f"Objective of suppression in {self.column!r}, {self.goal}",
             value=value,
             before=0.0,

@@ -48,7 +48,7 @@ class TermLoss(Metric):
         if comparison.terms is not None:
             yield cls()
 
-    def of(self, comparison: Comparison) -> Measurement:
+    def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         if comparison.terms is None:
             raise DataError(
@@ -65,9 +65,6 @@ class TermLoss(Metric):
         )
         n_before, n_after = before.items.size, after.items.size
         return Measurement(
-            name=self.name,
-            about=self.about,
-            main=self.main,
             title="Terms lost",
             value=value,
             before=0.0,

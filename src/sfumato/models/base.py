@@ -378,6 +378,11 @@ class Policy:
     def __iter__(self) -> Iterator[PrivacyModel]:
         return iter(self.requirements)
 
+    @property
+    def judged_columns(self) -> tuple[str, ...]:
+        """Columns that the requirements name, each once."""
+        return tuple(dict.fromkeys(name for model in self.requirements for name in model.judged_columns))
+
     def of(self, *types: type[ModelType]) -> tuple[ModelType, ...]:
         """Return the requirements of some types."""
         return tuple(model for model in self.requirements if isinstance(model, types))

@@ -53,7 +53,7 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
     yield from _figures(plan)
     yield from _people(plan)
     yield from choosing.problems(plan.policy, plan.steps(), plan.chosen)
-    judged = {name for model in plan.policy for name in model.judged_columns}
+    judged = plan.policy.judged_columns
     for role in NEED_A_REQUIREMENT:
         for name in schema.named(role):
             if name not in judged:
@@ -128,7 +128,7 @@ def warnings_of(plan: Plan) -> Iterator[str]:
         )
     for model in plan.policy:
         yield from model.warnings()
-    judged = {column for model in plan.policy for column in model.judged_columns}
+    judged = plan.policy.judged_columns
     bare = [name for name in schema.named(Role.SENSITIVE) if name not in judged]
     if bare:
         yield (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
+from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace
 from sfumato.anonymizers.randomization.domains import DEPENDENCE, HiddenColumn, dependence_facts
 from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.dataset import Dataset
@@ -20,7 +20,7 @@ from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rating(Anonymizer):
+class Rating(RowByRow):
     """Show the group of each value, after Liu, Luo and Huang (2011): groups of l neighbours of the domain or more.
 
     The published form is two tables: an attribute table, in which each cell names a group, and a table that lists the
@@ -33,7 +33,6 @@ class Rating(Anonymizer):
 
     name: ClassVar[str] = "rating"
     phase: ClassVar[Phase] = Phase.CELLS
-    divides: ClassVar[Divides] = Divides.ROWS
     shows_cells: ClassVar[str | None] = "published as all values of the group that each belongs to"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity,)
 
@@ -41,25 +40,19 @@ class Rating(Anonymizer):
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where a column has no domain to cut, or one that is too small for what is asked."""
-        for name in dict.fromkeys(name for model in policy for name in model.judged_columns):
+        for name in policy.judged_columns:
             HiddenColumn.of(dataset, name).least(policy)
-
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding in which each named column shows groups; one that may be published as it is stays so."""
-        decided = self.decide(dataset, policy, dataset, before, workplace)
-        return decided.on(before).with_columns(decided.draw(dataset, workplace.keys, workplace))
 
     def decide(
         self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
     ) -> Grouping:
         """Return the groups of all named columns, or raise when they would not hide them."""
-        names = list(dict.fromkeys(name for model in policy for name in model.judged_columns))
-        columns = [HiddenColumn.of(counts, name) for name in names]
+        columns = [HiddenColumn.of(counts, name) for name in policy.judged_columns]
         groups = {column.name: group_of_values(column.d, column.least(policy)) for column in columns}
         refused_by = self.name if self.dependence == "refuse" else None
         facts = {
             "columns": [_facts(column, groups[column.name], policy) for column in columns],
-            **dependence_facts(some, published, names, workplace.rng, refused_by),
+            **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
         }
         public = {
             column.name: {
@@ -85,16 +78,12 @@ def group_of_values(d: int, least: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Grouping:
+class Grouping(RowWork):
     """Which group each value of some columns belongs to: any rows can be shown by it."""
 
     columns: tuple[tuple[HiddenColumn, NDArray[np.int64]], ...]
     facts: Mapping[str, Any]
     public: Mapping[str, Mapping[str, Any]]
-
-    def on(self, before: Recoding) -> Recoding:
-        """Return what steps before decided, with what is to be said about this one."""
-        return replace(before, facts=self.facts, public={**before.public, **self.public})
 
     def draw(
         self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
+from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace, side_by_side
 from sfumato.anonymizers.randomization.domains import (
     DEPENDENCE,
     HiddenColumn,
@@ -50,12 +50,11 @@ WORDS = 1 << 18  # of the keystream made at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Randomization(Anonymizer):
+class Randomization(RowByRow):
     """Draw a set of values for each cell, column by column, with the least noise that the requirements allow."""
 
     name: ClassVar[str] = "randomization"
     phase: ClassVar[Phase] = Phase.CELLS
-    divides: ClassVar[Divides] = Divides.ROWS
     shows_cells: ClassVar[str | None] = "published as small sets of values, drawn by chance"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (
         SensitiveQidDiversity,
@@ -76,44 +75,31 @@ class Randomization(Anonymizer):
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where a column has no domain to draw from, or one that is too small for what is asked."""
-        for name in dict.fromkeys(name for model in policy for name in model.judged_columns):
+        for name in policy.judged_columns:
             _Column.of(dataset, name).parameters(policy)
-
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding in which each named column shows sets; a column that may be published as it is stays so."""
-        decided = self.decide(dataset, policy, dataset, before, workplace)
-        return decided.on(before).with_columns(decided.draw(dataset, workplace.keys, workplace))
 
     def decide(
         self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
     ) -> Drawing:
-        """Return what to draw for each cell of the named columns, or raise when it would not hide them.
-
-        counts: how common values are in the whole table; some: rows of it, with what is `published` of them.
-        """
-        names = list(dict.fromkeys(name for model in policy for name in model.judged_columns))
-        columns = [_Column.of(counts, name) for name in names]
+        """Return what to draw for each cell of the named columns, or raise when it would not hide them."""
+        columns = [_Column.of(counts, name) for name in policy.judged_columns]
         chosen = {column.name: column.parameters(policy) for column in columns}
         refused_by = self.name if self.dependence == "refuse" else None
         facts = {
             "columns": [column.facts(chosen[column.name], policy) for column in columns],
-            **dependence_facts(some, published, names, workplace.rng, refused_by),
+            **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
         }
         public = {column.name: column.public(chosen[column.name], policy) for column in columns}
         return Drawing(tuple((column, chosen[column.name]) for column in columns), facts, public)
 
 
 @dataclass(frozen=True, eq=False)
-class Drawing:
+class Drawing(RowWork):
     """What is drawn for each cell of some columns. It was decided from counts, so any rows can be drawn for by it."""
 
     columns: tuple[tuple[_Column, Parameters], ...]
     facts: Mapping[str, Any]
     public: Mapping[str, Mapping[str, Any]]
-
-    def on(self, before: Recoding) -> Recoding:
-        """Return what steps before decided, with what is to be said about this one."""
-        return replace(before, facts=self.facts, public={**before.public, **self.public})
 
     def draw(
         self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
