@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 SHOWN = 30  # rows of a table that fit a screen
 
+AnyTable = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A release folder, a table of any tool, or database:NAME.", show_default=False),
+]
+
 
 @app.command()
 def audit(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="A release folder, a table of any tool, or database:NAME.", show_default=False
-        ),
-    ],
+    data: AnyTable,
     plan: PlanOption,
     table: TableOption = None,
     show_items: Annotated[
@@ -178,12 +178,7 @@ def _show_statistics(found: Sequence[Mapping[str, Any]]) -> None:
 
 @app.command()
 def attack(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="A release folder, a table of any tool, or database:NAME.", show_default=False
-        ),
-    ],
+    data: AnyTable,
     plan: PlanOption,
     table: TableOption = None,
     threshold: Annotated[float, typer.Option(help="Whoever an intruder is surer of than this is exposed.")] = 0.5,

@@ -47,36 +47,67 @@ class KnowledgeSource:
     misses: int = 0  # terms of a record that a label may lack where no label has them all
     unlinked: str = ASK
 
-    def read(self, progress: Progress = SILENT) -> Knowledge:
+    def read(self, progress: Progress = SILENT, *, of_plan: bool = True) -> Knowledge:
         """Read the table."""
-        return read_knowledge(
-            Source(path=self.path, of_plan=True).as_spelled,
-            label=self.label,
-            terms=self.terms,
-            separator=self.separator,
-            prior=self.prior,
-            weights=self.weights,
-            hierarchy=self.hierarchy,
-            misses=self.misses,
-            unlinked=self.unlinked,
-            progress=progress,
+        source = Source(path=self.path, of_plan=of_plan).as_spelled
+        found = read_columns(source)
+        wanted = self._wanted(found, source.path)
+        table = read_table(source, drop=frozenset(found) - frozenset(wanted.values()), progress=progress)
+        return self.of_table(table, source.missing, str(source.path))
+
+    def of_table(self, table: pa.Table, missing: Sequence[str] = ("",), name: str = "The knowledge table") -> Knowledge:
+        """Take an Arrow table as knowledge."""
+        self._wanted(table.column_names, name)
+        if not table.num_rows:
+            raise DataError(
+                f"{name} was to hold public knowledge, but has no rows.\nIt needs rows of a label and its terms."
+            )
+        label_of = _labels(table.column(self.label), self.label, missing, name)
+        if isinstance(self.terms, str):
+            cells, single = _cells(table.column(self.terms), self.terms, self.separator, missing, label_of, name)
+        else:
+            parts = [_cells(table.column(each), each, self.separator, missing, label_of, name) for each in self.terms]
+            single = all(single for _, single in parts)
+            cells = [
+                [f"{column}={term}" for column, of_column in zip(self.terms, row, strict=True) for term in of_column]
+                for row in zip(*(found for found, _ in parts), strict=True)
+            ]
+        weight = None if self.prior == FROM_DATA else _weights(table.column(self.prior), self.prior, label_of, name)
+        likelihood = None
+        if self.weights is not None:
+            if not single:
+                raise DataError(
+                    f"Column {self.weights!r} of {name} was to weigh terms, but cells hold several terms.\n"
+                    "Write one term a line, each with its weight."
+                )
+            likelihood = _likelihood(table.column(self.weights), self.weights, label_of, cells, name)
+            cells = [
+                cell if cell and (of, cell[0]) in likelihood else [] for of, cell in zip(label_of, cells, strict=True)
+            ]
+        tree = None if self.hierarchy is None else HierarchyFile(self.hierarchy).build((), "The hierarchy of labels")
+        more: dict[str, Any] = {"weight": weight, "hierarchy": tree, "misses": self.misses, "unlinked": self.unlinked}
+        if single:
+            joined: dict[str, list[str]] = {of: [] for of in label_of}
+            for of, cell in zip(label_of, cells, strict=True):
+                joined[of].extend(cell)
+            return Knowledge.from_rows(joined.items(), likelihood=likelihood, **more)
+        return Knowledge.from_rows(zip(label_of, cells, strict=True), **more)
+
+    def _wanted(self, found: Sequence[str], where: Path | str) -> dict[str, str]:
+        """Return the columns that are needed, by what they are needed for, or raise where some were not found."""
+        terms = self.terms
+        wanted = {"label": self.label}
+        wanted |= (
+            {"terms": terms} if isinstance(terms, str) else {f"terms {i}": name for i, name in enumerate(terms, 1)}
         )
+        more = {"prior": None if self.prior == FROM_DATA else self.prior, "weights": self.weights}
+        wanted |= {key: name for key, name in more.items() if name is not None}
+        _check_columns(wanted, found, where)
+        return wanted
 
 
-def read_knowledge(
-    source: Source | Path | str,
-    *,
-    label: str,
-    terms: str | Sequence[str],
-    separator: str | None = None,
-    prior: str = FROM_DATA,
-    weights: str | None = None,
-    hierarchy: Path | None = None,
-    misses: int = 0,
-    unlinked: str = ASK,
-    progress: Progress = SILENT,
-) -> Knowledge:
-    r"""Read a knowledge table from a CSV, TSV, Parquet or Arrow file; `separator` stands between the terms of a cell.
+def read_knowledge(path: Path | str, **how: Any) -> Knowledge:
+    r"""Read a knowledge table from a CSV, TSV, Parquet or Arrow file, written as `KnowledgeSource` says.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -86,84 +117,7 @@ def read_knowledge(
     >>> table.labels, table.terms, table.weight.tolist()
     (('cold', 'flu'), ('cough', 'fever'), [0.25, 0.75])
     """
-    if not isinstance(source, Source):
-        source = Source(path=Path(source)).as_spelled
-    wanted = _wanted(label, terms, prior, weights)
-    found = read_columns(source)
-    _check_columns(wanted, found, source.path)
-    unused = frozenset(found) - frozenset(wanted.values())
-    table = read_table(source, drop=unused, progress=progress)
-    return knowledge_from_table(
-        table,
-        label=label,
-        terms=terms,
-        separator=separator,
-        prior=prior,
-        weights=weights,
-        hierarchy=hierarchy,
-        misses=misses,
-        unlinked=unlinked,
-        missing=source.missing,
-        name=str(source.path),
-    )
-
-
-def knowledge_from_table(
-    table: pa.Table,
-    *,
-    label: str,
-    terms: str | Sequence[str],
-    separator: str | None = None,
-    prior: str = FROM_DATA,
-    weights: str | None = None,
-    hierarchy: Path | None = None,
-    misses: int = 0,
-    unlinked: str = ASK,
-    missing: Sequence[str] = ("",),
-    name: str = "The knowledge table",
-) -> Knowledge:
-    """Take an Arrow table as knowledge; the columns mean what they mean to `read_knowledge`."""
-    wanted = _wanted(label, terms, prior, weights)
-    _check_columns(wanted, table.column_names, name)
-    if not table.num_rows:
-        raise DataError(
-            f"{name} was to hold public knowledge, but has no rows.\nIt needs rows of a label and its terms."
-        )
-    label_of = _labels(table.column(label), label, missing, name)
-    if isinstance(terms, str):
-        cells, single = _cells(table.column(terms), terms, separator, missing, label_of, name)
-    else:
-        parts = [_cells(table.column(column), column, separator, missing, label_of, name) for column in terms]
-        single = all(single for _, single in parts)
-        cells = [
-            [f"{column}={term}" for column, of_column in zip(terms, row, strict=True) for term in of_column]
-            for row in zip(*(found for found, _ in parts), strict=True)
-        ]
-    weight = None if prior == FROM_DATA else _weights(table.column(prior), prior, label_of, name)
-    likelihood = None
-    if weights is not None:
-        if not single:
-            raise DataError(
-                f"Column {weights!r} of {name} was to weigh terms, but cells hold several terms.\n"
-                "Write one term a line, each with its weight."
-            )
-        likelihood = _likelihood(table.column(weights), weights, label_of, cells, name)
-        cells = [cell if cell and (of, cell[0]) in likelihood else [] for of, cell in zip(label_of, cells, strict=True)]
-    tree = None if hierarchy is None else HierarchyFile(hierarchy).build((), "The hierarchy of labels")
-    more: dict[str, Any] = {"weight": weight, "hierarchy": tree, "misses": misses, "unlinked": unlinked}
-    if single:
-        joined: dict[str, list[str]] = {of: [] for of in label_of}
-        for of, cell in zip(label_of, cells, strict=True):
-            joined[of].extend(cell)
-        return Knowledge.from_rows(joined.items(), likelihood=likelihood, **more)
-    return Knowledge.from_rows(zip(label_of, cells, strict=True), **more)
-
-
-def _wanted(label: str, terms: str | Sequence[str], prior: str, weights: str | None) -> dict[str, str]:
-    """Return the columns that are needed, by what they are needed for."""
-    columns = {"terms": terms} if isinstance(terms, str) else {f"terms {i}": name for i, name in enumerate(terms, 1)}
-    more = {"prior": None if prior == FROM_DATA else prior, "weights": weights}
-    return {"label": label, **columns, **{key: name for key, name in more.items() if name is not None}}
+    return KnowledgeSource(path=Path(path), **how).read(of_plan=False)
 
 
 def _check_columns(wanted: dict[str, str], found: Sequence[str], where: Path | str) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.data.knowledge_reading import KnowledgeSource, knowledge_from_table, read_knowledge
+from sfumato.data.knowledge_reading import KnowledgeSource, read_knowledge
 from sfumato.errors import DataError, PolicyError
 
 
@@ -24,6 +26,10 @@ def rows_of(table):
         (table.labels[label], {table.terms[item] for item in table.items[begin:end]})
         for label, begin, end in zip(table.label_of_row, bounds[:-1], bounds[1:], strict=True)
     ]
+
+
+def given(table, **how):
+    return KnowledgeSource(path=Path("knowledge.csv"), **how).of_table(table)
 
 
 NAMES = {"label": "disease", "terms": "symptoms"}
@@ -101,7 +107,7 @@ def test_a_table_without_rows_or_terms_is_refused(written):
     with pytest.raises(DataError, match="no rows"):
         read_knowledge(written("disease,symptoms\n"), **NAMES)
     with pytest.raises(DataError, match="has no rows"):
-        knowledge_from_table(pa.table({"disease": [], "symptoms": []}), **NAMES)
+        given(pa.table({"disease": [], "symptoms": []}), **NAMES)
     with pytest.raises(DataError, match="2 labels but not one term"):
         read_knowledge(written("disease,symptoms\nflu,\ncold,\n"), **NAMES)
 
@@ -128,9 +134,9 @@ def test_nested_columns_are_refused():
         ({"disease": ["x", "y"], "symptoms": nested}, "neither text nor lists"),
     ):
         with pytest.raises(DataError, match=message):
-            knowledge_from_table(pa.table(columns), **NAMES)
+            given(pa.table(columns), **NAMES)
     with pytest.raises(DataError, match="not weights"):
-        knowledge_from_table(pa.table({"disease": ["x", "y"], "symptoms": lists, "w": lists}), **NAMES, prior="w")
+        given(pa.table({"disease": ["x", "y"], "symptoms": lists, "w": lists}), **NAMES, prior="w")
 
 
 def test_a_policy_that_is_not_known_is_refused(written):
@@ -146,7 +152,7 @@ def test_a_missing_file_is_a_data_error(tmp_path):
 def test_terms_in_several_columns_are_joined_as_column_and_value():
     table = pa.table({"disease": ["flu", "cold"], "symptoms": ["fever|cough", "cough"], "season": ["winter", None]})
 
-    knowledge = knowledge_from_table(table, label="disease", terms=["symptoms", "season"], separator="|")
+    knowledge = given(table, label="disease", terms=("symptoms", "season"), separator="|")
 
     assert knowledge.terms == ("season=winter", "symptoms=cough", "symptoms=fever")
     assert knowledge.items.tolist() == [1, 0, 1, 2]
