@@ -29,11 +29,10 @@ from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import CodedSets, Dataset, as_arrow, as_numpy
 from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.release import members_of
 from sfumato.engines.local import LOCAL_SERVES
 from sfumato.engines.region_tasks import AT_ONCE
 from sfumato.engines.regions import Cluster
-from sfumato.engines.tasks import ROW, WEIGHT, Decision, Home, Part, coded_part, rows_like
+from sfumato.engines.tasks import ROW, WEIGHT, Decision, Home, Part, as_array, coded_part, rows_like, without_rows
 from sfumato.engines.workroom import arrived, got, keep, kept, plain, put, sent
 from sfumato.errors import DataError
 
@@ -208,20 +207,13 @@ def solve_classes(room: Path, number: int, parts: Sequence[Part], place: int) ->
     rows, node = (as_numpy(plain(table.column(name))) for name in (ROW, NODE))
     dataset = rows_like(table.drop_columns([ROW, NODE]), kept(room / "template"))
     done = sending.work.solve(dataset, ClassTree(node, sending.parent), Workplace())
-    arrays, shells = {ROW: as_arrow(rows)}, dict[str, Labelled | CodedSets]()
-    for name, column in done.columns.items():
-        if isinstance(column, Labelled):
-            arrays[name] = as_arrow(np.ascontiguousarray(column.codes))
-            shells[name] = replace(column, codes=np.empty(0, dtype=np.int32))
-        else:
-            start, items = members_of(column, 0, rows.size)
-            arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
-            shells[name] = replace(column, start=np.zeros(1, dtype=np.int64), items=np.empty(0, dtype=np.int32))
+    arrays = {ROW: as_arrow(rows), **{name: as_array(each, 0, rows.size) for name, each in done.columns.items()}}
     home = np.searchsorted([part.first for part in parts], rows, side="right") - 1
     sent(room / "from-classes" / f"{number}-{place}", pa.table(arrays), home, len(parts))
     started, first = np.unique(node, return_index=True)
     ended = done.node_of[first]
     joined = started != ended
+    shells = {name: without_rows(column) for name, column in done.columns.items()}
     return Solved((started[joined], ended[joined]), done.failed, done.said, shells)
 
 

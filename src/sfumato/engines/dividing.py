@@ -52,7 +52,7 @@ from sfumato.engines.region_classes import decide_in_regions
 from sfumato.engines.region_tasks import AllCells, carry_out_on_cells, coded_cells, of_cells
 from sfumato.engines.regions import Cluster, RegionalWork, every_label, too_many
 from sfumato.engines.seeing import columns_seen, release_seen
-from sfumato.engines.tasks import WEIGHT, Decision, Home, Part, Publishing, Splits
+from sfumato.engines.tasks import WEIGHT, Decision, Home, Part, Publishing, Splits, without_rows
 from sfumato.engines.workroom import got, keep, kept, plain, put
 from sfumato.errors import DataError
 from sfumato.models.base import Policy
@@ -362,10 +362,7 @@ class DividedEngine:
             for name, column in kept(self.room / "template").columns.items()
         }
         empty = replace(dataset, columns=bare, carried=None, n_rows=0, weights=None)
-        labelled = {
-            name: replace(column, codes=nothing) if isinstance(column, Labelled) else _without_rows(column)
-            for name, column in recoding.columns.items()
-        }
+        labelled = {name: without_rows(column) for name, column in recoding.columns.items()}
         release = publish(empty, replace(recoding, columns={**labelled, **shells}, keep_row=None), models)
         columns = {name: shown.get(name, column) for name, column in release.columns.items()}
         types = {name: number_type(known) for name, known in self._texts_of_numbers(dataset, columns)}
@@ -433,7 +430,3 @@ class DividedEngine:
         """Return all rows of a table here, for whoever needs every one of them."""
         splits = cast("Splits", table)
         return pa.concat_tables([splits.read(number) for number in splits.numbers])
-
-
-def _without_rows(sets: CodedSets) -> CodedSets:
-    return replace(sets, items=np.empty(0, dtype=np.int32), start=np.zeros(1, dtype=np.int64))

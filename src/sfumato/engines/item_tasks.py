@@ -23,10 +23,9 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import CodedSets, Dataset, as_arrow, as_numpy, distinct_codes
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.release import members_of
 from sfumato.engines.cutting import mixed
 from sfumato.engines.regions import Cluster
-from sfumato.engines.tasks import ROW, Part, coded_part, keys_of, rows_like
+from sfumato.engines.tasks import ROW, Part, as_array, coded_part, keys_of, rows_like, without_rows
 from sfumato.engines.workroom import arrived, got, kept, plain, sent
 
 CLASS = "\0class"  # before the number of a quasi-identifier, beside columns of the table
@@ -138,7 +137,7 @@ def _shown(made: Recoding, dataset: Dataset, name: str) -> NDArray[np.int32]:
 
 def withhold(
     room: Path, step: Step, workplace: Workplace, key: bytes, parts: Sequence[Part], number: int
-) -> tuple[Mapping[str, Any], dict[str, CodedSets]]:
+) -> tuple[Mapping[str, Any], dict[str, Labelled | CodedSets]]:
     """Withhold items in one part of the records; return what there is to say, and the columns without their rows."""
     table = arrived(room / "to-items", [part.name for part in parts], number)
     table = table.sort_by(ROW)
@@ -150,13 +149,9 @@ def withhold(
     seed = int.from_bytes(keys_of(key, "items", number)()[:16], "little")
     place = replace(workplace, rng=np.random.default_rng(seed))
     made = step.carry_out(dataset, before, place)
-    arrays, shells = {ROW: as_arrow(rows)}, {}
-    for name in table.column_names:
-        column = made.columns.get(name, dataset.columns.get(name))
-        if isinstance(column, CodedSets):
-            start, items = members_of(column, 0, rows.size)
-            arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
-            shells[name] = replace(column, start=np.zeros(1, dtype=np.int64), items=np.empty(0, dtype=np.int32))
+    columns = {name: made.columns.get(name, dataset.columns.get(name)) for name in table.column_names}
+    sets = {name: column for name, column in columns.items() if isinstance(column, CodedSets)}
+    arrays = {ROW: as_arrow(rows), **{name: as_array(column, 0, rows.size) for name, column in sets.items()}}
     home = np.searchsorted([part.first for part in parts], rows, side="right") - 1
     sent(room / "to-home" / f"{number}", pa.table(arrays), home, len(parts))
-    return made.facts, shells
+    return made.facts, {name: without_rows(column) for name, column in sets.items()}

@@ -113,15 +113,28 @@ def _coded(dataset: Dataset, first: int, last: int) -> pa.Table:
     arrays = {}
     for name in dataset.order:
         column = dataset.columns.get(name)
-        if isinstance(column, CodedColumn):
-            arrays[name] = as_arrow(column.codes[first:last])
-        elif column is not None:
-            start, items = members_of(column, first, last)
-            arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
+        if column is not None:
+            arrays[name] = as_array(column, first, last)
         else:
             assert dataset.carried is not None
             arrays[name] = plain(dataset.carried.column(name).slice(first, last - first))
     return pa.table(arrays)
+
+
+def as_array(column: CodedColumn | Labelled | CodedSets, first: int, last: int) -> pa.Array:
+    """Return the codes of some rows of a column, or their sets of codes."""
+    if not isinstance(column, CodedSets):
+        return as_arrow(np.ascontiguousarray(column.codes[first:last]))
+    start, items = members_of(column, first, last)
+    return pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
+
+
+def without_rows(column: Labelled | CodedSets) -> Labelled | CodedSets:
+    """Return what is known of a column besides its rows."""
+    none = np.empty(0, dtype=np.int32)
+    if isinstance(column, Labelled):
+        return replace(column, codes=none)
+    return replace(column, start=np.zeros(1, dtype=np.int64), items=none)
 
 
 def rows_like(table: pa.Table, like: Dataset, n_rows: int | None = None) -> Dataset:
@@ -245,14 +258,7 @@ def draw_part(room: Path, part: Part) -> None:
     asked: ToDraw = kept(room / "drawing")
     stretch = Stretch(part.first, part.rows, asked.total)
     drawn = asked.work.draw(coded_part(room, part.name), iter(asked.keys).__next__, Workplace(), stretch)
-    arrays = {}
-    for name, shown in drawn.items():
-        if isinstance(shown, Labelled):
-            arrays[name] = as_arrow(shown.codes)
-            continue
-        start, items = members_of(shown, 0, part.rows)
-        arrays[name] = pa.LargeListArray.from_arrays(as_arrow(start), as_arrow(items))
-    put(room / "drawn" / part.name, [pa.table(arrays)])
+    put(room / "drawn" / part.name, [pa.table({name: as_array(each, 0, part.rows) for name, each in drawn.items()})])
 
 
 # Publishing.
