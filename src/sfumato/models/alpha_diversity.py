@@ -15,11 +15,23 @@ from sfumato.errors import Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.posteriors import READINGS, Judged, Secrets, judge
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Parameter, Takes, about
 
 SENSITIVE = about(Takes.COLUMNS, "Sensitive columns", "Which may be published as labels of their hierarchies.")
 READING = about(Takes.CHOICE, "Reading", "What a label says about the values below it.", choices=READINGS)
 MISSING_IS_SENSITIVE = about(Takes.FLAG, "Missing is sensitive", "Whether a missing value is a secret like others.")
+
+
+def highest_chance(title: str, help: str) -> dict[str, Parameter]:  # noqa: A002 - the field's word
+    """Return what describes a bound on the chance of a value."""
+    why = "it is the highest chance that a value may have"
+    return about(Takes.FRACTION, title, help, above=0, most=1, example=0.5, why=why)
+
+
+def smallest_class(unless_given: str) -> dict[str, Parameter]:
+    """Return what describes k, which follows from another parameter when it is left out."""
+    words = f"How many rows each class has at least; {unless_given} when left out."
+    return about(Takes.WHOLE, "Smallest class", words, least=1, example=3)
 
 
 class OfMasks(PrivacyModel):
@@ -88,26 +100,9 @@ class AlphaDiversity(OfMasks):
 
     sensitive: str | Sequence[str] = field(metadata=SENSITIVE)  # becomes a tuple of names
     alpha: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Highest chance",
-            "How likely a class may make a value.",
-            above=0,
-            most=1,
-            example=0.5,
-            why="it is the highest chance that a value may have",
-        )
+        metadata=highest_chance("Highest chance", "How likely a class may make a value.")
     )
-    k: int | None = field(
-        default=None,
-        metadata=about(
-            Takes.WHOLE,
-            "Smallest class",
-            "How many rows each class has at least; ceil(1 / alpha) when left out.",
-            least=1,
-            example=3,
-        ),
-    )
+    k: int | None = field(default=None, metadata=smallest_class("ceil(1 / alpha)"))
     reading: str = field(default="prior", metadata=READING)
     missing_is_sensitive: bool = field(default=True, metadata=MISSING_IS_SENSITIVE)
 

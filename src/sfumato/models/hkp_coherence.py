@@ -11,7 +11,7 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
-from sfumato.models.km_anonymity import WITHIN_CLASSES, judged_otherwise
+from sfumato.models.km_anonymity import FEWEST_RECORDS, WITHIN_CLASSES, judged_otherwise
 from sfumato.models.rho_uncertainty import item_column, sensitive_items_missing
 from sfumato.parameters import Takes, about
 
@@ -56,11 +56,7 @@ class HkpCoherence(PrivacyModel):
             why="at 0 no sensitive item could stay with others, at 1 every table passes",
         )
     )
-    k: int = field(
-        metadata=about(
-            Takes.WHOLE, "Fewest records", "How many records hold the known items at least.", least=2, example=5
-        )
-    )
+    k: int = field(metadata=FEWEST_RECORDS)
     p: int = field(
         metadata=about(
             Takes.WHOLE, "Known items", "How many public items of a record may be known at most.", least=1, example=2

@@ -15,6 +15,9 @@ from sfumato.models.base import Policy, PrivacyModel, Verdict
 from sfumato.models.rho_uncertainty import WITHIN, RhoUncertainty
 from sfumato.parameters import Takes, about
 
+FEWEST_RECORDS = about(
+    Takes.WHOLE, "Fewest records", "How many records hold the known items at least.", least=2, example=5
+)
 WITHIN_CLASSES = about(
     Takes.CHOICE,
     "Within",
@@ -63,11 +66,7 @@ class KmAnonymity(PrivacyModel):
     judged_role: ClassVar[Role] = Role.ITEMS
 
     column: str = field(metadata=about(Takes.COLUMN, "Column of items", "Whose sets are judged."))
-    k: int = field(
-        metadata=about(
-            Takes.WHOLE, "Fewest records", "How many records hold the known items at least.", least=2, example=5
-        )
-    )
+    k: int = field(metadata=FEWEST_RECORDS)
     m: int = field(
         metadata=about(
             Takes.WHOLE, "Known items", "How many items of a record may be known at most.", least=1, example=2

@@ -16,13 +16,14 @@ from sfumato.models.alpha_diversity import (
     READING,
     SENSITIVE,
     OfMasks,
+    highest_chance,
     named,
     posterior_verdict,
     size_verdict,
+    smallest_class,
 )
 from sfumato.models.base import Verdict, plain_number
 from sfumato.models.judging.posteriors import Secrets, judge
-from sfumato.parameters import Takes, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,38 +63,17 @@ class MultiDiversity(OfMasks):
 
     sensitive: str | Sequence[str] = field(metadata=SENSITIVE)  # becomes a tuple of names
     alpha_sa: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Highest chance, others known",
-            "How likely a value may be for who knows the other columns.",
-            above=0,
-            most=1,
-            example=0.5,
-            why="it is the highest chance that a value may have",
+        metadata=highest_chance(
+            "Highest chance, others known", "How likely a value may be for who knows the other columns."
         )
     )
     alpha_qi: float | str | Fraction | None = field(  # becomes an exact fraction
         default=None,
-        metadata=about(
-            Takes.FRACTION,
-            "Highest chance in a class",
-            "The same for who knows the class only; alpha_sa when left out.",
-            above=0,
-            most=1,
-            example=0.5,
-            why="it is the highest chance that a value may have",
+        metadata=highest_chance(
+            "Highest chance in a class", "The same for who knows the class only; alpha_sa when left out."
         ),
     )
-    k: int | None = field(
-        default=None,
-        metadata=about(
-            Takes.WHOLE,
-            "Smallest class",
-            "How many rows each class has at least; ceil(1 / alpha_qi) when left out.",
-            least=1,
-            example=3,
-        ),
-    )
+    k: int | None = field(default=None, metadata=smallest_class("ceil(1 / alpha_qi)"))
     reading: str = field(default="prior", metadata=READING)
     missing_is_sensitive: bool = field(default=True, metadata=MISSING_IS_SENSITIVE)
 

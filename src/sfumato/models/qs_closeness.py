@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
-from sfumato.data.schema import Role, Schema
+from sfumato.data.schema import Schema
 from sfumato.errors import DataError, PolicyError, Problem
-from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, plain_number, quoted
+from sfumato.models.base import Need, Policy, Verdict, plain_number, quoted
 from sfumato.models.judging.belief_measures import distances, distances_over_levels
-from sfumato.models.judging.belief_verdict import Judgement, unexplained
+from sfumato.models.judging.belief_verdict import Judgement
 from sfumato.models.judging.beliefs import Beliefs, beliefs
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
-from sfumato.models.qs_diversity import read_together
+from sfumato.models.qs_diversity import TERMS, OfTerms
 from sfumato.parameters import Takes, about
 
 EUCLIDEAN, HIERARCHICAL = "euclidean", "hierarchical"
@@ -30,7 +30,7 @@ TOLERANCE = 1e-9  # distances are sums of floats; a group passes up to t plus th
 
 
 @dataclass(frozen=True, kw_only=True)
-class QSCloseness(PrivacyModel):
+class QSCloseness(OfTerms):
     """In every group, what an intruder believes about labels stays within a distance `t` of what was believed before.
 
     Beliefs follow from the released terms and the knowledge table as in `QSDiversity`. The prior is public: given with
@@ -61,17 +61,13 @@ class QSCloseness(PrivacyModel):
     """
 
     name: ClassVar[str] = "qs-closeness"
-    judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
     needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE, Need.PRIOR})
     limit: ClassVar[str] = (
         "The prior is taken as known to all: what it gives away, it gives away. And an intruder who matches terms "
         "in part, knows which terms a person does not have, or knows more than this table is not covered."
     )
-    judges_apart: ClassVar[bool] = True
 
-    column: str | tuple[str, ...] = field(
-        metadata=about(Takes.COLUMNS, "Columns of terms", "Whose terms are judged; several are read together.")
-    )
+    column: str | tuple[str, ...] = field(metadata=TERMS)
     t: float | str | Fraction = field(  # becomes an exact fraction
         metadata=about(
             Takes.FRACTION,
@@ -125,7 +121,7 @@ class QSCloseness(PrivacyModel):
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield columns that are judged apart, or whose terms nothing tells."""
-        yield from read_together(self, schema, together)
+        yield from super().problems(schema, together)
         others = [model for model in together if Need.KNOWLEDGE in model.needs and model != self]
         if self.distance == HIERARCHICAL and others:
             yield Problem(
@@ -157,10 +153,6 @@ class QSCloseness(PrivacyModel):
         if self.distance == HIERARCHICAL and knowledge is not None:
             return distances_over_levels(found, prior, self.levels_of(knowledge))
         return distances(found, prior, unlinked, exact_near=float(self.exact_t))
-
-    def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Yield how many records no label explains."""
-        yield from unexplained(self, facts)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""

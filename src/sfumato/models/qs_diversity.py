@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,35 +24,43 @@ from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
 from sfumato.parameters import Takes, about
 
-if TYPE_CHECKING:
-    from sfumato.models.qs_closeness import QSCloseness
-
 MassesOf: TypeAlias = Callable[[int], list[int]]  # the exact masses of a group of a batch
 
+TERMS = about(Takes.COLUMNS, "Columns of terms", "Whose terms are judged; several are read together.")
 LARGEST_C = 10**12  # beyond, c only asks for l labels, and prints badly
 
 
-def read_together(model: QSDiversity | QSCloseness, schema: Schema, together: Policy) -> Iterator[Problem]:
-    """Yield columns that requirements judge apart, and columns of several whose terms nothing tells."""
-    asked = [set(other.judged_columns) for other in together if Need.KNOWLEDGE in other.needs]
-    if any(columns != asked[0] for columns in asked):
-        yield Problem(
-            ".column",
-            "its requirements judge quasi-sensitive columns apart, but whoever has the knowledge table reads them "
-            f"together. Name all of them in each: column = [{', '.join(map(repr, sorted(set().union(*asked))))}].",
-        )
-    for name in model.judged_columns if len(model.judged_columns) > 1 else ():
-        spec = schema.spec(name)
-        if spec is not None and spec.kind is None and spec.present is None:
+class OfTerms(PrivacyModel):
+    """What models of terms that a knowledge table explains have in common."""
+
+    judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
+    judges_apart: ClassVar[bool] = True
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield columns that requirements judge apart, and columns of several whose terms nothing tells."""
+        asked = [set(other.judged_columns) for other in together if Need.KNOWLEDGE in other.needs]
+        if any(columns != asked[0] for columns in asked):
             yield Problem(
-                f"columns.{name}.kind",
-                f"[columns.{name}] is read together with other columns, but nothing says what its terms are. "
-                'Write kind = "set", kind = "category" (one term a cell) or present = "yes" (binary).',
+                ".column",
+                "its requirements judge quasi-sensitive columns apart, but whoever has the knowledge table reads them "
+                f"together. Name all of them in each: column = [{', '.join(map(repr, sorted(set().union(*asked))))}].",
             )
+        for name in self.judged_columns if len(self.judged_columns) > 1 else ():
+            spec = schema.spec(name)
+            if spec is not None and spec.kind is None and spec.present is None:
+                yield Problem(
+                    f"columns.{name}.kind",
+                    f"[columns.{name}] is read together with other columns, but nothing says what its terms are. "
+                    'Write kind = "set", kind = "category" (one term a cell) or present = "yes" (binary).',
+                )
+
+    def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
+        """Yield how many records no label explains."""
+        yield from unexplained(self, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class QSDiversity(PrivacyModel):
+class QSDiversity(OfTerms):
     """In every group, the labels that public knowledge links to the released terms are well spread.
 
     A record is linked to each label with a row in the knowledge table that contains all its terms, with equal belief in
@@ -83,18 +91,14 @@ class QSDiversity(PrivacyModel):
     """
 
     name: ClassVar[str] = "qs-diversity"
-    judged_role: ClassVar[Role] = Role.QUASI_SENSITIVE
     least_decides: ClassVar[bool] = True
     needs: ClassVar[frozenset[Need]] = frozenset({Need.KNOWLEDGE})
     limit: ClassVar[str] = (
         "A rare label may become far likelier than it was before. And an intruder who matches terms in part, "
         "knows which terms a person does not have, or holds other knowledge than this table is not covered."
     )
-    judges_apart: ClassVar[bool] = True
 
-    column: str | tuple[str, ...] = field(
-        metadata=about(Takes.COLUMNS, "Columns of terms", "Whose terms are judged; several are read together.")
-    )
+    column: str | tuple[str, ...] = field(metadata=TERMS)
     c: float | str | Fraction = field(  # becomes an exact fraction
         metadata=about(
             Takes.FRACTION,
@@ -126,14 +130,6 @@ class QSDiversity(PrivacyModel):
             f"In every group, the label that {quoted(self.judged_columns)} makes most likely is at most "
             f"{plain_number(self.exact_c)} times as likely as {rest} together{sure}."
         )
-
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield columns that are judged apart, or whose terms nothing tells."""
-        yield from read_together(self, schema, together)
-
-    def notes_on(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Yield how many records no label explains."""
-        yield from unexplained(self, facts)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its terms are linked to in each group."""
