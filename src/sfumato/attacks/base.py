@@ -136,6 +136,17 @@ class Attack(Protocol):
         return believing(self, 1 / table.total if table.total else 0.0, table.total)
 
 
+class AttackOfColumn(Attack, Protocol):
+    """An attack that tells of one column."""
+
+    column: str  # field of members
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+
 def expose(
     attack: Attack, release: Release, original: Release | None = None, advance: Callable[[], None] = lambda: None
 ) -> Exposure:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import THRESHOLD, Asked, AttackOfColumn, Finding
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
@@ -33,7 +33,7 @@ class _Believed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassInference(Attack):
+class ClassInference(AttackOfColumn):
     """Find a person's class by quasi-identifiers and believe in a sensitive value as often as the class shows it.
 
     What l-diversity and t-closeness are about: homogeneity and skewness (Machanavajjhala et al. 2007, Li et al. 2007).
@@ -73,11 +73,6 @@ class ClassInference(Attack):
             "Knows that a person is in the table and all their quasi-identifiers, finds the class, and believes in a "
             f"value of {self.column!r} as often as the class shows it."
         )
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """The sensitive column."""
-        return (self.column,)
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

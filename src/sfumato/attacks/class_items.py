@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import THRESHOLD, Asked, AttackOfColumn, Finding
 from sfumato.attacks.rule_inference import MOST_KNOWN, RuleInference
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
@@ -19,7 +19,7 @@ from sfumato.models.rho_uncertainty import with_class
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassItems(Attack):
+class ClassItems(AttackOfColumn):
     """Infer a sensitive item of a person from the class that their quasi-identifiers lead to.
 
     Of all records of the class, some hold the item: their share is the confidence. With `known`, items may be known
@@ -59,11 +59,6 @@ class ClassItems(Attack):
             f"Knows all quasi-identifiers{besides}, looks at all who share what is known, and names the "
             "sensitive item that most of these have."
         )
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """The column of items."""
-        return (self.column,)
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

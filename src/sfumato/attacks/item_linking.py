@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import THRESHOLD, Asked, AttackOfColumn, Finding
 from sfumato.attacks.rule_inference import known_items
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
@@ -23,7 +23,7 @@ MOST_KNOWN = 3  # each further one multiplies the work
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemLinking(Attack):
+class ItemLinking(AttackOfColumn):
     """Find a person's record by up to `known` of their items, and by their quasi-identifiers where there are some.
 
     Each person is attacked with the luckiest choice of items, sensitive or not, and one of the records that hold them
@@ -63,11 +63,6 @@ class ItemLinking(Attack):
             "Knows that a person is in the table, their quasi-identifiers if there are some, and "
             f"{known_items(self.known)} of {self.column!r}, and picks one of those who have them."
         )
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """The column whose items are known."""
-        return (self.column,)
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

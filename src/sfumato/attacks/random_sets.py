@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, believing
+from sfumato.attacks.base import THRESHOLD, Asked, Attack, AttackOfColumn, Finding, believing
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import Codes
 from sfumato.data.release import Release, ReleasedColumn
@@ -172,7 +172,7 @@ def _randomized(release: Release) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetInference(Attack):
+class SetInference(AttackOfColumn):
     """Guess a value from the set, or the value, that a cell shows and from how common each value is (Bayes' rule).
 
     On the original every value is there to read. Diversity alone does not bound this: closeness does.
@@ -191,11 +191,6 @@ class SetInference(Attack):
     def title(self) -> str:
         """What is attacked."""
         return f"Guessing {self.column!r} from its cell"
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """The columns of which something is learned."""
-        return (self.column,)
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

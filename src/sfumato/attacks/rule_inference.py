@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import THRESHOLD, Asked, AttackOfColumn, Finding
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -28,7 +28,7 @@ def known_items(most: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RuleInference(Attack):
+class RuleInference(AttackOfColumn):
     """Infer a sensitive item of a person from a few others that are known.
 
     Of all records that hold what the intruder knows, some hold a sensitive item besides: their share is the confidence.
@@ -75,11 +75,6 @@ class RuleInference(Attack):
             f"Knows {known_items(self.known)} of a person in {self.column!r}, looks at all who have them, "
             "and names the sensitive item that most of these share."
         )
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """The columns of which something is learned."""
-        return (self.column,)
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
