@@ -176,6 +176,7 @@ def insert_by_item(types, longest, whole_types, exchange, ties, baskets, publish
         most = max(most, baskets.tid_start[item + 1] - baskets.tid_start[item])
     waiting, broken = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     order, holds = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.bool_)
+    room_for_one = (members, scratch, key, waiting, holds, broken, order)
     others = most * longest if exchange else 0  # occurrences of other types that may come back
     held, came, came_to = np.empty(most, dtype=np.bool_), np.empty(others, dtype=np.int64), np.empty(others, np.int64)
     gained = 0
@@ -192,39 +193,8 @@ def insert_by_item(types, longest, whole_types, exchange, ties, baskets, publish
             return index, gained, room
         if exchange:
             gained += _exchange(
-                item,
-                longest,
-                ties,
-                baskets,
-                published,
-                store,
-                bound,
-                members,
-                scratch,
-                key,
-                waiting,
-                holds,
-                broken,
-                order,
-                held,
-                came,
-                came_to,
+                item, longest, ties, baskets, published, store, bound, *room_for_one, held, came, came_to
             )
         else:
-            gained += settle(
-                item,
-                n_waiting,
-                whole_types,
-                baskets,
-                published,
-                store,
-                bound,
-                members,
-                scratch,
-                key,
-                waiting,
-                holds,
-                broken,
-                order,
-            )
+            gained += settle(item, n_waiting, whole_types, baskets, published, store, bound, *room_for_one)
     return types.size, gained, 0
