@@ -18,8 +18,8 @@ Its authors have published times of their own: those of the benchmark of Prasser
 repository anonbench: results/results.csv, optima in TestAnonBench), of the one of risk-based anonymization (repository
 risk-benchmark, results/results1-k-anonymity.txt, ARX 3.0) and of pruning (repository pruning-benchmark,
 results/results-low-execution-3.2.csv, ARX 3.2). They are of the search alone, elapsed, once Java is warm, the first on
-a Core i5 of 3.1 GHz; beside them is the CPU time of full-domain's search alone, the lowest of several runs. With coding
-rows into cells before it and a decision after it, it takes some 5 ms more. docs/comparison.md says what is not sure.
+a Core i5 of 3.1 GHz; beside them is the CPU time of full-domain's search alone, and that from coded rows to a decision,
+the lowest of several runs. docs/comparison.md says what is not sure.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ from sfumato.anonymizers.base import Anonymizer, Workplace
 from sfumato.anonymizers.conditions import conditions_for
 from sfumato.anonymizers.dropping import rows_to_drop
 from sfumato.anonymizers.full_domain import FullDomain
-from sfumato.anonymizers.full_domain.cells import Judge, ladder_of, table_of
+from sfumato.anonymizers.full_domain.cells import cells_of, ladder_of
+from sfumato.anonymizers.full_domain.judging import Judge
 from sfumato.anonymizers.full_domain.search import Discernibility as Squares
 from sfumato.anonymizers.full_domain.search import Ncp as Loss
 from sfumato.anonymizers.full_domain.search import Search
@@ -400,43 +401,46 @@ def times(figures: Figures, data: Path) -> None:
     eight = Schema({**schema.columns, SENSITIVE: replace(nine.columns[SENSITIVE], role=Role.SENSITIVE)})
     shown = figures.table(
         "Times that ARX's authors have published",
-        *("work", "ARX, ms", "sfumato, CPU ms", "choices", "judged", "levels and sum as ARX's", "proven"),
+        *("work", "ARX, ms", "search, CPU ms", "rows to decision", "choices", "judged", "as ARX's", "proven"),
     )
     for each in ARX_TIMES:
         dataset = encode(table, nine if each.levels is None else eight)
         anonymizer, policy = FullDomain(loss=each.loss, drop_rows=each.drop_rows), Policy(each.models)
-        found = anonymizer.anonymize(dataset, policy, Recoding(), Workplace(rng=np.random.default_rng(1))).facts
+        place = Workplace(rng=np.random.default_rng(1))
         rows, columns = dataset.n_rows, len(dataset.quasi_identifiers)
         loss = Loss(rows, columns) if each.loss == "ncp" else Squares(rows)
-        spent = []
+        found = anonymizer.anonymize(dataset, policy, Recoding(), place).facts
+        spent, whole = [], []
         for _ in range(RUNS):
-            judge = judge_of(dataset, policy, rows_to_drop(each.drop_rows, rows))
+            judge = judge_of(dataset, policy, rows_to_drop(each.drop_rows, rows), bounded=loss.base_is_known)
             begin = time.process_time()
             Search(judge, loss, anonymizer.checks, lambda: None).run()
             spent.append(1000 * (time.process_time() - begin))
+            begin = time.process_time()
+            anonymizer.anonymize(dataset, policy, Recoding(), place)
+            whole.append(1000 * (time.process_time() - begin))
         same = ""
         if each.levels is not None:
             own = tuple(found["levels"][name] for name in QUASI_IDENTIFIERS)
             same = str(own == each.levels and squared_sizes(table, found["levels"], data) == each.squares)
         counts = (found["choices_of_levels"], found["choices_judged"])
-        shown.row(each.title, each.milliseconds, min(spent), *counts, same, found["proven_to_be_best"])
+        shown.row(each.title, each.milliseconds, min(spent), min(whole), *counts, same, found["proven_to_be_best"])
 
 
-def judge_of(dataset: Dataset, policy: Policy, limit: int) -> Judge:
+def judge_of(dataset: Dataset, policy: Policy, limit: int, *, bounded: bool = True) -> Judge:
     """Return full-domain's judge of choices of levels."""
     columns = dataset.quasi_identifiers
     ladders = [ladder_of(column, 1.0, every_level=True) for column in columns]
     asked = conditions_for(dataset, policy, np.arange(dataset.n_rows))
-    sizes = [len(column.labels) for column in columns]
-    cells, histogram_of = table_of([column.codes for column in columns], sizes, asked.cell_of)
-    return Judge(ladders, cells, histogram_of, asked.conditions, asked.among, limit=limit)
+    cells = cells_of(ladders, [column.codes for column in columns], asked.cell_of)
+    return Judge(cells, asked.conditions, asked.among, limit=limit, bounded=bounded)
 
 
 def _first_that_passes(dataset: Dataset, model: PrivacyModel, most: float) -> tuple[float, tuple[int, ...]]:
     limit = int(most * dataset.n_rows)
     judge = judge_of(dataset, Policy((model,)), limit)
     lost: list[list[float]] = []
-    for column, ladder in zip(dataset.quasi_identifiers, judge.ladders, strict=True):
+    for column, ladder in zip(dataset.quasi_identifiers, judge.cells.ladders, strict=True):
         count = np.bincount(column.codes, minlength=len(column.labels)).astype(np.float64)
         at = [np.bincount(first, weights=count, minlength=count.size)[first] for first in ladder.first]
         lost.append([float((-count * np.log2(count / together)).sum()) for together in at])
@@ -444,8 +448,8 @@ def _first_that_passes(dataset: Dataset, model: PrivacyModel, most: float) -> tu
     def entropy(node: tuple[int, ...]) -> float:
         return sum(each[level] for each, level in zip(lost, node, strict=True))
 
-    every = sorted(product(*map(range, judge.shape)), key=entropy)
-    found = next(node for node in every if judge(node).dropped <= limit)
+    every = sorted(enumerate(product(*map(range, judge.cells.shape))), key=lambda each: entropy(each[1]))
+    found = next(node for number, node in every if judge(number).allowed)
     return entropy(found), found
 
 

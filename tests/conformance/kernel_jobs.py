@@ -99,6 +99,10 @@ def classes() -> Iterator[tuple[str, Any]]:
         yield f"{name} {options}", facts(made(60, ward, chosen, anonymizers={name: options}))
     levels = [requirement | {"anonymizer": "full-domain"} for requirement in require]
     yield "full-domain", facts(made(60, ward, levels, anonymizers={"full-domain": {"drop_rows": 0.1}}))
+    yield from of_levels(ward)
+    payer = {"payer": {"role": "sensitive"}}
+    beside = {"model": "l-diversity", "sensitive": "ward", "l": 2, "known": ["payer"], "anonymizer": "mondrian"}
+    yield "who knows another column", facts(made(60, ward | payer, [beside]))
     limited = [
         {"model": "beta-likeness", "sensitive": "ward", "beta": 1},
         {"model": "delta-disclosure", "sensitive": "ward", "delta": 1.2},
@@ -107,6 +111,25 @@ def classes() -> Iterator[tuple[str, Any]]:
         yield each["model"], facts(made(60, ward, [each]))
     near = [{"model": "t-closeness", "sensitive": "ward", "t": 0.15}]
     yield "rows that fit nowhere", facts(made(20, ward, near, anonymizers={"local-recoding": {"mode": "fast"}}))
+
+
+def of_levels(ward: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    from sfumato.anonymizers.full_domain import cells
+
+    asked = [
+        {"model": "l-diversity", "l": 2, "kind": "recursive", "c": 1},
+        {"model": "l-diversity", "l": 2},
+        {"model": "delta-disclosure", "delta": 1.2},
+    ]
+    bits, cells.FIRST_BITS = cells.FIRST_BITS, 10  # keys of several words
+    try:
+        for each in asked:
+            for loss in ("discernibility", "class-size"):
+                chosen = each | {"sensitive": "ward", "anonymizer": "full-domain"}
+                options = {"full-domain": {"drop_rows": 0.1, "loss": loss}}
+                yield f"{each} {loss}", facts(made(60, ward, [chosen], anonymizers=options))
+    finally:
+        cells.FIRST_BITS = bits
 
 
 def masks() -> Iterator[tuple[str, Any]]:

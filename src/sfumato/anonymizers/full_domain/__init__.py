@@ -17,10 +17,10 @@ from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, OR_MONDRIAN, conditions_for, refuse_bare, refuse_hopeless
 from sfumato.anonymizers.disjoint import POPULATION_MODELS
 from sfumato.anonymizers.dropping import DROP_ROWS, rows_to_drop
-from sfumato.anonymizers.full_domain.cells import Judge, Ladder, ladder_of, table_of
+from sfumato.anonymizers.full_domain.cells import Ladder, cells_of, ladder_of
+from sfumato.anonymizers.full_domain.judging import Judge
 from sfumato.anonymizers.full_domain.population import crowd_of
 from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Found, Loss, Ncp, Search
-from sfumato.anonymizers.local_recoding.units import combine
 from sfumato.data.dataset import CodedColumn, Dataset, weights_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Schema
@@ -92,27 +92,16 @@ class FullDomain(Anonymizer):
         rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
         asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_people)), rows)
         crowd = crowd_of(of_people, columns, ladders, rows, workplace.public, asked.weights) if of_people else None
-        table, histogram_of = table_of(
-            [column.codes[rows] for column in columns],
-            [len(column.labels) for column in columns],
-            asked.cell_of,
-            asked.weights,
-        )
+        codes = [column.codes if before.keep_row is None else column.codes[rows] for column in columns]
+        cells = cells_of(ladders, codes, asked.cell_of, asked.weights)
         limit = 0 if crowd and crowd.low else rows_to_drop(self.drop_rows, asked.conditions.rows)
         if not limit or asked.conditions.rows < asked.conditions.k:
             refuse_hopeless(dataset, asked)
-        judge = Judge(
-            ladders,
-            table,
-            histogram_of,
-            asked.conditions,
-            asked.among,
-            limit=limit,
-            crowd=crowd,
-        )
-        stage = workplace.stage(self.name, total=math.prod(judge.shape))
+        loss = self._loss(asked.conditions.rows, len(columns))
+        judge = Judge(cells, asked.conditions, asked.among, limit=limit, bounded=loss.base_is_known, crowd=crowd)
+        stage = workplace.stage(self.name, total=math.prod(cells.shape))
         try:
-            found = Search(judge, self._loss(asked.conditions.rows, len(columns)), self.checks, stage.advance).run()
+            found = Search(judge, loss, self.checks, stage.advance).run()
         finally:
             stage.done()
         if found is None:
@@ -132,24 +121,21 @@ class FullDomain(Anonymizer):
         self, dataset: Dataset, judge: Judge, found: Found, rows: NDArray[np.int64], before: Recoding
     ) -> Recoding:
         """Return what is published at the best node."""
-        columns, best = dataset.quasi_identifiers, found.best
+        columns, cells, best = dataset.quasi_identifiers, judge.cells, judge.decide(found.node)
+        levels = cells.levels(found.node)
         labelled: dict[str, Labelled] = {}
-        firsts = []
-        for column, ladder, level in zip(columns, judge.ladders, best.node, strict=True):
-            assert column.tree is not None
-            labels = ladder.labels(level, column.tree.labels)
-            labelled[column.name] = Labelled(codes=ladder.node[level][column.codes], labels=labels)
-            firsts.append(ladder.first[level][column.codes[rows]])
-        # Classes are numbered in ascending order of labels here as there.
-        _, class_of_row = combine(firsts, [len(column.labels) for column in columns], rows.size)
-        number = np.where(best.kept, np.cumsum(best.kept) - 1, -1)
-        class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
-        class_of[rows] = number[class_of_row]
+        for column, ladder, level in zip(columns, cells.ladders, levels, strict=True):
+            labelled[column.name] = Labelled(codes=ladder.node[level][column.codes], labels=ladder.labels(level))
+        number = np.where(best.kept, np.cumsum(best.kept) - 1, -1).astype(np.int32)
+        class_of = number[best.class_of][cells.cell_of]
+        if before.keep_row is not None:
+            class_of, of_rows = np.full(dataset.n_rows, -1, dtype=np.int32), class_of
+            class_of[rows] = of_rows
         facts: dict[str, Any] = {
             "classes": int(np.count_nonzero(best.kept)),
             "rows_dropped": best.dropped,
-            "levels": {column.name: level for column, level in zip(columns, best.node, strict=True)},
-            "choices_of_levels": math.prod(judge.shape),
+            "levels": {column.name: level for column, level in zip(columns, levels, strict=True)},
+            "choices_of_levels": math.prod(cells.shape),
             "choices_judged": found.checked,
             "proven_to_be_best": found.lowest >= found.loss,
         }

@@ -132,8 +132,8 @@ def _labels_at(column: CodedColumn, ladder: Ladder, known: CodedColumn) -> NDArr
     below |= {label: below[only] for label, only in same.items() if only in below}
     below[ROOT] = slice(0, len(known.labels))
     found = np.full((len(ladder.node), len(known.labels)), -1, dtype=np.int32)
-    for level, texts in enumerate(ladder.text):
-        for code, text in enumerate(texts):
+    for level in range(len(ladder.node)):
+        for code, text in enumerate(ladder.text(level)):
             if code == column.missing and text != ROOT:
                 found[level, known.missing if known.missing >= 0 else []] = ladder.first[level, code]
             elif text in below:

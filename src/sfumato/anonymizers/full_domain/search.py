@@ -9,14 +9,21 @@ most is known. When none is left, the best that was judged is the best there is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.full_domain.cells import Judge, Judged, Node
+from sfumato.anonymizers.full_domain.cells import Cells
+from sfumato.anonymizers.full_domain.judging import Judge, Judged
+from sfumato.kernels.classes.lattice import count_values
+from sfumato.kernels.classes.nodes import Known, learn, list_steps, next_node
+
+CLOSE = 1 - 1e-12  # losses that differ by less are the same
 
 
 class Loss(Protocol):
@@ -24,11 +31,11 @@ class Loss(Protocol):
 
     base_is_known: ClassVar[bool]  # before anything is judged
 
-    def base(self, judge: Judge) -> NDArray[np.float64]:
+    def base(self, cells: Cells) -> NDArray[np.float64]:
         """Return what each node loses at least, of the shape of the lattice."""
 
-    def of(self, judged: Judged) -> float:
-        """Return what a node loses."""
+    def of(self, judged: Judged, base: float) -> float:
+        """Return what a node loses, given what it loses at least."""
 
     def of_coarser(self, judged: Judged) -> float:
         """Return the least base of all coarser nodes."""
@@ -46,18 +53,19 @@ class Ncp(Loss):
     rows: int
     columns: int
 
-    def base(self, judge: Judge) -> NDArray[np.float64]:
+    def base(self, cells: Cells) -> NDArray[np.float64]:
         """Return what is lost if no row is dropped."""
+        count = np.zeros(cells.layout.field.size)
+        count_values(cells.layout, cells.key, cells.weight, count)
         base = np.zeros(())
-        for ladder, codes in zip(judge.ladders, judge.table.code, strict=True):
-            weight = np.bincount(codes, weights=judge.table.weight, minlength=ladder.node.shape[1])
+        for ladder, begin in zip(cells.ladders, cells.layout.begin[:, 0].tolist(), strict=True):
+            weight = count[begin : begin + ladder.node.shape[1]]
             base = np.add.outer(base, ladder.loss @ weight / self._whole)
         return base
 
-    def of(self, judged: Judged) -> float:
-        """Return the share of detail lost."""
-        lost = float((judged.size[judged.kept] * judged.loss[judged.kept]).sum())
-        return (lost + judged.dropped * self.columns) / self._whole
+    def of(self, judged: Judged, base: float) -> float:
+        """Return the share of detail lost: all that dropped rows would have kept is lost besides."""
+        return base + judged.gone_detail / self._whole
 
     def of_coarser(self, judged: Judged) -> float:
         """The base is known from the start."""
@@ -65,8 +73,7 @@ class Ncp(Loss):
 
     def of_dropped(self, judged: Judged) -> float:
         """A row loses no more at a finer node, so that dropping it costs no less."""
-        dropped = judged.fails_below
-        return float((judged.size[dropped] * (self.columns - judged.loss[dropped])).sum()) / self._whole
+        return judged.lasting_detail / self._whole
 
     @property
     def _whole(self) -> float:
@@ -81,26 +88,21 @@ class Discernibility(Loss):
 
     rows: int
 
-    def base(self, judge: Judge) -> NDArray[np.float64]:
+    def base(self, cells: Cells) -> NDArray[np.float64]:
         """Nothing is known yet."""
-        return np.zeros(judge.shape)
+        return np.zeros(cells.shape)
 
-    def of(self, judged: Judged) -> float:
+    def of(self, judged: Judged, base: float) -> float:
         """Return the sum."""
-        return _squares(judged.size[judged.kept]) + float(judged.dropped) * self.rows
+        return judged.squares - judged.gone_squares + judged.gone_rows * self.rows
 
     def of_coarser(self, judged: Judged) -> float:
         """Coarser classes are unions of these."""
-        return _squares(judged.size)
+        return judged.squares
 
     def of_dropped(self, judged: Judged) -> float:
         """A row's class is no larger at a finer node, so that dropping it costs no less."""
-        size = judged.size[judged.fails_below]
-        return float(size.sum()) * self.rows - _squares(size)
-
-
-def _squares(size: NDArray[np.int64]) -> float:
-    return float(np.square(size, dtype=np.float64).sum())
+        return judged.lasting_rows * self.rows - judged.lasting_squares
 
 
 @dataclass(frozen=True)
@@ -111,17 +113,17 @@ class ClassSize(Loss):
 
     rows: int
 
-    def base(self, judge: Judge) -> NDArray[np.float64]:
+    def base(self, cells: Cells) -> NDArray[np.float64]:
         """Nothing is known yet."""
-        return np.zeros(judge.shape)
+        return np.zeros(cells.shape)
 
-    def of(self, judged: Judged) -> float:
+    def of(self, judged: Judged, base: float) -> float:
         """Return the average size, with dropped rows in it."""
-        return self.rows / max(int(np.count_nonzero(judged.kept)), 1)
+        return self.rows / max(judged.classes - judged.gone, 1)
 
     def of_coarser(self, judged: Judged) -> float:
         """Coarser nodes have no more classes."""
-        return self.rows / max(judged.size.size, 1)
+        return self.rows / max(judged.classes, 1)
 
     def of_dropped(self, judged: Judged) -> float:
         """How many classes they would have made is not known."""
@@ -132,7 +134,7 @@ class ClassSize(Loss):
 class Found:
     """The best node, and how sure that is."""
 
-    best: Judged
+    node: int
     loss: float
     lowest: float  # no node loses less; the loss itself where that is proven
     checked: int
@@ -146,69 +148,65 @@ class Search:
 
     def __init__(self, judge: Judge, loss: Loss, checks: int, on_check: Callable[[], None]) -> None:
         self._judge, self._loss, self._checks, self._on_check = judge, loss, checks, on_check
-        self._base, self._dropped = loss.base(judge), np.zeros(judge.shape)
-        self._open = np.ones(judge.shape, dtype=np.bool_)
         coarse_first = loss.base_is_known or not judge.limit
-        self._height = np.indices(judge.shape).sum(axis=0).ravel() if coarse_first else None
-        self.checked = 0
-        self.best, self.loss = self._check(tuple(levels - 1 for levels in judge.shape))
+        self._known = _nothing_known(judge.cells.shape, loss.base(judge.cells), coarse_first=coarse_first)
+        self.checked, self.best, self.loss = 0, self._known.open.size - 1, np.inf
+        self._check(self.best)
 
     def run(self) -> Found | None:
         """Return the best node that is found before the checks are used up; None where no node was found to pass."""
-        if self._judge.limit:  # else whatever fails rules it out
-            self._try(tuple(0 for _ in self._judge.shape))
-        self._descend()
-        while True:
-            candidates, bound = self._candidates()
-            if not candidates.size or self.checked >= self._checks:
+        known = self._known
+        if self._judge.limit and self._checks > 1 and self._may_be_better()[0]:  # else whatever fails rules it out
+            self._check(0)
+        list_steps(known, self.best)
+        while self.checked < self._checks:
+            node = next_node(known, self.loss * CLOSE)
+            if node < 0:
                 break
-            if self._height is not None:
-                height = self._height[candidates]
-                bound = np.where(height == height.max(), bound, -np.inf)
-            node = tuple(int(level) for level in np.unravel_index(candidates[np.argmax(bound)], self._judge.shape))
-            if self._try(node):
-                self._descend()
+            if self._check(node):
+                list_steps(known, node)
         if np.isinf(self.loss):
             return None
-        lowest = float(bound.min()) if candidates.size else self.loss
-        return Found(self.best, self.loss, min(lowest, self.loss), self.checked)
+        bound = (known.base + known.dropped)[self._may_be_better()]
+        return Found(self.best, self.loss, min(float(bound.min(initial=np.inf)), self.loss), self.checked)
 
-    def _candidates(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the nodes that may still be better, and what each loses at least."""
-        bound = self._base + self._dropped
-        candidates = np.flatnonzero((self._open & (bound < self.loss * (1 - 1e-12))).ravel())
-        return candidates, bound.ravel()[candidates]
+    def _may_be_better(self) -> NDArray[np.bool_]:
+        known = self._known
+        return known.open & (known.base + known.dropped < self.loss * CLOSE)
 
-    def _descend(self) -> None:
-        """Go to finer nodes as long as one column's step is for the better, the step that gains most first."""
-        while True:
-            node = self.best.node
-            steps = [(*node[:at], level - 1, *node[at + 1 :]) for at, level in enumerate(node) if level]
-            steps.sort(key=lambda step: (float(self._base[step] + self._dropped[step]), step))
-            if not any(self._try(step) for step in steps):
-                return
-
-    def _try(self, node: Node) -> bool:
-        """Judge a node unless it is ruled out; return whether it is the best by now."""
-        ruled_out = not self._open[node] or self._base[node] + self._dropped[node] >= self.loss * (1 - 1e-12)
-        if ruled_out or self.checked >= self._checks:
-            return False
-        judged, lost = self._check(node)
-        if lost >= self.loss:
-            return False
-        self.best, self.loss = judged, lost
-        return True
-
-    def _check(self, node: Node) -> tuple[Judged, float]:
-        """Judge a node, and keep what that tells about others; a node that drops too much loses without bound."""
+    def _check(self, node: int) -> bool:
+        """Judge a node, and keep what that tells about others; return whether it is the best by now."""
         self._on_check()
         self.checked += 1
-        judged, limit = self._judge(node), self._judge.limit
-        finer = tuple(slice(level + 1) for level in node)
-        coarser = tuple(slice(level, None) for level in node)
-        self._open[node] = False
-        if not judged.allowed or int(judged.size[judged.fails_below].sum()) > limit:
-            self._open[finer] = False
-        np.maximum(self._dropped[finer], self._loss.of_dropped(judged), out=self._dropped[finer])
-        np.maximum(self._base[coarser], self._loss.of_coarser(judged), out=self._base[coarser])
-        return judged, self._loss.of(judged) if judged.allowed and judged.dropped <= limit else np.inf
+        known = self._known
+        judged = self._judge(node, hopeless=bool(known.hopeless[node]))
+        lost = self._loss.of(judged, float(known.base[node])) if judged.allowed else np.inf
+        dropped, base = self._loss.of_dropped(judged), self._loss.of_coarser(judged)
+        learn(known, node, judged.closes, judged.hopeless, dropped, base)
+        if lost >= self.loss:
+            return False
+        self.best, self.loss = node, lost
+        return True
+
+
+def _nothing_known(shape: tuple[int, ...], base: NDArray[np.float64], *, coarse_first: bool) -> Known:
+    """Return what is known before any node is judged; coarse ones come first, or all at once."""
+    size, shape = base.size, shape or (1,)
+    waiting, group = np.arange(size), np.array([[0, size]])
+    if coarse_first:
+        height = reduce(np.add.outer, [np.arange(levels, dtype=np.int16)[::-1] for levels in shape]).ravel()
+        waiting = np.argsort(height, kind="stable")
+        last = np.cumsum(np.bincount(height))
+        group = np.stack([np.concatenate([[0], last[:-1]]), last], axis=1)
+    return Known(
+        levels=np.array(shape, dtype=np.int64),
+        stride=np.array([math.prod(shape[at + 1 :]) for at in range(len(shape))], dtype=np.int64),
+        base=base.ravel(),
+        dropped=np.zeros(size),
+        open=np.ones(size, dtype=np.bool_),
+        hopeless=np.zeros(size, dtype=np.bool_),
+        waiting=waiting,
+        group=np.ascontiguousarray(group),
+        step=np.zeros(len(shape), dtype=np.int64),
+        at=np.zeros(3, dtype=np.int64),
+    )
