@@ -138,7 +138,7 @@ def unify(dictionaries: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.i
     plain = [dictionary.cast(value_type(dictionary.type)) for dictionary in dictionaries]
     if not plain:
         return pa.array([], pa.string()), []
-    if len({_place(dictionary) for dictionary in plain}) == 1:
+    if len({memory_of(dictionary) for dictionary in plain}) == 1:
         return plain[0], [np.arange(len(plain[0]), dtype=np.int32)] * len(plain)
     if any(dictionary.null_count for dictionary in plain):
         whole = pa.chunked_array(plain).dictionary_encode().combine_chunks()
@@ -153,7 +153,7 @@ def unify(dictionaries: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.i
     return shared.chunk(0).dictionary, [as_numpy(chunk.indices) for chunk in shared.chunks]
 
 
-def _place(array: pa.Array) -> tuple[int, ...]:
+def memory_of(array: pa.Array) -> tuple[int, ...]:
     """Return where an array lies in memory."""
     return (array.offset, len(array), *(buffer.address if buffer else 0 for buffer in array.buffers()))
 

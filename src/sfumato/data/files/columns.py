@@ -11,73 +11,105 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import as_arrow, as_numpy
-from sfumato.data.distinct import look_up, unify
+from sfumato.data.dataset import STEP, as_arrow, as_numpy
+from sfumato.data.distinct import memory_of
+from sfumato.data.files.room import POOL, Growing, give_back
+from sfumato.data.files.vocabulary import Vocabulary
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.errors import DataError
 
 _CLOSE = 1 << 15  # whole numbers in a row of which each gets an entry, whether it occurs or not
+_JOINED = 16  # batches that are kept as one
 _AS_FOUND = 7  # chunks behind one with many different values that are taken to be like it
 
 
 class Texts:
-    """A column of text, or of other values that repeat, in chunks, each with a dictionary of its own."""
+    """A column of text, or of other values that repeat: each chunk is coded when it comes, and let go."""
 
     def __init__(self) -> None:
-        # Narrow indices and a dictionary; without indices where each row holds the next value of the second.
-        self.parts: list[tuple[pa.Array | None, pa.Array]] = []
+        self.known: Vocabulary | None = None
+        self.codes = Growing()  # as narrow as the values so far allow
+        self.width: np.dtype[Any] = np.dtype(np.int8)
+        self.has_gaps = False  # whether there are codes of -1, for null
         self.as_found = 0  # chunks to come that need no dictionary: values hardly occur twice in one
+        # A dictionary and the codes of its values: that of the next chunk may be the same.
+        self.last: tuple[pa.Array, NDArray[np.int32]] | None = None
 
     def add(self, chunk: pa.Array) -> None:
         """Take the next rows: text, a dictionary of text, or nothing but nulls."""
         if pa.types.is_null(chunk.type):
             chunk = chunk.cast(pa.string())
+        if pa.types.is_dictionary(chunk.type) and chunk.dictionary.null_count:
+            chunk = chunk.cast(value_type(chunk.type))
+        if self.known is None:
+            self.known = Vocabulary(value_type(chunk.type))
         if self.as_found and is_text(chunk.type) and not chunk.null_count:
             self.as_found -= 1
-            self.parts.append((None, _own(chunk)))
+            self._append(self.known.numbers(chunk))
             return
         if not pa.types.is_dictionary(chunk.type):
-            chunk = _by_value(chunk) or chunk.dictionary_encode()
+            chunk = _by_value(chunk) or pc.dictionary_encode(chunk, memory_pool=POOL)
             self.as_found = _AS_FOUND if 2 * len(chunk.dictionary) > len(chunk) else 0
-        # Arrow's memory rather than numpy's: the system gets it back when the chunks are done with.
-        self.parts.append((chunk.indices.cast(_index_type(len(chunk.dictionary))), chunk.dictionary))
+        indices, code_of = chunk.indices, self._codes_of(chunk.dictionary)
+        if indices.null_count:
+            self.has_gaps = True
+            indices = pc.fill_null(indices.cast(pa.int32()), code_of.size)
+            code_of = np.append(code_of, np.int32(-1))
+        self._append(code_of.take(as_numpy(indices).astype(np.intp, copy=False)))
 
-    def finish_apart(self) -> pa.ChunkedArray:
-        """Return the whole column in its chunks, each with its own dictionary."""
-        coded = [
-            pa.DictionaryArray.from_arrays(indices, texts) if indices is not None else texts.dictionary_encode()
-            for indices, texts in self.parts
-        ]
-        widest = max((part.indices.type for part in coded), key=lambda kind: kind.bit_width)
-        return pa.chunked_array([part.cast(pa.dictionary(widest, part.dictionary.type)) for part in coded])
+    def _codes_of(self, dictionary: pa.Array) -> NDArray[np.int32]:
+        """Return the code of each value of a dictionary."""
+        assert self.known is not None
+        if self.last is None or memory_of(self.last[0]) != memory_of(dictionary):
+            self.last = dictionary, self.known.numbers(dictionary)
+        return self.last[1]
+
+    def _append(self, codes: NDArray[np.int32]) -> None:
+        assert self.known is not None
+        width = np.dtype(_index_type(self.known.size).to_pandas_dtype())
+        if width != self.width:
+            narrow, self.codes = self.codes.array(self.width), Growing()
+            for start in range(0, narrow.size, STEP):
+                self.codes.add(narrow[start : start + STEP].astype(width))
+            self.width = width
+        self.codes.add(codes.astype(width))
 
     def finish(self) -> pa.DictionaryArray:
-        """Return the whole column with one dictionary; the chunks are used up."""
-        # Otherwise what blocks of a file and columns before this one took on their way would still be there.
-        pa.default_memory_pool().release_unused()
-        dictionary, code_of = unify([part[1] for part in self.parts])
-        size = sum(len(values if indices is None else indices) for indices, values in self.parts)
-        codes = np.empty(size, dtype=_index_type(len(dictionary)).to_pandas_dtype())
-        absent = np.empty(0, dtype=np.bool_)
-        at = 0
-        self.parts.reverse()
-        for new_code in code_of:
-            indices, _ = self.parts.pop()
-            if indices is None:
-                codes[at : at + new_code.size] = new_code
-                at += new_code.size
-                continue
-            if indices.null_count:
-                absent = np.pad(absent, (0, size - absent.size))
-                absent[at : at + len(indices)] = as_numpy(pc.is_null(indices))
-                indices = pc.fill_null(indices, 0)
-            if new_code.size:
-                look_up(new_code.astype(codes.dtype), as_numpy(indices), codes[at : at + len(indices)])
-            else:
-                codes[at : at + len(indices)] = 0
-            at += len(indices)
-        return pa.DictionaryArray.from_arrays(as_arrow(codes, absent if absent.size else None), dictionary)
+        """Return the whole column with one dictionary; what was collected is used up."""
+        known, self.known, self.last = self.known or Vocabulary(pa.string()), None, None
+        codes = self.codes.array(self.width)
+        absent = _gaps(codes) if self.has_gaps else None
+        indices = pa.Array.from_buffers(pa.from_numpy_dtype(self.width), codes.size, [absent, self.codes.buffer()])
+        return pa.DictionaryArray.from_arrays(indices, known.values())
+
+
+def _gaps(codes: NDArray[Any]) -> pa.Buffer:
+    """Return which of the codes stand for a value, as Arrow has it, and make the others 0."""
+    valid = np.zeros(-(-codes.size // 8), dtype=np.uint8)
+    for start in range(0, codes.size, STEP):
+        part = codes[start : start + STEP]
+        bits = np.packbits(part >= 0, bitorder="little")
+        valid[start // 8 : start // 8 + bits.size] = bits
+        np.maximum(part, 0, out=part)
+    return pa.py_buffer(valid)
+
+
+class Apart:
+    """A column of text that hardly repeats, in chunks, each with a dictionary of its own."""
+
+    def __init__(self) -> None:
+        self.chunks: list[pa.DictionaryArray] = []
+
+    def add(self, chunk: pa.Array) -> None:
+        """Take the next rows."""
+        chunk = chunk.dictionary_encode()
+        self.chunks.append(chunk.cast(pa.dictionary(_index_type(len(chunk.dictionary)), chunk.type.value_type)))
+
+    def finish(self) -> pa.ChunkedArray:
+        """Return the whole column."""
+        widest = max((chunk.type for chunk in self.chunks), key=lambda kind: kind.index_type.bit_width)
+        return pa.chunked_array([chunk.cast(widest) for chunk in self.chunks])
 
 
 def _by_value(chunk: pa.Array) -> pa.DictionaryArray | None:
@@ -98,7 +130,7 @@ def _by_value(chunk: pa.Array) -> pa.DictionaryArray | None:
 
 def _own(chunk: pa.Array) -> pa.Array:
     """Return an array in memory of its own: a driver's batch goes as a whole, when nobody uses any of it."""
-    return pa.concat_arrays([chunk])
+    return pa.concat_arrays([chunk], memory_pool=POOL)
 
 
 def _index_type(size: int) -> pa.DataType:
@@ -111,22 +143,24 @@ class TextLists:
 
     def __init__(self) -> None:
         self.texts = Texts()
-        self.sizes: list[NDArray[np.integer[Any]]] = []
-        self.absent: list[NDArray[np.bool_]] = []
+        self.ends = Growing()
+        self.ends.add(np.zeros(1, dtype=np.int64))
+        self.members = 0
+        self.absent = Growing()
 
     def add(self, chunk: pa.Array) -> None:
         """Take the next rows: lists of text, or nothing but nulls."""
         if pa.types.is_null(chunk.type):
             chunk = chunk.cast(pa.large_list(pa.string()))
         self.texts.add(chunk.flatten())
-        self.sizes.append(as_numpy(pc.fill_null(pc.list_value_length(chunk), 0)))
-        self.absent.append(as_numpy(pc.is_null(chunk)))
+        sizes = as_numpy(pc.fill_null(pc.list_value_length(chunk), 0))
+        self.ends.add(np.cumsum(sizes, dtype=np.int64) + self.members)
+        self.members += int(sizes.sum())
+        self.absent.add(as_numpy(pc.is_null(chunk)))
 
     def finish(self) -> pa.LargeListArray:
-        """Return the whole column, its texts with one dictionary; the chunks are used up."""
-        absent = np.concatenate(self.absent)
-        start = np.zeros(absent.size + 1, dtype=np.int64)
-        np.cumsum(np.concatenate(self.sizes), out=start[1:])
+        """Return the whole column, its texts with one dictionary; what was collected is used up."""
+        absent, start = self.absent.array(np.bool_), self.ends.array(np.int64)
         return pa.LargeListArray.from_arrays(
             as_arrow(start), self.texts.finish(), mask=as_arrow(absent) if absent.any() else None
         )
@@ -142,7 +176,7 @@ class Columns:
         self.path = path
         self.lent = lent  # whether batches are a driver's
         self.as_codes = as_codes  # whether columns whose values repeat become dictionaries, whatever their type
-        self.rows = 0
+        self.rows = self.batches = 0
         self.texts: dict[str, Texts | TextLists] = {}
         self.others: dict[str, list[pa.Array]] = {}
         for name, kind in kinds.items():
@@ -170,12 +204,17 @@ class Columns:
                 self.texts[name].add(chunk)
             else:
                 self.others[name].append(_own(chunk) if self.lent else chunk)
+        self.batches += 1
+        if self.lent and self.batches % _JOINED == 0:
+            for chunks in self.others.values():
+                chunks[-_JOINED:] = [pa.concat_arrays(chunks[-_JOINED:], memory_pool=POOL)]
 
     def finish(self) -> pa.Table:
         """Return the table; the batches are used up."""
         if not self.rows:
             raise DataError(f"{self.path} has columns but no rows.\nNothing can be published from it.")
         arrays = [self._column(name, kind) for name, kind in self.kinds.items()]
+        give_back()
         return pa.Table.from_arrays(arrays, names=list(self.kinds))
 
     def _column(self, name: str, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:

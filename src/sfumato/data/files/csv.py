@@ -6,10 +6,12 @@ import codecs
 import contextlib
 import csv
 import io
+import re
 import secrets
 import sys
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -17,15 +19,20 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from sfumato.data.files import text
-from sfumato.data.files.columns import Texts
+from sfumato.data.files.columns import Apart, Texts
+from sfumato.data.files.room import POOL, give_back
 from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names
 from sfumato.data.files.spelling import dates_of, decimal_of, first_cells, looks_like_a_record, respelled
 from sfumato.data.files.text import BOM, TextBytes, encoding_of, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
+from sfumato.progress import SILENT
 
 _SEPARATORS = (",", ";", "\t", "|")
 _LOOKED_AT = 1_000  # records that show how cells are spelled
 _NOBODYS = ""  # the column behind a last separator
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_AHEAD = 3  # blocks that are read before the first batch is there, which takes two of them
+_STRADDLING = "straddl"  # what pyarrow says of a record that is longer than a block
 _ENOUGH = 10_000  # wrong records after which it is clear that the file is not what it was taken for
 
 
@@ -55,8 +62,7 @@ def layout_of(source: Source, form: Format) -> Layout:
     if not content.strip():
         raise DataError(f"{path} is empty.\nA table needs a header and at least one row.")
     separator = _separator_of(source, form, content)
-    lines = io.StringIO(content, newline="")
-    reader = csv.reader(lines, delimiter=str(separator.value), strict=True)
+    reader = csv.reader(_lines(content), delimiter=str(separator.value), strict=True)
     try:
         first = next(row for row in reader if row)
     except (csv.Error, StopIteration):
@@ -64,11 +70,11 @@ def layout_of(source: Source, form: Format) -> Layout:
             f"{path} has a header with a quote that does not fit, or one that is longer than {text.HEAD:,} bytes.\n"
             'Put names with separators into "...", and write a quote inside it twice.'
         ) from None
-    header = content[: lines.tell()]
     header_lines = reader.line_num
+    header = "".join(islice(_lines(content), header_lines))
     if any("\udc80" <= character <= "\udcff" for character in header):
         raise not_utf8(path)
-    records = _first_records(content[len(header) :], str(separator.value))
+    records = _first_records(content, len(header), str(separator.value))
     named = header_of(source, first, records)
     if not named.value:
         records, header, header_lines = [first, *records], "", 0
@@ -109,9 +115,14 @@ def _separator_of(source: Source, form: Format, content: str) -> Found:
     return Found("separator", given, "the plan says so")
 
 
-def _first_records(content: str, separator: str) -> list[list[str]]:
+def _lines(content: str, start: int = 0) -> Iterator[str]:
+    """Yield lines with their ends, one after the other: a stream over the whole would take four times its room."""
+    return (found[0] for found in _LINE.finditer(content, start))
+
+
+def _first_records(content: str, start: int, separator: str) -> list[list[str]]:
     """Return some records behind the header; the last may be cut off, and is left out."""
-    reader = csv.reader(io.StringIO(content, newline=""), delimiter=separator)
+    reader = csv.reader(_lines(content, start), delimiter=separator)
     records: list[list[str]] = []
     with contextlib.suppress(csv.Error):  # whoever reads all of it says what is wrong
         records += islice(filter(None, reader), _LOOKED_AT)
@@ -147,7 +158,7 @@ def _guess_separator(text: str) -> str:
     """
     best, found = (0.0, 1), ","
     for separator in _SEPARATORS:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        reader = csv.reader(_lines(text), delimiter=separator)
         widths = []
         try:
             widths = [len(row) for row in islice(filter(None, reader), 100)]
@@ -164,20 +175,45 @@ def read_csv(asked: Reading) -> pa.Table:
     source, path = asked.source, asked.path
     layout = layout_of(source, asked.form)
     decimal, dates = (str(found.value) for found in spelling_of(asked, layout))
+    columns = _columns(asked, layout, min(text.SMALL, text.BLOCK))
+    if columns is None:
+        columns = _columns(replace(asked, digest=None, stage=SILENT.stage("read")), layout, text.BLOCK)
+        assert columns is not None
+    if layout.ends_empty and columns.pop(_NOBODYS).finish().dictionary.to_pylist() != [""]:
+        raise DataError(
+            f"{path} has records with a cell behind the last column, though the first ones end with a separator only.\n"
+            f"Put cells that contain the separator {layout.separator!r} into quotes, or name that column."
+        )
+
+    def finished(name: str) -> pa.Array:
+        column = columns.pop(name).finish()
+        return column if source.keeps(name) else respelled(column, decimal, dates, source.missing)
+
+    table = pa.table({name: finished(name) for name in list(columns)})
+    give_back()
+    return table
+
+
+def _columns(asked: Reading, layout: Layout, block_size: int) -> dict[str, Texts | Apart] | None:
+    """Return the columns of a CSV file, or None where a record may be longer than a block, but for the largest."""
+    source, path = asked.source, asked.path
     names = [*layout.names, *[_NOBODYS][: layout.ends_empty]]
     kept = [*kept_names(layout.names, asked.drop, path), *names[len(layout.names) :]]
-    columns = {name: Texts() for name in kept}
+    columns = {name: Apart() if name in source.sets else Texts() for name in kept}
     records = _Records(layout, len(names))
     rows = 0
     with _quiet(), opened(path, asked.digest, layout.encoding) as stream:
         stream.skip(layout.header_size)
         stream.trailer = records.trailer
+        stream.wanted = threading.Semaphore(_AHEAD)
         try:
-            with _reader(stream, layout, names, kept, records) as reader:
+            with _reader(stream, layout, names, kept, records, block_size) as reader:
                 for batch in reader:
+                    stream.wanted.release()
                     for position, texts in enumerate(columns.values()):
                         texts.add(batch.column(position))
                     rows += batch.num_rows
+                    del batch  # before the next one is made
                     stream.tell_progress(asked.stage)
                     if asked.is_enough(rows):
                         records.complete = True
@@ -185,6 +221,8 @@ def read_csv(asked: Reading) -> pa.Table:
         except MemoryError:
             raise
         except pa.ArrowException as error:
+            if _STRADDLING in str(error) and block_size < text.BLOCK:
+                return None
             if records.wrong:  # too many of them: the reader gave up
                 raise _uneven(source, layout, records) from None
             raise _unparsed(path, str(error), rows) from None
@@ -200,27 +238,15 @@ def read_csv(asked: Reading) -> pa.Table:
         )
     if not rows:
         raise DataError(f"{path} has a header but no rows.\nNothing can be published from it.")
-    if layout.ends_empty and columns.pop(_NOBODYS).finish().dictionary.to_pylist() != [""]:
-        raise DataError(
-            f"{path} has records with a cell behind the last column, though the first ones end with a separator only.\n"
-            f"Put cells that contain the separator {layout.separator!r} into quotes, or name that column."
-        )
-
-    def finished(name: str, texts: Texts) -> pa.Array:
-        if name in source.sets:
-            return texts.finish_apart()
-        column = texts.finish()
-        return column if source.keeps(name) else respelled(column, decimal, dates, source.missing)
-
-    return pa.table({name: finished(name, texts) for name, texts in columns.items()})
+    return columns
 
 
 def _reader(
-    stream: TextBytes, layout: Layout, names: list[str], kept: list[str], records: _Records
+    stream: TextBytes, layout: Layout, names: list[str], kept: list[str], records: _Records, block_size: int
 ) -> pa_csv.CSVStreamingReader:
     return pa_csv.open_csv(
         pa.PythonFile(stream, "r"),
-        read_options=pa_csv.ReadOptions(column_names=names, block_size=text.BLOCK, use_threads=False),
+        read_options=pa_csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False),
         parse_options=pa_csv.ParseOptions(
             delimiter=layout.separator,
             newlines_in_values=True,
@@ -229,11 +255,12 @@ def _reader(
             invalid_row_handler=records.judge,
         ),
         convert_options=pa_csv.ConvertOptions(
-            column_types={name: pa.dictionary(pa.int32(), pa.string()) for name in kept},
+            column_types={name: pa.string() for name in kept},
             include_columns=kept,
             null_values=[],
             strings_can_be_null=False,
         ),
+        memory_pool=POOL,
     )
 
 
@@ -311,7 +338,7 @@ def _unparsed(path: Path, message: str, rows: int) -> DataError:
     """Return the error for what pyarrow says; its words may hold cells and stay here."""
     if "UTF8" in message or "Expected" in message:  # the second: about a record that could not even be handed over
         return not_utf8(path)
-    if "straddl" in message:
+    if _STRADDLING in message:
         return DataError(
             f"{path} has a record of more than {text.BLOCK >> 20} MB, somewhere behind record {rows:,}.\n"
             "Most likely a quoted cell is never closed: close it with a quote, and write quotes inside it twice."

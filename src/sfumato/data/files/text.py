@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from sfumato.data.files.room import pages
 from sfumato.data.files.source import COMPRESSIONS, Found, Source, unreadable
 from sfumato.errors import DataError
 from sfumato.progress import Stage
@@ -22,12 +23,14 @@ from sfumato.progress import Stage
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
-BLOCK = 4 << 20  # bytes read at once; a record of a CSV file must fit
+BLOCK = 4 << 20  # bytes read at once, at most; a record of a CSV file must fit
+SMALL = 1 << 19  # bytes of a CSV file that are parsed at once, unless a record is longer
 HEAD = 1 << 20  # bytes looked at to find out how a file is written
 BOM = codecs.BOM_UTF8
 MOST_TIMES = 500  # what unpacks to more times its size, and to more bytes than this, was made to fill a machine
 MOST_UNPACKED = 1 << 30
 _NOTICED = 0.05  # seconds
+_PATIENCE = 0.1  # seconds after which a block is read that nobody asked for: blocks without any record give no batch
 UTF_8 = "utf-8"
 WINDOWS = "windows-1252"
 _NO_WINDOWS = bytes.fromhex("818d8f909dff")  # nothing, or a letter that hardly any word has
@@ -49,7 +52,8 @@ class _Raw:
 
     def read(self, size: int) -> pa.Buffer:
         """Return up to `size` bytes, nothing at the end."""
-        block = self.file.read_buffer(size)
+        room = pa.py_buffer(pages(size))  # which Arrow's memory would not give back at once
+        block = room.slice(0, self.file.readinto(room))
         if self.digest is not None:
             self.digest.update(block)
         return block
@@ -84,9 +88,12 @@ class TextBytes:
         self.reading = threading.Lock()
         self.ended = False
         self.exhausted = threading.Event()
+        self.wanted: threading.Semaphore | None = None  # blocks that may be read ahead, where somebody says so
 
     def read(self, size: int = BLOCK) -> pa.Buffer:
         """Return up to `size` bytes, nothing at the end; pyarrow calls this from a thread that reads ahead."""
+        if self.wanted is not None and not self.ended:
+            self.wanted.acquire(timeout=_PATIENCE)
         with self.reading:
             block = pa.py_buffer(b"") if self.ended else self._read(size)
             if not block.size:
@@ -100,6 +107,8 @@ class TextBytes:
         """
         with self.reading:
             self.ended = True
+        if self.wanted is not None:
+            self.wanted.release()
         self.exhausted.wait(_NOTICED)
 
     def _read(self, size: int) -> pa.Buffer:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.data.files.columns import Columns, TextLists, Texts, common_types
+from sfumato.data.files.columns import Apart, Columns, TextLists, Texts, common_types
+from sfumato.data.files.vocabulary import Vocabulary
 from sfumato.errors import DataError
 
 words = st.none() | st.sampled_from(["a", "b", "c", ""])
@@ -32,19 +33,45 @@ def test_text_in_chunks_is_the_text_of_the_whole(chunks):
 
 
 @given(chunks=st.lists(st.lists(words, max_size=5), max_size=30))
-def test_text_that_hardly_repeats_is_coded_once_and_gives_the_same_column(chunks):
+def test_text_that_hardly_repeats_needs_no_dictionary_and_gives_the_same_column(chunks):
     chunks = [[f"unlike {number}" for number in range(4)], *chunks]
-    column, plain = Texts(), Texts()
+    column, plain, apart = Texts(), Texts(), Apart()
     for chunk in chunks:
         column.add(pa.array(chunk, pa.string()))
         plain.add(pa.array(chunk, pa.string()).dictionary_encode())
-    assert [indices is None for indices, _ in column.parts[1:2]] == [None not in chunk for chunk in chunks[1:2]]
+        apart.add(pa.array(chunk, pa.string()))
+    assert column.as_found > 0 or len(chunks) > 7 or any(None in chunk for chunk in chunks)
 
-    apart, whole = column.finish_apart(), column.finish()
+    whole = column.finish()
 
     assert whole == plain.finish()
     assert whole.type == pa.dictionary(pa.int8(), pa.string())
-    assert apart.to_pylist() == whole.to_pylist()
+    assert apart.finish().to_pylist() == whole.to_pylist()
+
+
+def test_chunks_of_one_dictionary_are_looked_up_once(monkeypatch):
+    looked_up = []
+    numbers = Vocabulary.numbers
+    monkeypatch.setattr(
+        Vocabulary, "numbers", lambda self, values: looked_up.append(len(values)) or numbers(self, values)
+    )
+    whole = pa.array(["a", "b", None, "b"] * 10).dictionary_encode()
+    column = Texts()
+    for start in range(0, 40, 4):
+        column.add(whole.slice(start, 4))
+
+    assert column.finish().to_pylist() == whole.to_pylist()
+    assert looked_up == [2]
+
+
+def test_a_dictionary_that_lists_no_value_gives_cells_without_one():
+    column = Texts()
+    column.add(pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1], pa.uint64()), pa.array(["a", None])))
+
+    found = column.finish()
+
+    assert found.to_pylist() == ["a", None, None, None]
+    assert found.dictionary.to_pylist() == ["a"]
 
 
 @given(chunks=st.lists(st.lists(st.none() | st.lists(words, max_size=3), max_size=4), min_size=1, max_size=4))

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from dataclasses import replace
 
 import pyarrow as pa
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.data.files import Source, read_columns, read_table, sample
+from sfumato.data.files import Source, digest, read_columns, read_digested, read_table, sample
 from sfumato.data.files import csv as csv_files
 from sfumato.data.files import text as text_files
+from sfumato.data.files.columns import Texts
 from sfumato.errors import DataError
 from tables_on_disk import SECRET, cells, refusal, write
 
@@ -209,3 +211,41 @@ def test_lines_above_the_names_of_columns_are_suspected(tmp_path):
 
     with pytest.raises(DataError, match="Delete what stands above the line that names the columns"):
         read_table(Source(path))
+
+
+def test_a_record_that_is_longer_than_a_block_is_read_in_larger_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "SMALL", 64)
+    long = "x" * 1_000
+    source = write(tmp_path, "a.csv", "a,b\n" + "1,2\n" * 100 + f'"{long}\n",3\n' + "4,5\n" * 100)
+
+    table, sha256 = read_digested(source)
+
+    assert cells(table)["a"] == ["1"] * 100 + [f"{long}\n"] + ["4"] * 100
+    assert sha256 == digest(source.path)
+
+
+def test_no_more_than_a_few_blocks_are_read_ahead_of_their_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "SMALL", 1 << 10)
+    monkeypatch.setattr(text_files, "_PATIENCE", 30)
+    read, taken, ahead = [], [], []
+    add, next_block = Texts.add, text_files.TextBytes._next
+
+    def slow(texts, chunk):
+        time.sleep(0.01)
+        taken.append(len(chunk))
+        ahead.append(len(read) - len(taken))
+        add(texts, chunk)
+
+    monkeypatch.setattr(Texts, "add", slow)
+    monkeypatch.setattr(text_files.TextBytes, "_next", lambda self, size: read.append(size) or next_block(self, size))
+    table = read_table(write(tmp_path, "a.csv", "a\n" + "12345\n" * 10_000))
+
+    assert table.num_rows == sum(taken) == 10_000
+    assert max(ahead[2:]) <= 6  # of some sixty; a few belong to the header
+
+
+def test_blocks_without_a_record_keep_nobody_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "SMALL", 64)
+    monkeypatch.setattr(text_files, "_PATIENCE", 0.001)
+    source = write(tmp_path, "a.csv", "a,b\n1,2\n" + "\n" * 5_000 + "3,4\n" + "\n" * 5_000)
+    assert cells(read_table(replace(source, header=True))) == {"a": ["1", "3"], "b": ["2", "4"]}

@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import as_numpy
+from sfumato.data.files.room import POOL
 from sfumato.data.kinds import is_list, is_text, value_type
 
-_AT_ONCE = 1 << 15  # rows or texts; what is worked out for them is allocated anew each time
+_AT_ONCE = 1 << 14  # rows or texts; what is worked out for them is allocated anew each time
 _BESIDE = 2  # threads
 _LONG = 1 << 10  # bytes of a text beyond which it is digested for itself
 _WORD = 8  # bytes of a text that are looked at together
@@ -41,7 +42,7 @@ def digest_of_rows(table: pa.Table) -> str:
         total = np.zeros((2, part.num_rows), dtype=np.uint64)
         for column, salt, of_value in zip(part.columns, salts, known, strict=True):
             total += _salted_cells(column, salt, of_value)
-        return [int(lane) for lane in _mixed(total).sum(axis=1, dtype=np.uint64)]
+        return [int(lane) for lane in mixed(total).sum(axis=1, dtype=np.uint64)]
 
     with ThreadPoolExecutor(_BESIDE) as beside:
         found = beside.map(summed, range(0, table.num_rows, _AT_ONCE))
@@ -56,7 +57,7 @@ def _salt(place: int, name: str) -> NDArray[np.uint64]:
     return np.frombuffer(told, dtype=np.uint64).reshape(2, 1)
 
 
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return numbers in which every bit depends on every bit (the finalizer of SplitMix64, Steele et al. 2014)."""
     mixed = numbers ^ (numbers >> np.uint64(30))
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
@@ -78,21 +79,20 @@ def _of_values(column: pa.ChunkedArray, salt: NDArray[np.uint64]) -> NDArray[np.
 
 
 def _salted_values(values: pa.Array, salt: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return _mixed(_value_digests(values) ^ salt)
+    return mixed(_value_digests(values) ^ salt)
 
 
 def _salted_cells(
     column: pa.ChunkedArray, salt: NDArray[np.uint64], of_value: NDArray[np.uint64] | None
 ) -> NDArray[np.uint64]:
     """Return what each cell adds to the digest of its row, shape (2, rows); `of_value` says it of known values."""
-    array = column.combine_chunks()
-    array = array.chunk(0) if isinstance(array, pa.ChunkedArray) else array
+    array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks, memory_pool=POOL)
     if of_value is not None:
         return _taken(of_value, array.indices)
     kind = array.type
     if is_text(value_type(kind)) or is_list(kind) or _is_number(kind):
-        return _mixed(_cell_digests(array) ^ salt)
-    coded = array.cast(value_type(kind)).dictionary_encode()
+        return mixed(_cell_digests(array) ^ salt)
+    coded = pc.dictionary_encode(array.cast(value_type(kind)), memory_pool=POOL)
     return _taken(_salted_values(coded.dictionary, salt), coded.indices)
 
 
@@ -105,10 +105,10 @@ def _cell_digests(array: pa.Array) -> NDArray[np.uint64]:
         found = _list_digests(array)
     elif _is_number(kind):
         wide = array.cast(pa.int64() if pa.types.is_signed_integer(kind) else pa.float64(), safe=False)
-        numbers = as_numpy(pc.fill_null(wide, 0)).view(np.uint64)
-        found = np.stack([numbers, _mixed(numbers)])
+        numbers = as_numpy(pc.fill_null(wide, 0) if wide.null_count else wide).view(np.uint64)
+        found = np.stack([numbers, mixed(numbers)])
     else:
-        found = text_digests(array.cast(value_type(kind)).cast(pa.string()))
+        found = text_digests(array.cast(value_type(kind), memory_pool=POOL).cast(pa.string()))
     return np.where(as_numpy(pc.is_null(array)), _NONE, found) if array.null_count else found
 
 
@@ -120,14 +120,14 @@ def _list_digests(array: pa.Array) -> NDArray[np.uint64]:
     place = (np.arange(row_of.size) - first[row_of]).astype(np.uint64)
     found = np.zeros((2, len(array)), dtype=np.uint64)
     for lane in (0, 1):
-        np.add.at(found[lane], row_of, _mixed(members[lane] + place))
+        np.add.at(found[lane], row_of, mixed(members[lane] + place))
     found += sizes.astype(np.uint64)
     return found
 
 
 def _value_digests(values: pa.Array) -> NDArray[np.uint64]:
     """Return 128 bits for each value, and for none behind the last, shape (2, values + 1)."""
-    return np.append(text_digests(values.cast(pa.string())), _NONE, axis=1)
+    return np.append(text_digests(values.cast(pa.string(), memory_pool=POOL)), _NONE, axis=1)
 
 
 def _taken(of_value: NDArray[np.uint64], indices: pa.Array) -> NDArray[np.uint64]:
@@ -142,34 +142,48 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def text_digests(texts: pa.Array) -> NDArray[np.uint64]:
-    """Return 128 bits for each text, shape (2, texts); eight bytes of each are looked at together."""
-    array = texts.cast(pa.large_binary())
-    ends = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + len(array) + 1]
-    content = np.frombuffer(array.buffers()[2] or b"", dtype=np.uint8)
-    found = np.empty((2, len(array)), dtype=np.uint64)
-    for first in range(0, len(array), _AT_ONCE):
-        found[:, first : first + _AT_ONCE] = _short_texts(content, ends[first : first + _AT_ONCE + 1])
+def text_digests(texts: pa.Array, halves: int = 2) -> NDArray[np.uint64]:
+    """Return 64 or 128 bits for each text, shape (halves, texts); eight bytes of each are looked at together."""
+    ends, content = text_parts(texts)
+    found = np.empty((halves, len(texts)), dtype=np.uint64)
+    for first in range(0, len(texts), _AT_ONCE):
+        some = ends[first : first + _AT_ONCE + 1].astype(np.int64)
+        found[:, first : first + _AT_ONCE] = _short_texts(content, some, halves)
     for row in np.flatnonzero(np.diff(ends) > _LONG):
         told = hashlib.blake2b(content[ends[row] : ends[row + 1]].tobytes(), digest_size=16).digest()
-        found[:, row] = np.frombuffer(told, dtype="<u8")
+        found[:, row] = np.frombuffer(told, dtype="<u8")[:halves]
     return found
 
 
-def _short_texts(content: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the digests of texts that are not long, (2, texts), and anything for those that are."""
+def text_parts(texts: pa.Array) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    """Return where texts end, behind where the first one begins, and the bytes in which they lie."""
+    kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    if not len(texts):
+        return np.zeros(1, dtype=kind), np.empty(0, dtype=np.uint8)
+    _, ends, content = texts.buffers()
+    first, last = texts.offset, texts.offset + len(texts) + 1
+    return np.frombuffer(ends, dtype=kind, count=last)[first:], np.frombuffer(content or b"", dtype=np.uint8)
+
+
+def _short_texts(content: NDArray[np.uint8], ends: NDArray[np.int64], halves: int) -> NDArray[np.uint64]:
+    """Return the digests of texts that are not long, (halves, texts), and anything for those that are."""
+    seeds = _SEEDS[:halves]
+    sizes = np.diff(ends)
+    found = np.stack([sizes.astype(np.uint64) + seed for seed in seeds])
+    for read in range(0, min(int(sizes.max(initial=0)), _LONG), _WORD):
+        rows: Any = np.flatnonzero(sizes > read) if (sizes <= read).any() else slice(None)
+        words = first_words(content, ends[:-1][rows] + read, np.minimum(sizes[rows] - read, _WORD))
+        for lane, seed in zip(found, seeds, strict=True):
+            lane[rows] = mixed((lane[rows] ^ words) + seed)
+    return found
+
+
+def first_words(content: NDArray[np.uint8], start: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return as numbers the bytes that start at these places, up to eight of each, (texts,)."""
     if content.size < _WORD:
         content = np.pad(content, (0, _WORD))
     word_at = np.ndarray(content.size - _WORD + 1, dtype="<u8", buffer=content, strides=(1,))
-    sizes = np.diff(ends)
-    found = np.stack([sizes.astype(np.uint64) + seed for seed in _SEEDS])
-    for read in range(0, min(int(sizes.max(initial=0)), _LONG), _WORD):
-        rows: Any = np.flatnonzero(sizes > read) if (sizes <= read).any() else slice(None)
-        start = ends[:-1][rows] + read
-        within = np.minimum(start, word_at.size - 1)  # where a word ends before the content does
-        behind = _WORD - np.minimum(sizes[rows] - read, _WORD)  # bytes of the next text
-        words = word_at[within] >> (8 * (start - within)).astype(np.uint64)
-        words &= _ALL >> (8 * behind).astype(np.uint64)
-        for lane, seed in zip(found, _SEEDS, strict=True):
-            lane[rows] = _mixed((lane[rows] ^ words) + seed)
-    return found
+    within = np.minimum(start, word_at.size - 1)  # where a word ends before the content does
+    words: NDArray[np.uint64] = word_at[within] >> (8 * (start - within)).astype(np.uint64)
+    words &= _ALL >> (8 * (_WORD - sizes)).astype(np.uint64)  # without the bytes of the next text
+    return words

@@ -18,7 +18,7 @@ from sfumato.data.files.source import needed
 from sfumato.data.kinds import is_list
 
 EXTRA = "databases"
-_BATCH_SIZE, _BYTES = "adbc.postgresql.batch_size_hint_bytes", 2 << 20  # of a batch; the driver's own is 16 MB
+_BATCH_SIZE, _BYTES = "adbc.postgresql.batch_size_hint_bytes", 1 << 19  # of a batch; the driver's own is 16 MB
 _NUMBERS = {"numeric", "money"}
 # What libpq says where no state comes along: before there is a server, and in the middle of a stream.
 _WORDS = {
