@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.parquet as pa_parquet
-
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
 from sfumato.data.files import Source, read_table
+from sfumato.data.files.release import write_part
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
 from sfumato.data.schema import Role, Schema
@@ -33,4 +32,4 @@ def read_population(path: Path, schema: Schema, progress: Progress = SILENT) -> 
 
 def write_population(population: Dataset, path: Path) -> None:
     """Write a population as it is read back, one row a person."""
-    pa_parquet.write_table(publish(population, Recoding(), ()).table(), path)
+    write_part(publish(population, Recoding(), ()), path)
