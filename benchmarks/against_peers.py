@@ -1,25 +1,14 @@
 """Adult through every peer that pip installs, and through sfumato: same table, hierarchies, requirements, in one run.
 
     pip install anjana anonypy pycanon
-    python benchmarks/against_peers.py DATA [--rows N] [--only anonymize verdicts arx] [--out FOLDER]
+    python benchmarks/against_peers.py DATA [--rows N] [--only anonymize verdicts] [--out FOLDER]
 
 DATA is a folder with `adult/adult_arx.csv.gz` and `hierarchies/adult/*.csv`. All releases are judged by the same audits
 and measured by the same metrics, on eight quasi-identifiers with occupation sensitive; a dropped row counts as lost.
 CPU seconds are of making the release from a table in memory, sfumato's with compiled loops loaded, encoding and
 publishing included. anjana and full-domain may drop up to 5 % of the rows. What is not installed is left out, with a
 word. Verdicts are those of pyCANON on the same releases and on 300 random tables, beside those of the audits.
-
-ARX is not on PyPI, and is not run: what is set beside full-domain are the optima that its own tests expect on Adult
-(TestAnonymizationTCloseness of version 3.9). Its other tests on Adult minimize an entropy that full-domain does not
-offer (TestAnonymizationKAnonymity, TestAnonymizationLDiversity): there all choices of levels are put in the order of
-that entropy here, and the first that full-domain's own judge lets pass is set beside ARX's.
-
-Its authors have published times of their own: those of the benchmark of Prasser, Kohlmayer and Kuhn (CBMS 2014;
-repository anonbench: results/results.csv, optima in TestAnonBench), of the one of risk-based anonymization (repository
-risk-benchmark, results/results1-k-anonymity.txt, ARX 3.0) and of pruning (repository pruning-benchmark,
-results/results-low-execution-3.2.csv, ARX 3.2). They are of the search alone, elapsed, once Java is warm, the first on
-a Core i5 of 3.1 GHz; beside them is the CPU time of full-domain's search alone, and that from coded rows to a decision,
-the lowest of several runs. docs/comparison.md says what is not sure.
+ARX stands in a benchmark of its own, against_arx.py.
 """
 
 from __future__ import annotations
@@ -30,10 +19,9 @@ import importlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,18 +31,10 @@ import pyarrow as pa
 
 from figures import Figures
 from sfumato.anonymizers.base import Anonymizer, Workplace
-from sfumato.anonymizers.conditions import conditions_for
-from sfumato.anonymizers.dropping import rows_to_drop
 from sfumato.anonymizers.full_domain import FullDomain
-from sfumato.anonymizers.full_domain.cells import cells_of, ladder_of
-from sfumato.anonymizers.full_domain.judging import Judge
-from sfumato.anonymizers.full_domain.search import Discernibility as Squares
-from sfumato.anonymizers.full_domain.search import Ncp as Loss
-from sfumato.anonymizers.full_domain.search import Search
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.data.builders import HierarchyFile
-from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
 from sfumato.data.files import Source, read_table
 from sfumato.data.recoding import Recoding
@@ -73,48 +53,7 @@ SENSITIVE = "occupation"
 NAMES = [*QUASI_IDENTIFIERS, SENSITIVE]
 MOST_DROPPED = 5  # percent of rows, for anjana and full-domain
 TABLES = 300  # random ones, for verdicts
-PARTS = ("anonymize", "verdicts", "arx")
-# Discernibility, k = 5 (and 100: the same), equal-distance t = 0.2 of occupation: share of rows that may be dropped ->
-# loss and levels in the order of the columns. ARX's monotone variant counts a dropped class by its squared size.
-ARX_OPTIMA = {0.0: (456_853_172, (1, 4, 1, 1, 3, 2, 2, 1)), 0.04: (311_880_088, (1, 4, 1, 0, 3, 2, 2, 1))}
-
-# The same of ARX's monotone entropy: k of all nine columns, or entropy l of occupation; share that may be dropped, loss
-# and levels in the order of NAMES.
-ARX_ENTROPIES: list[tuple[int | None, float, float, tuple[int, ...]]] = [
-    (5, 0.0, 407289.5388925293, (1, 2, 1, 1, 3, 2, 2, 1, 1)),
-    (5, 0.04, 255559.85455731067, (1, 0, 1, 1, 3, 2, 2, 1, 0)),
-    (100, 0.0, 453196.8932458743, (0, 4, 1, 1, 3, 2, 2, 1, 1)),
-    (100, 0.04, 379417.3460570988, (1, 1, 1, 1, 3, 2, 2, 1, 1)),
-    (None, 0.0, 324620.5269918695, (1, 1, 1, 1, 3, 2, 2, 1)),
-]
-RUNS = 7  # of which the fastest counts
-
-
-@dataclass(frozen=True)
-class Published:
-    """A search whose time ARX's authors have published, in milliseconds, and perhaps its optimum."""
-
-    title: str
-    models: tuple[PrivacyModel, ...]
-    milliseconds: float
-    loss: str = "discernibility"
-    drop_rows: float = 0.0
-    squares: int | None = None
-    levels: tuple[int, ...] | None = None  # None: all nine columns are quasi-identifiers; no optimum is compared
-
-
-_TREE = TCloseness(sensitive=SENSITIVE, t=0.2, distance="hierarchical")
-_RECURSIVE = LDiversity(sensitive=SENSITIVE, l=3, kind="recursive", c=4)
-_LEVELS = (1, 1, 1, 1, 3, 2, 2, 1)
-ARX_TIMES = (
-    Published("k = 5", (KAnonymity(k=5),), 28.4, squares=55_170_356, levels=_LEVELS),
-    Published("recursive (4, 3)-diversity", (_RECURSIVE,), 36.5, squares=55_170_356, levels=_LEVELS),
-    Published("both", (KAnonymity(k=5), _RECURSIVE), 29.5, squares=55_170_356, levels=_LEVELS),
-    Published("hierarchical t = 0.2", (_TREE,), 10.9, squares=290_180_796, levels=(0, 4, 1, 1, 3, 2, 2, 1)),
-    Published("k = 5, that t", (KAnonymity(k=5), _TREE), 10.4, squares=290_180_796, levels=(0, 4, 1, 1, 3, 2, 2, 1)),
-    Published("nine columns, k = 5, loss, all may go (3.0)", (KAnonymity(k=5),), 1052, loss="ncp", drop_rows=0.99999),
-    Published("nine columns, k = 5, loss, 5 % may go (3.2)", (KAnonymity(k=5),), 1234, loss="ncp", drop_rows=0.05),
-)
+PARTS = ("anonymize", "verdicts")
 
 
 @dataclass(frozen=True)
@@ -162,10 +101,6 @@ def main() -> None:
         anonymize(figures, options.data, options.rows)
     if "verdicts" in options.only:
         verdicts(figures)
-    if "arx" in options.only:
-        optima(figures, options.data)
-        entropies(figures, options.data)
-        times(figures, options.data)
 
 
 # Releases.
@@ -173,7 +108,7 @@ def main() -> None:
 
 def anonymize(figures: Figures, data: Path, rows: int | None) -> None:
     table, files, schema = adult(data, rows)
-    levels = {name: _levels(path) for name, path in files.items()}
+    levels = {name: levels_in(path) for name, path in files.items()}
     anjana, anonypy, pycanon = peer("anjana.anonymity"), peer("anonypy"), peer("pycanon.anonymity")
     tools: dict[str, Callable[[Case], pa.Table]] = {}
     if anjana is not None:
@@ -282,7 +217,7 @@ def judged_by_pycanon(pycanon: ModuleType, made: pa.Table, case: Case) -> bool:
     return bool(holds)
 
 
-def _levels(path: Path) -> dict[int, Any]:
+def levels_in(path: Path) -> dict[int, Any]:
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file, delimiter=";"))
     return {level: np.array([row[level] for row in rows]) for level in range(len(rows[0]))}
@@ -344,124 +279,6 @@ def asked(pycanon: ModuleType, frame: Any) -> Iterator[tuple[str, bool, PrivacyM
     every = frame.groupby(names)["s"].nunique().min() == frame["s"].nunique()
     title = f"delta = 0.7137, classes {'show every value' if every else 'lack values'}"
     yield title, delta < 0.7137, DeltaDisclosure(sensitive="s", delta=0.7137)
-
-
-# Optima.
-
-
-def optima(figures: Figures, data: Path) -> None:
-    """Set full-domain's proven optima beside those that ARX's tests expect."""
-    table, _, schema = adult(data)
-    dataset = encode(table, schema)
-    shown = figures.table(
-        "Full-domain and ARX's optimum: discernibility, t = 0.2",
-        *("k", "may be dropped", "dropped", "sum of squares", "ARX", "levels as ARX's", "proven", "CPU s"),
-    )
-    for k in (5, 100):
-        for most, (loss, levels) in ARX_OPTIMA.items():
-            anonymizer = FullDomain(loss="discernibility", drop_rows=most)
-            policy = Policy(Case("", k, t=0.2).models)
-            for _ in range(2):  # the second one has compiled loops
-                begin = time.process_time()
-                recoding = anonymizer.anonymize(dataset, policy, Recoding(), Workplace(rng=np.random.default_rng(1)))
-                spent = time.process_time() - begin
-            found = recoding.facts
-            own = tuple(found["levels"][name] for name in QUASI_IDENTIFIERS)
-            squares = squared_sizes(table, found["levels"], data)
-            shown.row(k, most, found["rows_dropped"], squares, loss, own == levels, found["proven_to_be_best"], spent)
-
-
-def entropies(figures: Figures, data: Path) -> None:
-    """Set the lowest entropy of all choices of levels that pass beside the one that ARX's tests expect."""
-    table, _, schema = adult(data)
-    shown = figures.table(
-        "What passes, in the order of ARX's entropy",
-        *("k or entropy l", "may be dropped", "lowest entropy that passes", "ARX", "levels as ARX's", "CPU s"),
-    )
-    for k, most, loss, levels in ARX_ENTROPIES:
-        dataset = encode(table, schema if k is None else nine_columns(schema, data))
-        model = LDiversity(sensitive=SENSITIVE, l=5, kind="entropy") if k is None else KAnonymity(k=k)
-        begin = time.process_time()
-        entropy, node = _first_that_passes(dataset, model, most)
-        spent = time.process_time() - begin
-        shown.row(k or "l = 5", most, f"{entropy:.5f}", f"{loss:.5f}", node == levels, spent)
-
-
-def nine_columns(schema: Schema, data: Path) -> Schema:
-    """Return the schema with occupation as one more quasi-identifier."""
-    columns = {name: replace(spec, role=Role.QUASI_IDENTIFIER) for name, spec in schema.columns.items()}
-    path = data / "hierarchies" / "adult" / f"{SENSITIVE}.csv"
-    return Schema({**columns, SENSITIVE: replace(columns[SENSITIVE], hierarchy=HierarchyFile(path))})
-
-
-def times(figures: Figures, data: Path) -> None:
-    """Set full-domain's time beside those that ARX's authors have published, and its optimum where they state one."""
-    table, _, schema = adult(data)
-    nine = nine_columns(schema, data)
-    eight = Schema({**schema.columns, SENSITIVE: replace(nine.columns[SENSITIVE], role=Role.SENSITIVE)})
-    shown = figures.table(
-        "Times that ARX's authors have published",
-        *("work", "ARX, ms", "search, CPU ms", "rows to decision", "choices", "judged", "as ARX's", "proven"),
-    )
-    for each in ARX_TIMES:
-        dataset = encode(table, nine if each.levels is None else eight)
-        anonymizer, policy = FullDomain(loss=each.loss, drop_rows=each.drop_rows), Policy(each.models)
-        place = Workplace(rng=np.random.default_rng(1))
-        rows, columns = dataset.n_rows, len(dataset.quasi_identifiers)
-        loss = Loss(rows, columns) if each.loss == "ncp" else Squares(rows)
-        found = anonymizer.anonymize(dataset, policy, Recoding(), place).facts
-        spent, whole = [], []
-        for _ in range(RUNS):
-            judge = judge_of(dataset, policy, rows_to_drop(each.drop_rows, rows), bounded=loss.base_is_known)
-            begin = time.process_time()
-            Search(judge, loss, anonymizer.checks, lambda: None).run()
-            spent.append(1000 * (time.process_time() - begin))
-            begin = time.process_time()
-            anonymizer.anonymize(dataset, policy, Recoding(), place)
-            whole.append(1000 * (time.process_time() - begin))
-        same = ""
-        if each.levels is not None:
-            own = tuple(found["levels"][name] for name in QUASI_IDENTIFIERS)
-            same = str(own == each.levels and squared_sizes(table, found["levels"], data) == each.squares)
-        counts = (found["choices_of_levels"], found["choices_judged"])
-        shown.row(each.title, each.milliseconds, min(spent), min(whole), *counts, same, found["proven_to_be_best"])
-
-
-def judge_of(dataset: Dataset, policy: Policy, limit: int, *, bounded: bool = True) -> Judge:
-    """Return full-domain's judge of choices of levels."""
-    columns = dataset.quasi_identifiers
-    ladders = [ladder_of(column, 1.0, every_level=True) for column in columns]
-    asked = conditions_for(dataset, policy, np.arange(dataset.n_rows))
-    cells = cells_of(ladders, [column.codes for column in columns], asked.cell_of)
-    return Judge(cells, asked.conditions, asked.among, limit=limit, bounded=bounded)
-
-
-def _first_that_passes(dataset: Dataset, model: PrivacyModel, most: float) -> tuple[float, tuple[int, ...]]:
-    limit = int(most * dataset.n_rows)
-    judge = judge_of(dataset, Policy((model,)), limit)
-    lost: list[list[float]] = []
-    for column, ladder in zip(dataset.quasi_identifiers, judge.cells.ladders, strict=True):
-        count = np.bincount(column.codes, minlength=len(column.labels)).astype(np.float64)
-        at = [np.bincount(first, weights=count, minlength=count.size)[first] for first in ladder.first]
-        lost.append([float((-count * np.log2(count / together)).sum()) for together in at])
-
-    def entropy(node: tuple[int, ...]) -> float:
-        return sum(each[level] for each, level in zip(lost, node, strict=True))
-
-    every = sorted(enumerate(product(*map(range, judge.cells.shape))), key=lambda each: entropy(each[1]))
-    found = next(node for number, node in every if judge(number).allowed)
-    return entropy(found), found
-
-
-def squared_sizes(table: pa.Table, levels: dict[str, int], data: Path) -> int:
-    """Return the sum of squared class sizes at a choice of levels, all rows counted: ARX's monotone discernibility."""
-    codes = np.zeros(table.num_rows, dtype=np.int64)
-    for name, level in levels.items():
-        labels = _levels(data / "hierarchies" / "adult" / f"{name}.csv")
-        label_of = dict(zip(labels[0].tolist(), labels[level].tolist(), strict=True))
-        shown = np.array([label_of[value] for value in table[name].to_pylist()])
-        codes = np.unique(np.stack([codes, np.unique(shown, return_inverse=True)[1]]), axis=1, return_inverse=True)[1]
-    return int((np.bincount(codes.ravel()) ** 2).sum())
 
 
 if __name__ == "__main__":
