@@ -5,8 +5,10 @@ They are read in a process of their own, since some damaged bytes end whatever r
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,7 +21,7 @@ import pyarrow as pa
 import pyarrow.ipc as pa_ipc
 
 from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names, needed
-from sfumato.data.files.stat_apart import NO_MEMORY, PORTABLE
+from sfumato.data.files.stat_apart import DAMAGED, NO_MEMORY, PORTABLE
 from sfumato.errors import DataError
 
 EXTRA = "stat"
@@ -37,6 +39,7 @@ _READERS = {
 _BY_FORMAT: dict[Format, str] = {"stata": "read_dta", "spss": "read_sav", "sas": _DATA_SET}
 _SHOWN = {"stata": "Stata", "spss": "SPSS", "sas": "SAS"}
 _APART = Path(__file__).with_name("stat_apart.py")
+_WAITING: list[tuple[int, subprocess.Popen[bytes]]] = []  # processes that may be asked again, by who started them
 
 
 def stat_names(source: Source, form: Format) -> list[str]:
@@ -143,24 +146,60 @@ def _checked_catalog(catalog: Path, source: Source) -> Path:
 def _answered(request: Mapping[str, Any], source: Source, form: Format) -> tuple[Mapping[str, Any], pa.Table | None]:
     """Return what another process reads, or raise: it is gone where bytes are damaged, or says so."""
     needed("pyreadstat", EXTRA, source.path)
-    about, table = None, None
-    command = [sys.executable, "-P", str(_APART)]  # -P: what lies beside it, or beside the data, is not imported
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, **pipes) as child:  # type: ignore[call-overload]
-        try:
-            with contextlib.suppress(OSError, ValueError, pa.ArrowException):  # it ended in the middle of a sentence
-                child.stdin.write(json.dumps(request).encode() + b"\n")
-                child.stdin.close()
-                about = json.loads(child.stdout.readline())
-                table = pa_ipc.open_stream(child.stdout).read_all() if "columns" in request else None
-        except BaseException:
-            child.kill()
-            raise
-    if child.returncode == NO_MEMORY:
+    question = json.dumps(request).encode() + b"\n"
+    code, about, table = 0, None, None
+    while about is None and code not in (DAMAGED, NO_MEMORY) and (child := _one_that_waits()):
+        code, about, table = _asked(child, question, rows="columns" in request)
+    if about is None and code not in (DAMAGED, NO_MEMORY):  # none has waited, or it has gone for reasons of its own
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        command = [sys.executable, "-P", str(_APART)]  # -P: what lies beside it, or beside the data, is not imported
+        code, about, table = _asked(subprocess.Popen(command, **pipes), question, rows="columns" in request)  # type: ignore[call-overload]
+    if code == NO_MEMORY:
         raise MemoryError
-    if child.returncode or about is None or (table is None and "columns" in request):
+    if about is None:
         raise _blamed(request, source, form)
     return about, table
+
+
+def _asked(
+    child: subprocess.Popen[bytes], question: bytes, *, rows: bool
+) -> tuple[int, Mapping[str, Any] | None, pa.Table | None]:
+    """Return 0 and what a process answers, which then waits for another question; or its exit code and nothing."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        with contextlib.suppress(OSError, ValueError, pa.ArrowException):  # it ended in the middle of a sentence
+            child.stdin.write(question)
+            child.stdin.flush()
+            about = json.loads(child.stdout.readline())
+            table = pa_ipc.open_stream(child.stdout).read_all() if rows else None
+            _WAITING.append((os.getpid(), child))
+            return 0, about, table
+    except BaseException:
+        child.kill()
+        child.wait()
+        raise
+    _end(child)
+    return child.returncode, None, None
+
+
+def _one_that_waits() -> subprocess.Popen[bytes] | None:
+    with contextlib.suppress(IndexError):  # other threads ask as well
+        maker, child = _WAITING.pop()
+        return child if maker == os.getpid() else _one_that_waits()
+    return None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError), child:  # closes its pipes, and waits
+        pass
+
+
+@atexit.register
+def _end_all() -> None:
+    for maker, child in _WAITING:
+        if maker == os.getpid():
+            _end(child)
 
 
 def _blamed(request: Mapping[str, Any], source: Source, form: Format) -> DataError:

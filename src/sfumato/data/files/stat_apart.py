@@ -2,13 +2,16 @@
 
 It is asked on standard input, by a line of JSON, and answers on standard output: a line of JSON about the file, then
 the table as a stream of Arrow, where columns were asked for. What is wrong is the exit code: messages may show cells.
+It waits some seconds for another question, since most of its time goes into starting.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
+import os
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
@@ -18,11 +21,30 @@ import pyarrow.ipc as pa_ipc
 
 DAMAGED, NO_MEMORY = 3, 4  # exit codes
 PORTABLE = "read_por"
+_PATIENCE = 10  # seconds
 
 
-def answer(asked: BinaryIO, told: BinaryIO) -> int:
-    """Answer what is asked, and return the exit code."""
-    request = json.loads(asked.readline())
+def serve(asked: BinaryIO, told: BinaryIO) -> int:
+    """Answer questions until one cannot be answered, or no more come, and return the exit code."""
+    while question := _next(asked):
+        if code := answer(question, told):
+            return code
+        told.flush()
+    return 0
+
+
+def _next(asked: BinaryIO) -> bytes:
+    bored = threading.Timer(_PATIENCE, os._exit, (0,))  # nothing else ends a wait for a pipe on every system
+    bored.daemon = True
+    bored.start()
+    question = asked.readline()
+    bored.cancel()
+    return question
+
+
+def answer(question: bytes, told: BinaryIO) -> int:
+    """Answer a question, and return the exit code."""
+    request = json.loads(question)
     try:
         columns, about = _call(request)
         if not all(isinstance(name, str) for name in about.column_names):  # none, where its bytes are no text
@@ -94,4 +116,4 @@ def _number(cell: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(answer(sys.stdin.buffer, sys.stdout.buffer))
+    sys.exit(serve(sys.stdin.buffer, sys.stdout.buffer))

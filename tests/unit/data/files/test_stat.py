@@ -298,7 +298,7 @@ def test_a_file_that_claims_more_rows_than_it_has_room_for_is_refused_before_mem
 def asked_for(source, **wanted):
     request = {"path": str(source.path), "reader": "read_sav", "encoding": None, **wanted}
     told = io.BytesIO()
-    return stat_apart.answer(io.BytesIO(json.dumps(request).encode() + b"\n"), told), told.getvalue()
+    return stat_apart.answer(json.dumps(request).encode(), told), told.getvalue()
 
 
 def test_a_column_without_a_name_is_damage(tmp_path, monkeypatch):
@@ -335,9 +335,47 @@ def test_a_process_that_ends_in_the_middle_is_damage_and_one_without_memory_says
     source = spss(tmp_path)
     for code, error in (("import os; os.kill(os.getpid(), 9)", sf.DataError), ("raise SystemExit(4)", MemoryError)):
         stat._described.cache_clear()
+        monkeypatch.setattr(stat, "_WAITING", [])
         monkeypatch.setattr(stat, "_APART", write(tmp_path, "other.py", code).path)
         with pytest.raises(error):
             read_columns(source)
+
+
+def test_one_process_reads_file_after_file_and_another_one_where_it_has_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(stat, "_WAITING", waiting := [])
+    read_table(spss(tmp_path))
+    [(_, first)] = waiting
+    stat._described.cache_clear()
+    read_table(stata(tmp_path))
+    assert waiting[0][1] is first
+    first.kill()
+    first.wait()
+    read_table(spss(tmp_path))
+    [(_, second)] = waiting
+    assert second is not first
+    stat._end_all()
+    assert second.returncode == 0
+
+
+def test_a_process_of_another_process_is_not_asked(tmp_path, monkeypatch):
+    """After a fork both would write into the same pipe."""
+    monkeypatch.setattr(stat, "_WAITING", waiting := [(-1, None)])
+    read_table(spss(tmp_path))
+    assert len(waiting) == 1
+    assert waiting[0][1] is not None
+    stat._end_all()
+
+
+def test_who_reads_waits_for_another_question_until_none_comes(tmp_path):
+    request = json.dumps({"path": str(spss(tmp_path).path), "reader": "read_sav", "encoding": None}).encode()
+    told = io.BytesIO()
+    assert stat_apart.serve(io.BytesIO(request + b"\n" + request + b"\n"), told) == 0
+    first, second = told.getvalue().splitlines()
+    assert first == second
+    assert json.loads(first)["rows"] == 3
+    assert (
+        stat_apart.serve(io.BytesIO(request[:-1] + b', "columns": 7}\n' + request), io.BytesIO()) == stat_apart.DAMAGED
+    )
 
 
 def test_damaged_bytes_end_the_process_that_reads_them_and_not_this_one(tmp_path):
