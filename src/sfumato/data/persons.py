@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes, Dataset, distinct_codes
 from sfumato.data.distinct import arrow_codes
-from sfumato.data.names import mentions, plain
+from sfumato.data.names import mentions, plain, words_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.data.strays import Stray, StrayKind, stray_columns
@@ -24,21 +24,41 @@ from sfumato.parameters import as_toml
 _PEOPLE = (
     "patient patients pat person persons people subject subj participant respondent proband client customer member "
     "user employee worker citizen student pupil resident insured beneficiary individual "
-    "patienten personen kunde kunden mitglied mitarbeiter schueler teilnehmer versicherte versicherten "
-    "personne paciente persona cliente paziente persoon klant deelnemer pessoa utente"
+    "patientin patienten personen kunde kunden klient mitglied mitarbeiter schueler teilnehmer bewohner versicherte "
+    "versicherten "
+    "personne patiente assure adherent beneficiaire salarie eleve "
+    "paciente persona cliente asegurado afiliado empleado trabajador alumno "
+    "paziente assistito assicurato utente dipendente alunno studente "
+    "persoon klant deelnemer verzekerde medewerker werknemer leerling "
+    "pessoa doente segurado funcionario aluno"
 )
+# Words for numbers; those for what one country calls the number of a person, or one program that of a row, are last.
 _NUMBERS = (
     "id ids nr no num number nummer numero key pseudonym pseudo hash uuid guid identifier kennung kennziffer mrn pid "
     "patid patnr patientennummer personalnummer versichertennummer versicherungsnummer subjid usubjid ssn nir bsn cpf "
-    "dni matricule codicefiscale burgerservicenummer"
+    "dni matricule codicefiscale burgerservicenummer "
+    "cpr fnr fodselsnummer personnummer hetu pesel cnp amka nhs nhc nuhsa cip curp rut ipp kvnr svnr ahv avs nss sns "
+    "nif nie lfd lfdnr"
 )
+_CODES = "code cod codigo codice"  # which number people where nothing but a word for them stands beside
+_BETWEEN = "de del do da di der des van the"
+_BEFORE = ("id", "nr", "num")  # a word for people, written as one: idpaciente
+_BEHIND = ("id", "nr", "no", "num")  # patientno
+_NO_NUMBERS = "paid unpaid prepaid covid aid acid thyroid steroid opioid hybrid valid invalid bid rapid void"
+# Words that begin what is counted, and what is counted that does not end as most plurals do.
+_HOW_MANY = "number no num nr n numero nombre"
+_COUNTED = "children people kinder kinderen personen persone figli filhos enfants hijos"
 # What else is numbered: places, things, events, and people who are not those that the table is about.
 _OTHERS = (
     "hospital clinic klinik ward station unit department abteilung site centre center care location household haushalt "
     "family insurance insurer krankenkasse provider doctor physician arzt visit encounter stay case fall episode event "
     "admission occurrence sample device product item concept type record row order school class line cell tower "
     "branch store shop merchant area zone region district city country state arm batch session trip route "
-    "vehicle article category"
+    "vehicle article category house home room bed floor flat apartment street building phone telephone mobile seat "
+    "page invoice ticket bill serial version "
+    "zimmer haus raum bett etage strasse telefon handy rechnung "
+    "chambre lit maison rue facture habitacion cama casa calle telefono factura "
+    "camera letto stanza fattura kamer huis straat telefoon factuur quarto rua telefone fatura"
 )
 # Distinct numbers over rows: with fewer or more, what is not said to be a person is something else, or a slip.
 FEWEST_APART, MOST_APART = 0.02, 0.98
@@ -95,15 +115,56 @@ def is_person(name: str) -> bool:
     return plain(name) in _PEOPLE.split()
 
 
+def says_number(name: str) -> bool:
+    """Whether a column's name says that its cells number something, rather than how many of it there are.
+
+    >>> [says_number(name) for name in ("member_no", "Fallnr", "SITEID", "number_of_children", "num_visits")]
+    [True, True, True, False, False]
+    """
+    whole = _as_one(name)
+    if _is_count(name, whole):
+        return False
+    ends = whole.endswith(("id", "nr")) and words_of(name)[-1] not in _NO_NUMBERS.split()
+    return ends or mentions(name, _NUMBERS) or _numbers_people(name, whole)
+
+
 def names_people(name: str) -> bool:
     """Whether a column of this name holds numbers of people.
 
     >>> [names_people(name) for name in ("patient_id", "PatNr", "subjid", "id", "hospital_id", "SITEID", "patient_age")]
     [True, True, True, True, False, False, False]
+    >>> [names_people(name) for name in ("idpaciente", "versichertennr", "codice paziente", "num_patients", "Raumnr")]
+    [True, True, True, False, False]
     """
-    what = plain(name).removesuffix("id")
-    numbers = mentions(name, _NUMBERS) or what != plain(name)
-    return numbers and (says_person(name) or not (mentions(name, _OTHERS) or mentions(what, _OTHERS)))
+    what = plain(name).removesuffix("id").removesuffix("nr")
+    return says_number(name) and (says_person(name) or not (mentions(name, _OTHERS) or mentions(what, _OTHERS)))
+
+
+def _as_one(name: str) -> str:
+    return "".join(words_of(name))
+
+
+def _is_count(name: str, whole: str) -> bool:
+    """Whether a name says how many: number of children, num_visits, numero figli."""
+    first, *rest = words_of(name) or [""]
+    if whole.startswith("numberof") or (first in _HOW_MANY.split() and rest[:1] == ["of"]):
+        return True
+    if first not in _HOW_MANY.split() or not rest:
+        return False
+    last = rest[-1]
+    many = (last.endswith("s") and not last.endswith("ss")) or (first == "numero" and last.endswith("i"))
+    return last in _COUNTED.split() or (many and len(last) > 4)
+
+
+def _numbers_people(name: str, whole: str) -> bool:
+    """Whether a word for people is written as one with one for numbers, or stands alone beside one for codes."""
+    people = _PEOPLE.split()
+    if any(whole.startswith(word) and whole.removeprefix(word) in people for word in _BEFORE):
+        return True
+    if any(whole.endswith(word) and says_person(whole.removesuffix(word)) for word in _BEHIND):
+        return True
+    rest = [word for word in words_of(name) if word not in f"{_CODES} {_BETWEEN}".split()]
+    return mentions(name, _CODES) and "".join(rest) in people
 
 
 def says_person(name: str) -> bool:

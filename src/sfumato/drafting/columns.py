@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +24,11 @@ _SET_SEPARATORS = ("|", ";", ",", " ")
 _CODE = re.compile(r"[A-Za-z]{0,4}\d[\w.]*", re.ASCII)
 _ODD_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})", re.ASCII)
 _DECIMALS = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
+_YEAR_AND_MONTH = re.compile(r"(?:18|19|20)\d{2}(?:0[1-9]|1[0-2])", re.ASCII)
 _MOST_CELLS = 5_000  # distinct cells looked at closely
+_FEWEST_ROWS = 20  # below, numbers in order say little
+_SOME_DIGITS, _LONG, _VERY_LONG = 5, 6, 7  # of numbers that are all different, that recur, and that few rows have
+_SAME_LENGTH = 0.85  # share of numbers with as many digits: nine in ten of those drawn at random have
 _LONGEST_SCALE = 25  # answers, with those that are none
 _NINES = re.compile(r"9[6-9]|9{2,3}|99[6-9]|9999", re.ASCII)
 _BELOW_ZERO = frozenset({-1, -2, -7, -8, -9, -77, -88, -99, -999})
@@ -78,6 +85,7 @@ class Look:
     compact_dates: bool = False  # dates as numbers, 20240531
     free_text: bool = False
     numbered: bool = False  # whole numbers, all different, without large gaps or with many digits
+    long_numbers: bool = False  # whole numbers with more digits than anybody measures or counts
     shape: Shape | None = None  # what nearly all cells look like
     names: Names = Names.NO  # whether cells look like names of people
     unreadable: str = ""  # the type of cells that are neither text nor numbers nor dates nor lists of these
@@ -128,7 +136,8 @@ def look_at(
         odd_dates=words and bool(known) and all(_ODD_DATE.fullmatch(label) for label in values),
         compact_dates=kind is Kind.NUMBER and len(known) > 2 and all(map(_is_compact_date, values)),
         free_text=words and _is_free_text(some, unique),
-        numbered=kind is Kind.NUMBER and _numbers_rows(values, rows),
+        numbered=kind is Kind.NUMBER and _numbers_rows(*_answers(known)),
+        long_numbers=kind is Kind.NUMBER and _are_long(*_answers(known[:_MOST_CELLS]), _LONG),
         shape=shape_of(values, unique, numbers=kind is Kind.NUMBER) if separator is None else None,
         names=names_in(values, unique) if words else Names.NO,
         odd_codes=_odd_codes(values, counts) if kind is Kind.NUMBER else _odd_words(values) if words else (),
@@ -178,14 +187,59 @@ def _is_free_text(labels: Sequence[str], unique: float) -> bool:
     return words >= 5
 
 
-def _numbers_rows(labels: Sequence[str], rows: int) -> bool:
-    """Whether whole numbers count the rows through, or are so many and so long that they can only name files."""
-    if rows < 20 or len(labels) < 0.95 * rows or not all(map(is_integer, labels)):
+def _answers(known: Sequence[tuple[str, int]]) -> tuple[list[str], list[int]]:
+    """Return numbers and how often each occurs, without those that stand for no answer wherever they are."""
+    kept = [(label, count) for label, count in known if not _is_below_zero(label)]
+    return [label for label, _ in kept], [count for _, count in kept]
+
+
+def _numbers_rows(labels: Sequence[str], counts: Sequence[int]) -> bool:
+    """Whether whole numbers count the rows through, or are so many and so long that they can only name files.
+
+    >>> _numbers_rows([str(1000 + 37 * row) for row in range(50)], [1] * 50)
+    True
+    """
+    rows = sum(counts)
+    if len(labels) < 0.95 * rows or not all(map(_is_whole, labels)):
         return False
-    numbers = sorted(map(int, labels))
-    if len(labels) >= 0.999 * rows and numbers[-1] - numbers[0] < 2 * rows:
+    if rows < _FEWEST_ROWS:
+        return rows >= 3 and _are_long(labels, counts, _VERY_LONG)
+    numbers = sorted(map(_whole, labels))
+    step = math.gcd(*(number - numbers[0] for number in numbers))
+    if len(labels) >= 0.999 * rows and numbers[-1] - numbers[0] < 2 * rows * step:
         return True
-    return numbers[0] >= 10_000 and len(str(numbers[0])) == len(str(numbers[-1]))
+    return _are_long(labels, counts, _SOME_DIGITS)
+
+
+def _are_long(labels: Sequence[str], counts: Sequence[int], digits: int) -> bool:
+    """Whether whole numbers have many digits, nearly all as many, and are not round: those of people or things.
+
+    >>> _are_long(["378585173", "982058353"], [3, 2], 6), _are_long(["325000", "410000"], [3, 2], 6)
+    (True, False)
+    """
+    if not all(map(_is_whole, labels)) or all(map(_YEAR_AND_MONTH.fullmatch, labels)):
+        return False
+    rows_of: Counter[int] = Counter()
+    round_ones = 0
+    for label, count in zip(labels, counts, strict=True):
+        number = str(_whole(label))
+        rows_of[len(number)] += count
+        round_ones += number[-1] == "0"
+    ((length, rows),) = rows_of.most_common(1) or [(0, 0)]
+    return length >= digits and rows >= _SAME_LENGTH * sum(counts) and round_ones < len(labels) / 2
+
+
+def _is_whole(label: str) -> bool:
+    """Whether a number has no decimals, also where a float spells it.
+
+    >>> _is_whole("1.2345678901e+10"), _is_whole("12.5"), _is_whole("-3")
+    (True, False, False)
+    """
+    return label.isdecimal() or (float(label) >= 0 and float(label).is_integer())
+
+
+def _whole(label: str) -> int:
+    return int(label) if label.isdecimal() else int(Decimal(label))
 
 
 def _odd_words(labels: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from sfumato.data.names import mentions
 from sfumato.data.persons import Persons, is_person, names_people, repeated_persons, says_person
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.drafting.columns import Look
-from sfumato.drafting.roles import Danger, Guess, Question, n_distinct
+from sfumato.drafting.roles import WHO_KNOWS, Danger, Guess, Question, n_distinct
 from sfumato.drafting.shapes import Names
 from sfumato.parameters import as_toml
 
@@ -26,6 +26,7 @@ _FOR_LIFE = (  # what all rows of a person share, as long as nobody errs
     "sex gender birth birthday birthdate born dob yob geburt geschlecht naissance sexe nacimiento sexo nascita sesso "
     "geboorte geslacht nascimento genero genere brthdtc"
 )
+_FEWEST_PEOPLE = 10  # numbers, below which a name that says nothing of people rather means amounts
 _OFTEN = 20  # rows that repeat a value, before it counts that they agree
 _VARIED = 1.5  # values of sex or birth beside one number, on average: beyond slips, it numbers no people
 
@@ -72,11 +73,15 @@ def put_together(
         for name, look in look_of.items()
         if look.labels
         and (names_people(name) or (is_person(name) and look.names < Names.LIKELY))
-        and (says_person(name) or not born or name not in codes_of or _varied(codes_of[name], born) < _VARIED)
+        and (says_person(name) or _may_number(name, look, codes_of, born))
     ]
     persons = repeated_persons(table, numbers, missing)
     if persons is None:
-        persons = repeated_persons(table, _tell_who(guesses, codes_of, born), missing)
+        left_out = [guess.name for guess in guesses if guess.role is Role.IDENTIFIER]
+        persons = repeated_persons(table, _tell_who(left_out, codes_of, born), missing)
+    if persons is None:
+        unknown = [guess.name for guess in guesses if guess.kind is Kind.NUMBER and guess.question is WHO_KNOWS]
+        persons = repeated_persons(table, _tell_who(_finer(unknown, codes_of, look_of), codes_of, born), missing)
     if persons is None:
         return list(guesses), None
     rows_each = persons.rows / persons.people
@@ -84,15 +89,34 @@ def put_together(
     return asked, _together(persons, table, asked, look_of, missing) if not look_of[persons.column].gaps else None
 
 
+def _may_number(
+    name: str, look: Look, codes_of: Mapping[str, NDArray[np.int32]], born: Sequence[NDArray[np.int32]]
+) -> bool:
+    """Whether cells can be numbers of people: there are several, and those of one agree in sex and birth."""
+    agree = not born or name not in codes_of or _varied(codes_of[name], born) < _VARIED
+    return look.n_known >= _FEWEST_PEOPLE and agree
+
+
+def _finer(names: Sequence[str], codes_of: Mapping[str, NDArray[np.int32]], look_of: Mapping[str, Look]) -> list[str]:
+    """Return the columns with more values than any year of birth: an age, too, agrees with that."""
+    years = [
+        n_distinct(codes_of[name])
+        for name in codes_of
+        if mentions(name, _FOR_LIFE) and look_of[name].kind is not Kind.DATE and name not in names
+    ]
+    return [name for name in names if name in codes_of and n_distinct(codes_of[name]) > max(years, default=0)]
+
+
 def _tell_who(
-    guesses: Sequence[Guess], codes_of: Mapping[str, NDArray[np.int32]], born: Sequence[NDArray[np.int32]]
+    names: Sequence[str], codes_of: Mapping[str, NDArray[np.int32]], born: Sequence[NDArray[np.int32]]
 ) -> list[str]:
-    """Return the columns that are left out and repeat, and whose rows agree in sex and birth as those of a person do.
+    """Return the columns that repeat, and whose rows agree in sex and birth as those of a person do.
 
     Numbers of doctors, wards or files repeat as well, but their rows are about several people.
     """
-    left_out = [guess.name for guess in guesses if guess.role is Role.IDENTIFIER and guess.name in codes_of]
-    repeated = [name for name in left_out if codes_of[name].size - n_distinct(codes_of[name]) >= _OFTEN]
+    repeated = [
+        name for name in names if name in codes_of and codes_of[name].size - n_distinct(codes_of[name]) >= _OFTEN
+    ]
     return [name for name in repeated if born and _varied(codes_of[name], born) == 1]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.names import mentions
+from sfumato.data.persons import FEWEST_APART, names_people, says_number, says_person
 from sfumato.data.schema import Kind, Role
 from sfumato.drafting.columns import Look
 from sfumato.drafting.shapes import Names
@@ -73,7 +74,12 @@ _WHAT_IS_IT = Question(
     danger=Danger.LOST,
     text="what is it? It was not understood and is left out. Give it a role to publish it.",
 )
-_WHO_KNOWS = Question(
+_WHO_IS_IT = Question(
+    danger=Danger.LOST,
+    text="does it number people? It is left out. If it has one number for several rows of a person, write it as person "
+    "under [source]; if it is an amount, make it a quasi-identifier.",
+)
+WHO_KNOWS = Question(
     danger=Danger.COARSE,
     text="can others know it about a person? It is generalized as if they could. Is it a secret? Then it is sensitive.",
 )
@@ -158,8 +164,8 @@ def _person(look: Look) -> tuple[Role, str, Question | None] | None:
         other = len(named) > 1 or mentions(look.name, "id ip")
         if look.names >= Names.LIKELY or look.unique > 0.2 or not other:
             return Role.IDENTIFIER, f"its name says so; {look.unique:.0%} of the cells are different", None
-    elif look.name.lower().endswith("id") and look.unique > 0.2:
-        return Role.IDENTIFIER, f"its name ends in id; {look.unique:.0%} of the cells are different", None
+    if _is_number(look, named):
+        return Role.IDENTIFIER, f"its name says that it is a number; {look.unique:.0%} of the cells are different", None
     if _is_who(look, named):
         return Role.IDENTIFIER, "its name says that it is a person", _WHAT_IS_IT
     if look.free_text:
@@ -169,6 +175,15 @@ def _person(look: Look) -> tuple[Role, str, Question | None] | None:
     if look.names is Names.SURELY or (look.names is Names.LIKELY and not named):
         return Role.IDENTIFIER, "its cells look like names of people", _WHAT_IS_IT
     return None
+
+
+def _is_number(look: Look, named: Sequence[Role]) -> bool:
+    """Whether a column's name says that it numbers people or things, and its cells can do so."""
+    if not says_number(look.name) or (look.kind is Kind.NUMBER and _decimals(look.labels)):
+        return False
+    if look.unique > 0.2 or look.long_numbers:
+        return True
+    return not named and names_people(look.name) and (look.unique > FEWEST_APART or says_person(look.name))
 
 
 def _is_who(look: Look, named: Sequence[Role]) -> bool:
@@ -235,13 +250,15 @@ def _by_cells(look: Look) -> tuple[Role, str, Question | None]:
     """Return the role of a column that neither its name nor the shape of its cells tells."""
     if look.kind is Kind.DATE or look.odd_dates or look.compact_dates:
         return Role.QUASI_IDENTIFIER, "others often know dates about a person", None
+    if look.long_numbers:
+        return Role.IDENTIFIER, "whole numbers with many digits rather name people or things than count any", _WHO_IS_IT
     if look.kind is Kind.NUMBER:
-        return Role.QUASI_IDENTIFIER, "numbers are generalized to ranges, whatever they count", _WHO_KNOWS
+        return Role.QUASI_IDENTIFIER, "numbers are generalized to ranges, whatever they count", WHO_KNOWS
     if look.n_known > FEW_VALUES or (look.unique > 0.5 and look.n_known > FEW_VALUES / 3):
         return Role.IDENTIFIER, f"{look.n_known:,} words or codes that were not understood", _WHAT_IS_IT
     if look.names:
         return Role.IDENTIFIER, "its cells may be names, and were not understood", _WHAT_IS_IT
-    return Role.QUASI_IDENTIFIER, "others may know it about a person", _WHO_KNOWS
+    return Role.QUASI_IDENTIFIER, "others may know it about a person", WHO_KNOWS
 
 
 def tied(guesses: list[Guess], codes_of: dict[str, NDArray[np.int32]]) -> list[Guess]:
@@ -296,5 +313,5 @@ def with_something_to_publish(guesses: list[Guess], look_of: dict[str, Look]) ->
         )
     first = min(single, key=lambda guess: (order.index(guess.role), look_of[guess.name].unique))
     reason = "no other column looked like one that others may know"
-    promoted = replace(first, role=Role.QUASI_IDENTIFIER, reason=reason, question=_WHO_KNOWS)
+    promoted = replace(first, role=Role.QUASI_IDENTIFIER, reason=reason, question=WHO_KNOWS)
     return [promoted if guess is first else guess for guess in guesses]
