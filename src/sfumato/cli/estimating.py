@@ -27,6 +27,10 @@ def estimate(
         list[str] | None,
         typer.Option(metavar="COLUMN=EDGES", help="With --table: age=20,30,40 counts from 20 up to 30, and so on."),
     ] = None,
+    limits: Annotated[
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="With --mean: what no value exceeds, where cells show nothing."),
+    ] = None,
     value: Annotated[str | None, typer.Option(help="With --regress: the word of Y that counts, if it has any.")] = None,
     rates: Annotated[
         list[str] | None,
@@ -41,7 +45,7 @@ def estimate(
 
     if sum(each is not None for each in (table, mean, regress)) != 1:
         raise PolicyError("An estimate was asked for, but not which one.\nGive one of --table, --mean and --regress.")
-    edges = {name: _numbers(given) for name, given in _named(bins, "--bins").items()}
+    edges = {name: _listed(given, ",") for name, given in _named(bins, "--bins").items()}
     common = {name: read_base_rates(Path(path), ("",)) for name, path in _named(rates, "--rates").items()}
     with watching():
         loaded = api.load(release)
@@ -49,7 +53,8 @@ def estimate(
             cells = loaded.table(_listed(table, ","), bins=edges, rates=common, weight=weight)
             found, shown = [cells.as_dict()], [str(cells)]
         elif mean is not None:
-            means = loaded.mean(mean, by=_listed(by or "", ","), weight=weight)
+            ends = None if limits is None else _listed(limits, ",")
+            means = loaded.mean(mean, by=_listed(by or "", ","), limits=ends, rates=common.get(mean), weight=weight)
             found, shown, cells = [each.as_dict() for each in means], [str(each) for each in means], None
         else:
             outcome, _, terms = (regress or "").partition("~")
@@ -84,10 +89,3 @@ def _named(given: Sequence[str] | None, option: str) -> dict[str, str]:
     if bad := [each for each in given or () if "=" not in each]:
         raise PolicyError(f"{option} was given as {bad[0]!r}.\nWrite {option} COLUMN=...")
     return dict(each.split("=", 1) for each in given or ())
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(edge) for edge in text.split(",")]
-    except ValueError:
-        raise PolicyError(f"--bins was given the edges {text!r}.\nWrite numbers, such as age=20,30,40.") from None

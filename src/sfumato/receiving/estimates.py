@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import as_arrow, distinct_codes
+from sfumato.data.dataset import Codes, as_arrow, distinct_codes
 from sfumato.data.figures import MOST_OFF
+from sfumato.data.hierarchy import ROOT
 from sfumato.errors import DataError
-from sfumato.receiving.spreading import Rates, spread
-from sfumato.receiving.values import Floats, Groups, Ranges
+from sfumato.receiving.spreading import Rates, spread, weights_in
+from sfumato.receiving.values import Floats, Groups, Ranges, day_text
 
 MOST_CELLS = 1_000_000
-CROWDED = 1 / 4  # of its width: how far the mean of a range may lie from its middle
+CROWDED = 1 / 4  # of its width: how far the mean of a range may lie from its middle; twice that is an end of it
 _AT_ONCE = 1 << 22  # numbers
 
 
@@ -29,9 +30,11 @@ class SpreadTable:
     columns: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]  # of each column
     counts: Floats  # one axis for each column
-    std_error: Floats  # as if each row were drawn by itself from what its labels allow
+    std_error: Floats  # of rows drawn from what their labels allow, and half of the way to the farther bound
     lower: Floats  # rows that can be nowhere else
-    upper: Floats  # rows that may be there
+    upper: Floats  # rows that may be there, with those that were dropped
+    open_rows: int  # that show nothing in one of the columns: nobody knows in which cells they are
+    dropped: int  # rows of the original that are in no cell
 
     def table(self) -> pa.Table:
         """Return one row for each combination: its values, `count`, `std_error`, `lower` and `upper`."""
@@ -45,44 +48,60 @@ class SpreadTable:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the table as plain data."""
-        return {"columns": list(self.columns), "table": self.table().to_pylist()}
+        hidden = {"open_rows": self.open_rows, "dropped": self.dropped}
+        return {"columns": list(self.columns), **hidden, "table": self.table().to_pylist()}
 
     def __str__(self) -> str:
-        return f"{' x '.join(self.columns)}: {self.counts.size:,} cells, {self.counts.sum():,.0f} rows spread over them"
+        shown = (
+            f"{' x '.join(self.columns)}: {self.counts.size:,} cells, {self.counts.sum():,.0f} rows spread over them"
+        )
+        hidden = f"; {self.open_rows:,} rows show nothing, and may be in any cell" if self.open_rows else ""
+        return f"{shown}{hidden}{f'; {self.dropped:,} rows were dropped, and are in none' if self.dropped else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mean:
-    """An estimated mean. The mean of the original rows lies between `lower` and `upper`, however values spread.
+    """An estimated mean. That of the original rows lies between `lower` and `upper`, however values spread.
 
     The standard error is that of a sample, of people from a population and of values from their ranges, and what
-    changes where values crowd on one side of their ranges: incomes do, and more rows do not help.
+    changes where values crowd on one side of their ranges: incomes do, and more rows do not help. Rows that show
+    nothing may hold anything: without limits, or base rates, the error has no limit either.
     """
 
     column: str
-    group: Mapping[str, str]  # the labels of the rows that it is about; all rows when empty
-    value: float
+    group: Mapping[str, str]  # the labels of the rows that it is about; all rows, also dropped ones, when empty
+    value: float  # where the error has no limit, of the rows that show something
     std_error: float  # of both errors together
     spread_error: float  # how much changes where values crowd on one side of their ranges
     lower: float
     upper: float
     rows: int  # that it is about: a missing cell is in none
-    open_rows: int  # of them, those without ends, of which nothing is known
+    open_rows: int  # of them, those that show nothing, or were dropped
+    days: bool = False  # figures are days since 1970-01-01, and shown as dates
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the mean as plain data; what is unknown or has no end becomes None."""
-        shown = {"column": self.column, "group": dict(self.group)}
+        """Return the mean as plain data, days as dates; what is unknown or has no end becomes None."""
+        figures = {"value": self.value, "lower": self.lower, "upper": self.upper}
         errors = {"std_error": self.std_error, "spread_error": self.spread_error}
-        figures = {"value": self.value, **errors, "lower": self.lower, "upper": self.upper}
-        finite = {name: figure if math.isfinite(figure) else None for name, figure in figures.items()}
-        return {**shown, **finite, "rows": self.rows, "open_rows": self.open_rows}
+        finite = {name: figure if math.isfinite(figure) else None for name, figure in (figures | errors).items()}
+        dates = {name: day_text(figures[name]) for name in figures if self.days and finite[name] is not None}
+        about = {"column": self.column, "group": dict(self.group)}
+        return {**about, **finite, **dates, "rows": self.rows, "open_rows": self.open_rows}
 
     def __str__(self) -> str:
         where = ", ".join(f"{name} {label}" for name, label in self.group.items())
         title = f"mean of {self.column}{f' ({where})' if where else ''}"
-        bounds = f"surely from {shown(self.lower)} to {shown(self.upper)}"
-        unknown = f"; {self.open_rows:,} of them show nothing" if self.open_rows else ""
-        return f"{title}: {shown(self.value)} ± {shown(self.std_error)}, {bounds} ({self.rows:,} rows{unknown})"
+        hidden = f"{self.open_rows:,} of {self.rows:,} rows show nothing"
+        if math.isinf(self.std_error):
+            known = "not known" if math.isnan(self.value) else f"{self._figure(self.value)} where it is shown"
+            return f"{title}: {known}, error without limit: {hidden}; give limits that no value exceeds"
+        error = f"{shown(self.std_error)}{' days' if self.days else ''}"
+        bounds = f"surely from {self._figure(self.lower)} to {self._figure(self.upper)}"
+        rows = hidden if self.open_rows else f"{self.rows:,} rows"
+        return f"{title}: {self._figure(self.value)} ± {error}, {bounds} ({rows})"
+
+    def _figure(self, value: float) -> str:
+        return day_text(value) if self.days else shown(value)
 
 
 def shown(value: float) -> str:
@@ -97,15 +116,17 @@ def shown(value: float) -> str:
 def table_of(
     columns: Sequence[Ranges | Groups],
     *,
-    bins: Mapping[str, Sequence[float]],
+    bins: Mapping[str, Sequence[Any]],
     values: Mapping[str, Sequence[str]],
     rates: Mapping[str, Rates],
     weight: Floats,
     count: Floats,
+    dropped: int = 0,
 ) -> SpreadTable:
     """Return the table of some columns, with the rows behind each label spread over what it may stand for.
 
-    Each row counts by its `weight`, and stands for `count` such rows; both (n,).
+    Each row counts by its `weight`, and stands for `count` such rows; both (n,). `dropped` rows of the original may
+    have been in any cell.
     """
     axes = [
         spread(column, bins=bins.get(column.name), values=values.get(column.name), rates=rates.get(column.name))
@@ -131,13 +152,18 @@ def table_of(
         variance += np.tensordot(squared[part], share * (1 - share), 1)
         lower += np.tensordot(total[part], sure.astype(np.float64), 1)
         upper += np.tensordot(total[part], possible.astype(np.float64), 1)
+    upper += dropped * (np.average(weight, weights=count) if count.any() else 1.0)
+    aside = 2 * CROWDED * np.maximum(counts - lower, upper - counts)
+    shows_nothing = [np.array([label == ROOT for label in column.labels])[column.codes] for column in columns]
     return SpreadTable(
         columns=tuple(axis.name for axis in axes),
         values=tuple(axis.values for axis in axes),
         counts=counts,
-        std_error=np.sqrt(variance),
+        std_error=np.sqrt(variance + aside**2),
         lower=lower,
         upper=upper,
+        open_rows=int(count[np.any(shows_nothing, axis=0)].sum()),
+        dropped=dropped,
     )
 
 
@@ -149,51 +175,129 @@ def _joint(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return joint
 
 
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """What each label of a column says of the values behind it, (m,)."""
+
+    low: Floats
+    high: Floats
+    middle: Floats  # what is expected
+    variance: Floats  # around it
+    no_ends: NDArray[np.bool_]  # labels without an end of their own
+
+    @property
+    def crowded(self) -> Floats:
+        """How far off a mean is where values crowd on one side."""
+        return 2 * CROWDED * np.maximum(self.middle - self.low, self.high - self.middle)
+
+
 def means_of(
     column: Ranges,
     groups: Sequence[Ranges | Groups],
     *,
-    limits: tuple[float, float] | None,
+    limits: Sequence[Any] | None,
+    rates: Rates | None,
     weight: Floats,
     count: Floats,
     classwise: bool,
+    dropped: int = 0,
 ) -> tuple[Mean, ...]:
     """Return the mean of a column in all rows, or by published labels of others.
 
     Each row counts by its `weight`, and stands for `count` such rows; both (n,).
     `classwise`: rows are put together by whole classes, so that a class's published mean is that of its rows.
+    `dropped` rows of the original show nothing at all, and no label of a group.
     """
-    kinds = distinct_codes([(group.codes, len(group.labels)) for group in groups], column.codes.size)
-    low, high = column.lower, column.upper
-    figure, error = column.midpoint, (high - low) / math.sqrt(12)
-    if classwise and column.shows == "mean":
-        margin = np.where(column.figures[column.codes], MOST_OFF * (high - low), np.inf)
-        low, high = np.maximum(low, figure - margin), np.minimum(high, figure + margin)
-    if limits is not None:
-        low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
-    rows = count * weight
-    crowded = CROWDED * np.nan_to_num(high - low, posinf=0.0)
+    labels, codes = column.labels, column.codes
+    if dropped and not groups:
+        labels, codes = (*labels, ROOT), np.append(codes, np.int32(len(labels)))
+        weight = np.append(weight, np.average(weight, weights=count) if count.any() else 1.0)
+        count = np.append(count, dropped)
+    known = _known(replace(column, codes=codes, labels=labels), limits, rates, classwise=classwise)
+    kinds = distinct_codes([(group.codes, len(group.labels)) for group in groups], codes.size)
     found = []
     for number in range(len(kinds.weight)):
-        chosen = (kinds.cell_of == number) & ~np.isnan(low)
-        known = chosen & np.isfinite(figure)
-        total = rows[known].sum()
-        value = float((rows[known] * figure[known]).sum() / total) if total else math.nan
-        spread_of = (figure[known] - value) ** 2 + np.nan_to_num(error[known], posinf=0.0) ** 2
-        off = math.sqrt(float((rows[known] * weight[known] * spread_of).sum()))
-        aside = float((rows[known] * crowded[known]).sum() / total) if total else math.nan
-        whole = rows[chosen].sum()
-        found.append(
-            Mean(
-                column=column.name,
-                group={group.name: group.labels[code] for group, code in zip(groups, kinds.codes[number], strict=True)},
-                value=value,
-                std_error=math.hypot(off / float(total), aside) if total else math.nan,
-                spread_error=aside,
-                lower=float((rows[chosen] * low[chosen]).sum() / whole) if whole else math.nan,
-                upper=float((rows[chosen] * high[chosen]).sum() / whole) if whole else math.nan,
-                rows=int(count[chosen].sum()),
-                open_rows=int(count[chosen & ~known].sum()),
-            )
-        )
+        chosen = (kinds.cell_of == number) & ~np.isnan(known.low[codes])
+        group = {group.name: group.labels[code] for group, code in zip(groups, kinds.codes[number], strict=True)}
+        found.append(_mean(column, group, known, codes[chosen], weight[chosen], count[chosen]))
     return tuple(found)
+
+
+def _mean(
+    column: Ranges, group: Mapping[str, str], known: _Labels, codes: Codes, weight: Floats, count: Floats
+) -> Mean:
+    """Return the mean of some rows, none of them missing."""
+    rows = count * weight
+    whole, shows = float(rows.sum()), np.isfinite(known.middle[codes])
+    total, middle = float(rows[shows].sum()), known.middle[codes]
+    value = float(rows[shows] @ middle[shows]) / total if total else math.nan
+    variance = (middle[shows] - value) ** 2 + known.variance[codes][shows]
+    sampled = math.sqrt(float((rows[shows] * weight[shows]) @ variance)) / total if total else math.nan
+    aside = known.crowded[codes]
+
+    def overall(of_row: Floats) -> float:
+        counting = rows > 0  # what counts nothing has no part, be it without end
+        return float(rows[counting] @ of_row[counting]) / whole if whole else math.nan
+
+    spread_error = overall(np.where(shows, aside, np.inf))
+    return Mean(
+        column=column.name,
+        group=group,
+        value=value,
+        std_error=math.hypot(sampled, spread_error),
+        spread_error=spread_error,
+        lower=overall(known.low[codes]),
+        upper=overall(known.high[codes]),
+        rows=int(count.sum()),
+        open_rows=int(count[known.no_ends[codes]].sum()),
+        days=column.days,
+    )
+
+
+def _known(column: Ranges, limits: Sequence[Any] | None, rates: Rates | None, *, classwise: bool) -> _Labels:
+    """Return what labels say, within limits or what has a base rate where they have no ends."""
+    low, high, closed = column.ends
+    middle, no_ends = column.middle, np.isinf(low) | np.isinf(high)
+    if classwise and column.shows == "mean":
+        margin = np.where(column.figures, MOST_OFF * (high - low), np.inf)
+        low, high = np.fmax(low, middle - margin), np.fmin(high, middle + margin)
+    points, common = _points(column, rates)
+    if points.size:
+        low, high = np.where(np.isinf(low), points[0], low), np.where(np.isinf(high), points[-1], high)
+    if limits is not None:
+        least, most = _limits(column, limits)
+        low, high = np.maximum(low, least), np.minimum(high, most)
+        if (beyond := (low > high)[column.codes]).any():
+            raise DataError(
+                f"The mean of {column.name!r} was asked for within limits, but {int(beyond.sum()):,} row(s) lie "
+                "outside of them.\nGive limits that no value exceeds."
+            )
+    with np.errstate(invalid="ignore"):
+        middle = np.where(column.figures, np.clip(middle, low, high), (low + high) / 2)
+        variance = (high - low) ** 2 / 12
+    for label in np.flatnonzero(~column.figures) if points.size else ():
+        inside = (points >= low[label]) & (points <= high[label] if closed[label] else points < high[label])
+        if weight := common[inside].sum():
+            middle[label] = common[inside] @ points[inside] / weight
+            variance[label] = common[inside] @ (points[inside] - middle[label]) ** 2 / weight
+    return _Labels(low, high, np.where(np.isfinite(middle), middle, np.nan), variance, no_ends)
+
+
+def _points(column: Ranges, rates: Rates | None) -> tuple[Floats, Floats]:
+    """Return the values that have a base rate, rising, and how common they are."""
+    if rates is not None and column.days:
+        raise DataError(f"Base rates were given for {column.name!r}, which holds days.\nLeave them out.")
+    pairs = sorted((float(value), float(weight)) for value, weight in weights_in(rates or {}).items() if weight > 0)
+    points, common = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    return points, common
+
+
+def _limits(column: Ranges, given: Sequence[Any]) -> tuple[float, float]:
+    ends = (column.number(given[0]), column.number(given[1], last=True)) if len(given) == 2 else (math.nan, math.nan)
+    if not (math.isfinite(ends[0]) and math.isfinite(ends[1]) and ends[0] <= ends[1]):
+        such = "1920-01-01, 2020-12-31" if column.days else "0, 120"
+        raise DataError(
+            f"Limits of {column.name!r} were given that are not two {'days' if column.days else 'numbers'}, rising.\n"
+            f"Give what no value falls below and what none exceeds, such as {such}."
+        )
+    return ends

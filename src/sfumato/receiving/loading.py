@@ -45,6 +45,11 @@ class Loaded:
         return self.release.total
 
     @property
+    def n_dropped(self) -> int:
+        """How many rows of the original were dropped, as release.json says it."""
+        return int(self.release.description.get("rows_dropped", 0))
+
+    @property
     def dictionary(self) -> Dictionary:
         """What each column means, in words."""
         return Dictionary.of_release(self.release)
@@ -91,7 +96,7 @@ class Loaded:
         self,
         columns: Sequence[str],
         *,
-        bins: Mapping[str, Sequence[float]] | None = None,
+        bins: Mapping[str, Sequence[Any]] | None = None,
         values: Mapping[str, Sequence[str]] | None = None,
         rates: Mapping[str, Rates] | None = None,
         weight: str | None = None,
@@ -99,7 +104,8 @@ class Loaded:
         """Return counts of all combinations of values: an estimate, its standard error, and bounds that hold for sure.
 
         The rows behind a label spread evenly over what it may stand for, or by `rates`: how common each value is.
-        Numbers need the edges of `bins`; `values` are those of a column whose labels do not say what is behind them.
+        Numbers need the edges of `bins`, and so do days; `values` are those of a column whose labels do not say what is
+        behind them. `*` may stand for values that no row shows, unless `values` or `rates` list all.
         """
         names = listed(columns)
         if not names:
@@ -113,6 +119,7 @@ class Loaded:
             rates=rates or {},
             weight=self.row_weights(weight),
             count=self.row_counts(),
+            dropped=self.n_dropped,
         )
 
     def mean(
@@ -120,12 +127,14 @@ class Loaded:
         column: str,
         *,
         by: Sequence[str] = (),
-        limits: tuple[float, float] | None = None,
+        limits: Sequence[Any] | None = None,
+        rates: Rates | None = None,
         weight: str | None = None,
     ) -> tuple[Mean, ...]:
         """Return the mean of a column, one for each combination of published labels of `by`: of all rows without any.
 
-        `limits` are what no value exceeds, for cells that show nothing.
+        `limits` are what no value exceeds, numbers or dates, and `rates` how common each value is. Where cells show
+        nothing, one of them is needed to say how far off the mean can be.
         """
         numbers = self.numbers(column)
         quasi_identifiers = {shown.name for shown in self.release.quasi_identifiers}
@@ -133,8 +142,10 @@ class Loaded:
             numbers,
             [self._single(name) for name in listed(by)],
             limits=limits,
+            rates=rates,
             weight=self.row_weights(weight),
             count=self.row_counts(),
+            dropped=self.n_dropped,
             classwise=weight in (None, self.weight or "") and set(listed(by)) <= quasi_identifiers,
         )
 

@@ -4,7 +4,7 @@ A range of a covariate is taken by its middle, or by the figure of its class: wh
 and does not pull coefficients to zero, as drawing values would (Berkson 1950). A word that stands for several counts in
 parts. An outcome in ranges is fitted by the likelihood of its ranges, with normal errors (Stewart 1983). Standard
 errors are those of White (1980), which do not take errors for equally large. That values lie around the middle of their
-ranges is an assumption: what changes when they crowd on one side is an error of its own.
+ranges, and evenly behind a word, is an assumption: what changes when they crowd on one side is an error of its own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Regression:
     def __str__(self) -> str:
         terms = zip(self.names, self.coefficients, self.std_error, strict=True)
         lines = [f"{name}: {shown(coefficient)} ± {shown(error)}" for name, coefficient, error in terms]
-        return "\n".join([f"{self.outcome}, from {self.rows:,} rows ({self.left_out:,} left out)", *lines])
+        why = ": they show nothing or miss a value, and errors do not speak of them" if self.left_out else ""
+        return "\n".join([f"{self.outcome}, from {self.rows:,} rows ({self.left_out:,} left out{why})", *lines])
 
 
 def regression_of(
@@ -85,13 +86,13 @@ def regression_of(
     """
     n_rows = outcome.codes.size
     low, high = _outcome(outcome, value, rates)
-    parts, names = [np.ones((n_rows, 1))], [INTERCEPT]
+    parts, names, room = [np.ones((n_rows, 1))], [INTERCEPT], [np.zeros((n_rows, 1, 2))]
     for column in covariates:
-        part, terms = _terms(column, rates.get(column.name), count)
+        part, terms, either_way = _terms(column, rates.get(column.name), count)
         parts.append(part)
         names += terms
-    design = np.hstack(parts)
-    widths = {names.index(column.name): column.open_width for column in covariates if isinstance(column, Ranges)}
+        room.append(either_way)
+    design, leeway = np.hstack(parts), CROWDED * np.hstack(room)
     used = np.isfinite(design).all(axis=1) & np.isfinite(low) & np.isfinite(high)
     used &= weight > 0
     design, low, high = design[used], low[used], high[used]
@@ -105,8 +106,8 @@ def regression_of(
     fit = _fitted(design, low, high, rows)
     coefficients = fit.coefficients
     moved = np.zeros_like(coefficients)
-    for place, width in widths.items():
-        moved += _moved(design, place, CROWDED * width[used], (low, high, rows), coefficients) ** 2
+    for place in range(len(names)):
+        moved += _moved(design, place, leeway[used, place], (low, high, rows), coefficients) ** 2
     return Regression(
         outcome=outcome.name if value is None else f"{outcome.name} = {value}",
         names=tuple(names),
@@ -168,16 +169,23 @@ def _outcome(outcome: Ranges | Groups, value: str | None, rates: Mapping[str, Ra
     return outcome.lower, outcome.upper
 
 
-def _terms(column: Ranges | Groups, rates: Rates | None, count: Floats) -> tuple[Floats, list[str]]:
-    """Return what a column adds to the design, and the names of its terms; others differ from the commonest word."""
+def _terms(column: Ranges | Groups, rates: Rates | None, count: Floats) -> tuple[Floats, list[str], Floats]:
+    """Return what a column adds to the design, the names of its terms, and the room that each row leaves them.
+
+    Words differ from the commonest one. Room, (n, terms, 2), is below and above: together the width of a range.
+    """
     if isinstance(column, Ranges):
-        return column.midpoint[:, None], [column.name]
+        width = column.open_width[:, None]
+        return column.midpoint[:, None], [column.name], np.stack([width, width], axis=2)
     axis = spread(column, rates=rates)
     share: NDArray[np.float64] = axis.share[column.codes]
     common = count @ share
     base = int(common.argmax())
     kept = [place for place in range(len(axis.values)) if place != base and common[place] > 0]
-    return share[:, kept], [f"{column.name} = {axis.values[place]}" for place in kept]
+    share = share[:, kept]
+    open_side = 2 * (axis.possible.sum(axis=1) > 1)[column.codes][:, None]
+    room = np.stack([open_side * share, open_side * (1 - share) * axis.possible[column.codes][:, kept]], axis=2)
+    return share, [f"{column.name} = {axis.values[place]}" for place in kept], room
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,11 +228,14 @@ def _fitted(design: Floats, low: Floats, high: Floats, rows: _Rows) -> _Fit:
 def _moved(
     design: Floats, place: int, shift: Floats, fitted_to: tuple[Floats, Floats, _Rows], coefficients: Floats
 ) -> Floats:
-    """Return the most that coefficients change when a covariate lies on one side of its ranges, or on the other."""
+    """Return the most that coefficients change when a covariate lies on one side of its ranges, or on the other.
+
+    `shift` is how far it may lie below and above, (n, 2).
+    """
     most = np.zeros_like(coefficients)
-    for side in (-1, 1) if shift.any() else ():
+    for side, by in zip((-1, 1), shift.T, strict=True) if shift.any() else ():
         crowded = design.copy()
-        crowded[:, place] += side * shift
+        crowded[:, place] += side * by
         most = np.maximum(most, np.abs(_fitted(crowded, *fitted_to).coefficients - coefficients))
     return most
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -14,11 +13,10 @@ from numpy.typing import NDArray
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.figures import spans_of
 from sfumato.data.hierarchy import ROOT, some
-from sfumato.data.labels import number_text
 from sfumato.errors import DataError
 from sfumato.receiving.values import Floats, Groups, Ranges
 
-ELSEWHERE = "elsewhere"  # values outside the bins that were asked for
+ELSEWHERE = "elsewhere"  # values outside the bins that were asked for, or that no row shows
 MISSING = "(missing)"
 Rates: TypeAlias = BaseRates | Mapping[Any, float]  # how common each value is, in any unit
 
@@ -36,7 +34,7 @@ class Spread:
 def spread(
     column: Ranges | Groups,
     *,
-    bins: Sequence[float] | None = None,
+    bins: Sequence[Any] | None = None,
     values: Sequence[str] | None = None,
     rates: Rates | None = None,
 ) -> Spread:
@@ -55,17 +53,11 @@ def weights_in(rates: Rates) -> Mapping[Any, float]:
 
 def _of_words(column: Groups, values: Sequence[str] | None, rates: Rates | None) -> Spread:
     given = weights_in(rates) if rates is not None else column.rates.weight if column.rates is not None else None
-    domain = tuple(values) if values is not None else column.domain
-    if domain is None:
-        unknown = [label for label, members in column.members.items() if members is None]
-        hidden = [label for label in unknown if label != ROOT] or [ROOT]
-        raise DataError(
-            f"A table by {column.name!r} was asked for, but the release does not say which values stand behind "
-            f"{some(hidden, 3)}.\nGive all values of the column (values), or ask for another one."
-        )
+    domain = _domain(column, values, rates)
     place = {value: position for position, value in enumerate(domain)}
-    names = (*domain, MISSING) if column.missing >= 0 else domain
-    possible = np.zeros((len(column.labels), len(names)), dtype=np.bool_)
+    more = [ELSEWHERE] if values is None and given is None and ROOT in column.members else []  # what no row shows
+    more += [MISSING] if column.missing >= 0 else []
+    possible = np.zeros((len(column.labels), len(domain) + len(more)), dtype=np.bool_)
     for code, label in enumerate(column.labels):
         if code == column.missing:
             possible[code, -1] = True
@@ -77,8 +69,26 @@ def _of_words(column: Groups, values: Sequence[str] | None, rates: Rates | None)
                 "Give all values of the column."
             )
         possible[code, found] = True
-    weight = np.array([1.0 if given is None else float(given.get(name, 0)) for name in names])
-    return Spread(column.name, names, _shared(possible, weight), possible)
+        if label == ROOT:
+            possible[code, len(domain) :] = True
+    weight = np.array([1.0 if given is None else float(given.get(name, 0)) for name in domain] + [0.0] * len(more))
+    return Spread(column.name, (*domain, *more), _shared(possible, weight), possible)
+
+
+def _domain(column: Groups, values: Sequence[str] | None, rates: Rates | None) -> tuple[str, ...]:
+    """Return all values of a column that somebody speaks of: who asks, base rates, the release."""
+    if values is not None:
+        return tuple(values)
+    if rates is not None:
+        return tuple(dict.fromkeys([*map(str, weights_in(rates)), *(column.domain or ())]))
+    if column.domain is not None:
+        return column.domain
+    unknown = [label for label, members in column.members.items() if members is None]
+    hidden = [label for label in unknown if label != ROOT] or [ROOT]
+    raise DataError(
+        f"A table by {column.name!r} was asked for, but the release does not say which values stand behind "
+        f"{some(hidden, 3)}.\nGive all values of the column (values), or how common they are (rates)."
+    )
 
 
 def _behind(column: Groups, label: str, domain: tuple[str, ...]) -> Sequence[str]:
@@ -94,26 +104,19 @@ def _behind(column: Groups, label: str, domain: tuple[str, ...]) -> Sequence[str
 def _shared(possible: NDArray[np.bool_], weight: Floats) -> Floats:
     """Return shares in proportion to weights; evenly where none of what is possible has any."""
     share = np.where(possible, weight, 0.0)
-    share[share.sum(axis=1) == 0] = 1.0
-    share = np.where(possible, share, 0.0)
+    share = np.where(share.sum(axis=1, keepdims=True) == 0, possible.astype(np.float64), share)
     shared: Floats = share / share.sum(axis=1, keepdims=True)
     return shared
 
 
-def _edge(given: Any) -> float:
-    """Return the edge of a bin as a number: none is above or below what is no number."""
-    try:
-        return float(given)
-    except (TypeError, ValueError):
-        return math.nan
-
-
-def _of_numbers(column: Ranges, bins: Sequence[float] | None, rates: Rates | None) -> Spread:
-    edges = [_edge(given) for given in bins or ()]
+def _of_numbers(column: Ranges, bins: Sequence[Any] | None, rates: Rates | None) -> Spread:
+    edges = [column.number(given) for given in bins or ()]  # none is above or below what is no number
     if len(edges) < 2 or not all(low < high for low, high in pairwise(edges)):
+        kind, such = ("days", "1980, 1990, 2000-07-01") if column.days else ("numbers", "20, 30, 40")
+        first, last = such.split(", ")[:2]
         raise DataError(
-            f"A table by {column.name!r} was asked for, which holds numbers.\n"
-            "Give the edges of bins, rising, such as 20, 30, 40: from 20 up to, but not including, 30, and so on."
+            f"A table by {column.name!r} was asked for, which holds {kind}.\nGive the edges of bins, rising, such as "
+            f"{such}: from {first} up to, but not including, {last}, and so on."
         )
     if column.spans:
         return _of_figures(column, edges, rates)
@@ -128,17 +131,19 @@ def _of_numbers(column: Ranges, bins: Sequence[float] | None, rates: Rates | Non
         inside = _even(begin, end, edges)
     else:
         inside = _by_rates(column, low, high, closed, edges, weights_in(rates), _even(begin, end, edges))
-    names = [f"[{number_text(first)}, {number_text(last)})" for first, last in pairwise(edges)]
+    names = [f"[{column.text(first)}, {column.text(last)})" for first, last in pairwise(edges)]
     share = np.column_stack([inside, 1 - inside.sum(axis=1)])
     reaches = closed & (not whole)  # ranges of whole numbers end before the next one begins
     touched = [(begin < last) & ((end > first) | (reaches & (end == first))) for first, last in pairwise(edges)]
-    beyond = (begin < edges[0]) | (end > edges[-1]) | (reaches & (end == edges[-1]))
+    beyond = (begin < edges[0]) | (end > edges[-1]) | (reaches & (end == edges[-1])) | np.isinf(low) | np.isinf(high)
     possible = np.column_stack([*touched, beyond])
     names.append(ELSEWHERE)
     if column.missing >= 0:
         share[column.missing], possible[column.missing] = 0.0, False
         share = np.column_stack([share, np.arange(len(low)) == column.missing])
-        possible = np.column_stack([possible, np.arange(len(low)) == column.missing])
+        possible = np.column_stack(
+            [possible, (np.arange(len(low)) == column.missing) | (np.isinf(low) & np.isinf(high))]
+        )
         names.append(MISSING)
     share = np.clip(share, 0.0, 1.0)
     kept = [place for place, name in enumerate(names) if name != ELSEWHERE or possible[:, place].any()]

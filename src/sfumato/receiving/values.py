@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,11 +20,12 @@ from sfumato.data.dates import days_of
 from sfumato.data.figures import Spans, span_of, spans_of
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.kinds import as_number
-from sfumato.data.labels import parse_range, parse_set
+from sfumato.data.labels import number_text, parse_range, parse_set
 from sfumato.data.release import ReleasedColumn, members_of
 from sfumato.data.schema import Kind
 
 Floats = NDArray[np.float64]
+_FIRST = datetime.date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +78,7 @@ class Ranges:
         return parse_range(label) if np.isnan(number) else (number, number, True)
 
     @cached_property
-    def _middle(self) -> Floats:
+    def middle(self) -> Floats:
         """The figure that a label shows, or the middle of its range; (m,)."""
         low, high, _ = self.ends
         with np.errstate(invalid="ignore"):
@@ -103,7 +105,7 @@ class Ranges:
     @property
     def midpoint(self) -> Floats:
         """The figure that a row shows for its class, if any, else the middle of its range; not-a-number for `*`."""
-        return self._middle[self.codes]
+        return self.middle[self.codes]
 
     @property
     def open_width(self) -> Floats:
@@ -116,6 +118,23 @@ class Ranges:
         """The rows that show the value itself."""
         single: NDArray[np.bool_] = self.ends[0] == self.ends[1]
         return single[self.codes]
+
+    def number(self, given: Any, *, last: bool = False) -> float:
+        """Return a figure that somebody gives for this column: a number; of days, a date or the first day of a period.
+
+        With `last` it is the last day of a period. What cannot be told is not-a-number.
+        """
+        if self.days and isinstance(given, str | datetime.date):
+            days = days_of(str(given))
+            return _day(days[last]) if days is not None else math.nan
+        try:
+            return float(given)
+        except (TypeError, ValueError):
+            return math.nan
+
+    def text(self, value: float) -> str:
+        """Return a figure of this column as text: a number, or a day."""
+        return day_text(value) if self.days else number_text(value)
 
     def _numbers(self, per_label: Floats) -> pa.Array:
         """Return one value a row; null for what is missing, and for open ends of days."""
@@ -130,7 +149,7 @@ class Ranges:
         low, high, _ = self.ends
         if not self.coarse:
             return self._numbers(low)
-        parts = [_text(self.labels, self.codes, self.missing), *map(self._numbers, (low, high, self._middle))]
+        parts = [_text(self.labels, self.codes, self.missing), *map(self._numbers, (low, high, self.middle))]
         return pa.StructArray.from_arrays(parts, names=["label", "lower", "upper", "midpoint"])
 
     def pandas(self) -> Any:
@@ -151,7 +170,16 @@ class Ranges:
 
 
 def _day(day: datetime.date) -> float:
-    return float(day.toordinal() - datetime.date(1970, 1, 1).toordinal())
+    return float(day.toordinal() - _FIRST)
+
+
+def day_text(value: float) -> str:
+    """Return days since 1970-01-01 as a date.
+
+    >>> day_text(0.0), day_text(364.9)
+    ('1970-01-01', '1970-12-31')
+    """
+    return datetime.date.fromordinal(_FIRST + math.floor(value)).isoformat() if math.isfinite(value) else str(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -117,10 +118,57 @@ def test_cells_that_show_nothing_have_no_bounds_unless_limits_are_given():
 
     (open_ended,) = sf.load(run).mean("age")
     assert (open_ended.value, open_ended.lower, open_ended.upper) == (27.25, -np.inf, np.inf)
-    assert open_ended.open_rows == 1
-    assert open_ended.as_dict()["upper"] is None
+    assert (open_ended.open_rows, open_ended.std_error) == (1, np.inf)
+    assert open_ended.as_dict()["upper"] is open_ended.as_dict()["std_error"] is None
+    assert str(open_ended).endswith("error without limit: 1 of 3 rows show nothing; give limits that no value exceeds")
     (limited,) = sf.load(run).mean("age", limits=(0, 100))
     assert (limited.lower, limited.upper) == (pytest.approx(50 / 3), pytest.approx(159 / 3))
+    assert limited.value == pytest.approx((24.5 + 30 + 50) / 3)
+    assert 2 * limited.std_error > limited.upper - limited.value
+    (common,) = sf.load(run).mean("age", rates={"20": 3, "28": 1, "80": 4})
+    assert common.value == pytest.approx((22 + 30 + 51) / 3)
+    assert (common.lower, common.upper) == (pytest.approx(70 / 3), pytest.approx(139 / 3))
+    with pytest.raises(sf.DataError, match=r"2 row\(s\) lie outside"):
+        sf.load(run).mean("age", limits=(40, 100))
+
+
+def test_dropped_rows_may_have_held_anything():
+    about = {"rows": 2, "rows_dropped": 2, "columns": {"age": {"role": "quasi-identifier", "kind": "number"}}}
+    loaded = sf.load(sf.Published(lambda: pa.table({"age": ["20", "30"]}), about))
+
+    assert np.isinf(loaded.mean("age")[0].std_error)
+    (limited,) = loaded.mean("age", limits=(0, 100))
+    assert (limited.lower, limited.upper, limited.rows, limited.open_rows) == (12.5, 62.5, 4, 2)
+    cells = loaded.table(["age"], bins={"age": [0, 25, 50]})
+    assert (cells.counts.tolist(), cells.upper.tolist()) == ([1, 1], [3, 3])
+    assert str(cells).endswith("2 rows were dropped, and are in none")
+    (young, _) = loaded.mean("age", by=["age"])  # about rows that show a label
+    assert (young.value, young.open_rows) == (20, 0)
+
+
+def test_means_of_days_are_dates():
+    about = {"rows": 3, "columns": {"born": {"role": "quasi-identifier", "kind": "date"}}}
+    loaded = sf.load(sf.Published(lambda: pa.table({"born": ["1980", "1990-01-01", "*"]}), about))
+
+    (mean,) = loaded.mean("born", limits=("1950", "2000-12-31"))
+    assert mean.as_dict()["value"] == "1981-12-31"
+    assert (mean.as_dict()["lower"], mean.as_dict()["upper"]) == ("1973-05-02", "1990-09-01")
+    assert re.fullmatch(
+        r"mean of born: 1981-12-31 ± [\d,]+ days, surely from 1973-05-02 to 1990-09-01 \(.*\)", str(mean)
+    )
+    assert "1985-04-01 where it is shown" in str(loaded.mean("born")[0])
+    with pytest.raises(sf.DataError, match="not two days"):
+        loaded.mean("born", limits=("1950", "soon"))
+
+
+def test_a_table_says_what_shows_nothing():
+    about = {"rows": 3, "columns": {"job": {"role": "quasi-identifier", "kind": "category"}}}
+    cells = sf.load(sf.Published(lambda: pa.table({"job": ["cook", "cook", "*"]}), about)).table(["job"])
+
+    assert cells.values == (("cook", "elsewhere"),)
+    assert (cells.lower.tolist(), cells.upper.tolist()) == ([2, 0], [3, 1])
+    assert (2 * cells.std_error >= np.maximum(cells.counts - cells.lower, cells.upper - cells.counts)).all()
+    assert str(cells).endswith("1 rows show nothing, and may be in any cell")
 
 
 def test_the_command_line_says_the_same(release, loaded):
@@ -150,7 +198,10 @@ def test_base_rates_come_from_a_file(release, tmp_path):
         (("--mean", "age", "--table", "sex"), "Give one of"),
         (("--mean", "sex"), "holds words"),
         (("--table", "age", "--bins", "age"), "Write --bins COLUMN="),
-        (("--table", "age", "--bins", "age=x,y"), "Write numbers"),
+        (("--table", "age", "--bins", "age=x,y"), "Give the edges of bins, rising"),
+        (("--mean", "age", "--limits", "0"), "not two numbers"),
+        (("--mean", "age", "--limits", "90,10"), "not two numbers"),
+        (("--mean", "age", "--limits", "0,19"), "lie outside of them"),
         (("--mean", "age", "--weight", "ill"), "does not hold a number"),
         (("--regress", "age"), "Name other columns"),
         (("--regress", "ill~age"), "Say which of its words counts"),
