@@ -457,3 +457,30 @@ def test_words_for_no_answer_are_asked_about_in_seven_languages(tmp_path):
         )
         (question,) = [each for each in draft(Source(path), tmp_path).questions if "no answer" in each]
         assert question.startswith(f"sex: do {word}, -9 stand for no answer?")
+
+
+@pytest.mark.parametrize("cells", [("?", ""), ("NA", "?"), ("nan", "null"), ("*", ""), ("*", None), ("NULL", None)])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_box_is_ticked_with_what_means_nothing_elsewhere(cells, elsewhere):
+    """Such a column looked empty, and was published as it is."""
+    chance = random.Random(3)
+    ages = [str(chance.randint(20, 60)) for _ in range(300)]
+    if elsewhere:
+        ages[::7] = [cells[0]] * len(ages[::7])
+    hiv = [chance.choice(cells) for _ in range(300)]
+    frame = pa.table({"hiv": hiv, "age": ages, "sex": [chance.choice("mf") for _ in range(300)]})
+
+    found = sf.draft(frame)
+
+    role_of = {guess.name: guess.role for guess in found.guesses}
+    left_out = cells[0] == "*" or (elsewhere and cells != ("NA", "?") and cells != ("nan", "null"))
+    assert role_of["hiv"] is (Role.IDENTIFIER if left_out else Role.SENSITIVE)
+    assert any(question.startswith("hiv: is it a box that is ticked") for question in found.questions) is left_out
+    released = sf.anonymize(frame, found.plan, measure=False, attack=False).release.data
+    assert ("hiv" in released.column_names) is not left_out
+
+
+def test_columns_without_any_value_are_published_as_they_are():
+    frame = pa.table({"age": [20 + row % 4 for row in range(60)], "a": ["*"] * 60, "b": [""] * 60, "c": [None] * 60})
+
+    assert [guess.role for guess in sf.draft(frame).guesses] == [Role.QUASI_IDENTIFIER, *[Role.OTHER] * 3]

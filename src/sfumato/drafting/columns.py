@@ -88,6 +88,7 @@ class Look:
     long_numbers: bool = False  # whole numbers with more digits than anybody measures or counts
     shape: Shape | None = None  # what nearly all cells look like
     names: Names = Names.NO  # whether cells look like names of people
+    lost: bool = False  # whether all its cells mean something else in a release: missing, or withheld
     unreadable: str = ""  # the type of cells that are neither text nor numbers nor dates nor lists of these
     odd_codes: tuple[str, ...] = ()  # numbers that look like codes for missing values, such as -9 on a scale of 1 to 5
 

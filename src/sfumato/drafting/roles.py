@@ -99,6 +99,11 @@ _OF_ANOTHER_TYPE = Question(
     danger=Danger.LOST,
     text="what is it? It is left out. To publish it, convert it to text, numbers, dates or lists of these.",
 )
+_TICKED = Question(
+    danger=Danger.LOST,
+    text="is it a box that is ticked or not? It is left out, as its tick means something else: a missing value, or one "
+    "that is withheld (*). To publish it, write another word for the tick.",
+)
 _SAME = Question(
     danger=Danger.SHOWN,
     text="is it a secret as well? It says the same as a sensitive column and is treated as one.",
@@ -131,6 +136,8 @@ def guessed(look: Look) -> Guess:
 def _role(look: Look) -> tuple[Role, str, Question | None]:
     if look.unreadable:
         return Role.IDENTIFIER, f"its cells are of type {look.unreadable}, which cannot be read", _OF_ANOTHER_TYPE
+    if look.lost:
+        return Role.IDENTIFIER, "its cells mean something else in a release: missing, or withheld", _TICKED
     if look.kind is Kind.SET:
         how = f"joined by {look.separator!r}" if look.separator else "lists"
         return Role.ITEMS, f"its cells are sets ({how}), and a set tells people apart", _WHICH_SECRETS

@@ -26,6 +26,7 @@ from sfumato.data.files import Source, how_read, read_table
 from sfumato.data.files.source import ISO, POINT
 from sfumato.data.files.stat import with_catalog_beside
 from sfumato.data.files.text import UTF_8
+from sfumato.data.hierarchy import ROOT
 from sfumato.data.kinds import is_list, missing_markers
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.drafting.columns import Look, look_at
@@ -140,7 +141,7 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
         guesses = with_something_to_publish(guesses, look_of)
     else:
         table, shown = people.table, f"{shown} of {people.table.num_rows:,} people"
-        looks, codes_of, _ = _looked(table, progress)
+        looks, codes_of, _ = _looked(table, progress, missing)
         looks = [replace(look, separator=look.separator or look_of[look.name].separator) for look in looks]
         look_of |= {look.name: look for look in looks}
         again = with_something_to_publish(tied([guessed(look) for look in looks], codes_of), look_of)
@@ -153,19 +154,24 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
     return Draft(text=text, guesses=tuple(guesses), questions=tuple(writer.questions), warnings=tuple(writer.warnings))
 
 
-def _looked(table: pa.Table, progress: Progress) -> tuple[list[Look], dict[str, NDArray[np.int32]], list[str]]:
-    """Return what columns look like, codes of some of their rows, and the cells that stand for missing values."""
+def _looked(
+    table: pa.Table, progress: Progress, known: Sequence[str] = ()
+) -> tuple[list[Look], dict[str, NDArray[np.int32]], list[str]]:
+    """Return what columns look like, codes of some of their rows, and the cells that stand for missing values.
+
+    known: cells of other columns that do.
+    """
     rows = table.num_rows
     chosen = slice(None, None, max(1, rows // PAIR_ROWS))
     looks: list[Look] = []
     codes_of: dict[str, NDArray[np.int32]] = {}
-    missing: list[str] = []
+    missing = list(known)
     stage = progress.stage("look", total=table.num_columns)
     for name in table.column_names:
         array = table.column(name)
         sets = is_list(array.type)
         try:
-            codes, labels, _ = text_codes(pc.list_flatten(array) if sets else array, ())
+            codes, labels, gaps = text_codes(pc.list_flatten(array) if sets else array, ())
         except DataError:
             looks.append(Look(name=name, kind=Kind.CATEGORY, rows=rows, unreadable=str(array.type)))
             stage.advance()
@@ -174,11 +180,15 @@ def _looked(table: pa.Table, progress: Progress) -> tuple[list[Look], dict[str, 
             looks.append(Look.of_lists(name, rows))
         else:
             markers = missing_markers(labels, array.type)
+            if len(markers) == len(labels) and len(markers) + gaps > 1:  # a box that is ticked with what means nothing
+                markers = [marker for marker in markers if not marker]
             missing += [marker for marker in markers if marker not in missing]
             looks.append(look_at(name, codes, labels, markers, array.type))
             codes_of[name] = codes[chosen]
         stage.advance()
     stage.done()
+    taken = {*missing, ROOT}
+    looks = [replace(look, lost=True) if look.labels and taken.issuperset(look.labels) else look for look in looks]
     return looks, codes_of, missing
 
 
