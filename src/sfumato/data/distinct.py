@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import STEP, Codes, as_arrow, as_numpy, counted
-from sfumato.data.kinds import is_list, is_text, value_type
+from sfumato.data.kinds import has_far_days, is_list, is_text, value_type
 from sfumato.errors import DataError
 
 
@@ -193,6 +193,7 @@ def _as_dictionary(array: pa.ChunkedArray) -> tuple[list[tuple[pa.Array, NDArray
             except pa.ArrowNotImplementedError:
                 array = array.cast(pa.string()).dictionary_encode()
         dictionary, code_of = unify([chunk.dictionary for chunk in array.chunks])
+        _refuse_far_days(dictionary)
         texts = dictionary.cast(pa.string())
         if pa.types.is_floating(dictionary.type):
             texts = pc.if_else(pc.is_nan(dictionary), pa.scalar(None, pa.string()), texts)
@@ -201,6 +202,14 @@ def _as_dictionary(array: pa.ChunkedArray) -> tuple[list[tuple[pa.Array, NDArray
             f"Values of type {kind} cannot be coded.\nConvert them to text, numbers, dates or lists of these."
         ) from None
     return list(zip([chunk.indices for chunk in array.chunks], code_of, strict=True)), texts
+
+
+def _refuse_far_days(values: pa.Array | pa.ChunkedArray) -> None:
+    if has_far_days(values):
+        raise DataError(
+            "it holds days before the year 1 or after 9999, such as the infinity of a database.\n"
+            "Make them missing, or convert the column to text."
+        )
 
 
 def occurring(codes: Codes, size: int) -> NDArray[np.bool_]:
@@ -223,6 +232,7 @@ def carry(array: pa.ChunkedArray) -> pa.ChunkedArray:
     The dictionary is in the order of its text, not of the rows, and holds no text that does not occur.
     """
     if not is_text(value_type(array.type)):
+        _refuse_far_days(array)
         plain = _without_dictionaries(array.type)
         return array if plain == array.type else pa.chunked_array([_decoded(chunk) for chunk in array.chunks], plain)
     placed = Placed.of(array)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -134,10 +135,16 @@ def _refuse_lists_of_single_values(found_type: pa.DataType, spec: ColumnSpec) ->
 
 
 def _placed(array: pa.ChunkedArray, spec: ColumnSpec, *, narrow: bool = False) -> Placed:
-    try:
+    with _naming(spec.name):
         return Placed.of(array, narrow=narrow)
+
+
+@contextmanager
+def _naming(column: str) -> Iterator[None]:
+    try:
+        yield
     except DataError as error:
-        raise DataError(f"Column {spec.name!r}: {error}") from None
+        raise DataError(f"Column {column!r}: {error}") from None
 
 
 def _encode(box: list[pa.Table], schema: Schema, encoder: _Encoder) -> Dataset:
@@ -160,7 +167,8 @@ def _encode(box: list[pa.Table], schema: Schema, encoder: _Encoder) -> Dataset:
             continue
         try:
             if spec.role is Role.OTHER:
-                carried[name] = carry(array)
+                with _naming(name):
+                    carried[name] = carry(array)
             else:
                 columns[name] = encoder(array, spec)
         except (DataError, HierarchyError) as error:

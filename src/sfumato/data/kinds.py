@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.data.dates import day_of
 from sfumato.data.schema import Kind
@@ -18,6 +19,8 @@ MARKERS_AMONG_NUMBERS = (
     *("-", "--", ".", "..", "x", "X", "n/a", "na", "none", "None", "NONE", "nil", "missing", "Missing", "MISSING"),
     *("unknown", "Unknown", "UNKNOWN", "not known", "not available", "n.a.", "k.A.", "NaT", "<NA>", "inf", "-inf"),
 )
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # that have a date, from 1970-01-01 on
+_IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
@@ -42,6 +45,24 @@ def value_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of single values, be they in a dictionary or not; any text is plain text."""
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.string() if is_text(inner) else inner
+
+
+def has_far_days(values: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether days or moments lie outside of the years 1 to 9999, as those do by which databases mean "for ever".
+
+    >>> has_far_days(pa.array([0, 5_000_000], pa.date32())), has_far_days(pa.array([0, None], pa.timestamp("us")))
+    (True, False)
+    """
+    if pa.types.is_timestamp(values.type):
+        in_a_day = 86_400 * _IN_A_SECOND[values.type.unit]
+    elif pa.types.is_date(values.type):
+        in_a_day = 1 if pa.types.is_date32(values.type) else 86_400_000
+        values = values.cast(pa.int32()) if in_a_day == 1 else values
+    else:
+        return False
+    ends = pc.min_max(values.cast(pa.int64()))
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return least is not None and (least < _FIRST_DAY * in_a_day or most >= (_LAST_DAY + 1) * in_a_day)
 
 
 def infer_kind(labels: Sequence[str], found_type: pa.DataType) -> Kind:

@@ -80,3 +80,20 @@ def test_an_empty_table_has_empty_columns():
     )
     assert dataset.columns["a"].codes.size == 0
     assert dataset.columns["s"].start.tolist() == [0]
+
+
+@pytest.mark.parametrize("role", [Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.OTHER])
+@pytest.mark.parametrize(
+    ("kind", "in_a_day"), [(pa.date32(), 1), (pa.date64(), 86_400_000), (pa.timestamp("us", "UTC"), 86_400_000_000)]
+)
+def test_days_without_a_date_are_refused_with_the_column_named(role, kind, in_a_day):
+    schema = Schema(columns={"until": ColumnSpec(name="until", role=role)})
+
+    def column(*days):
+        numbers = pa.array([day if day is None else day * in_a_day for day in days], pa.int64())
+        return pa.table({"until": (numbers.cast(pa.int32()) if in_a_day == 1 else numbers).cast(kind)})
+
+    assert encode(column(-719_162, None, 2_932_896), schema).n_rows == 3  # 0001-01-01 and 9999-12-31
+    for far in (-719_163, 2_932_897):
+        with pytest.raises(DataError, match="Column 'until': it holds days before the year 1 or after 9999"):
+            encode(column(0, far), schema)

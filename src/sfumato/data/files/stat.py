@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc as pa_ipc
 
+from sfumato.data.files.databases.connections import without_addresses
 from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names, needed
 from sfumato.data.files.stat_apart import DAMAGED, NO_MEMORY, PORTABLE
 from sfumato.errors import DataError
@@ -153,7 +154,8 @@ def _answered(request: Mapping[str, Any], source: Source, form: Format) -> tuple
     if about is None and code not in (DAMAGED, NO_MEMORY):  # none has waited, or it has gone for reasons of its own
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         command = [sys.executable, "-P", str(_APART)]  # -P: what lies beside it, or beside the data, is not imported
-        code, about, table = _asked(subprocess.Popen(command, **pipes), question, rows="columns" in request)  # type: ignore[call-overload]
+        child = subprocess.Popen(command, env=without_addresses(), **pipes)  # type: ignore[call-overload]
+        code, about, table = _asked(child, question, rows="columns" in request)
     if code == NO_MEMORY:
         raise MemoryError
     if about is None:

@@ -4,6 +4,7 @@ import datetime
 import io
 import json
 import random
+import subprocess
 
 import polars as pl
 import pyarrow as pa
@@ -355,6 +356,20 @@ def test_one_process_reads_file_after_file_and_another_one_where_it_has_gone(tmp
     assert second is not first
     stat._end_all()
     assert second.returncode == 0
+
+
+def test_a_process_that_reads_bytes_of_anybody_gets_no_address_of_a_database(tmp_path, monkeypatch):
+    monkeypatch.setattr(stat, "_WAITING", waiting := [])
+    monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", "postgresql://a:hunter2@host/x")
+    started, told = subprocess.Popen, []
+    monkeypatch.setattr(stat.subprocess, "Popen", lambda *words, **how: (told.append(how), started(*words, **how))[1])
+    read_table(spss(tmp_path))
+    assert len(waiting) == 1
+    stat._end_all()
+
+    [how] = told
+    assert "PATH" in how["env"]
+    assert "SFUMATO_DATABASE_CLINIC" not in how["env"]
 
 
 def test_a_process_of_another_process_is_not_asked(tmp_path, monkeypatch):

@@ -164,10 +164,15 @@ def apart() -> tuple[dict[str, str], str]:
 
     An environment is seen by more eyes than a pipe, and is handed on.
     """
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLE)}
+    kept = without_addresses()
     hear()
     addresses = {**_handed, **{key: value for key, value in os.environ.items() if key not in kept}}
     return {**kept, _HANDED: "stdin"}, json.dumps(addresses) + "\n"
+
+
+def without_addresses() -> dict[str, str]:
+    """Return the environment for a process that has to reach no database."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLE)}
 
 
 def hear() -> None:

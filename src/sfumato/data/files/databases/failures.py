@@ -27,7 +27,14 @@ _WORDS: dict[str, tuple[str, str]] = {  # what was found and what to do, by stat
     NOT_A_DATABASE: ("it is no database, damaged or encrypted", "Name a file of SQLite or DuckDB that is whole"),
     IN_USE: ("somebody else has it open and does not end", "Try again when they are done"),
     "08": ("there is no connection to it", "See that the server runs and can be reached"),
-    "0A": ("it does not do that inside of a query that only reads", "Write a query that only selects"),
+    "0A": (
+        "it does not do that inside of a query that only reads, or knows no such names",
+        "Write a query that only selects; a table is named as schema.table",
+    ),
+    "22000": (
+        "it broke its answer off: a cell does not fit the type that the query makes of it, or a function fails",
+        "Correct the query, or select such columns as text",
+    ),
     "22": (
         "a cell does not fit the type that the query makes of it",
         "Correct the query, or select such columns as text",

@@ -36,6 +36,8 @@ _WORDS = {
     "terminating connection": "08006",
     "canceling statement": "57014",
     "permission denied": "42501",
+    "cannot execute": "25006",
+    "in a read-only transaction": "25006",
 }
 
 
@@ -51,6 +53,7 @@ class PostgresqlSession:
         with _telling():
             self._connection = within(SECONDS, lambda: driver.connect(limited))
         try:
+            self._execute(f"set lock_timeout = {round(SECONDS * 1000)}")  # others would wait behind whoever waits here
             if not writes:
                 self._execute("set transaction isolation level repeatable read, read only")
         except BaseException:
@@ -82,10 +85,11 @@ class PostgresqlSession:
                 yield from batches
 
     def tables(self) -> list[str]:
-        """Return the names of all tables and views that are not the server's own."""
+        """Return the names of all tables and views, materialized or not, that are not the server's own."""
         sql = (
-            "select table_schema::text, table_name::text from information_schema.tables "
-            "where table_schema not in ('pg_catalog', 'information_schema') order by 1, 2"
+            "select nspname::text, relname::text from pg_class join pg_namespace n on n.oid = relnamespace "
+            "where relkind in ('r', 'p', 'f', 'v', 'm') and nspname !~ '^(pg_|information_schema$)' "
+            "and has_table_privilege(pg_class.oid, 'select') order by 1, 2"
         )
         return [
             ".".join(names.values()) for names in self._asked(sql).to_pylist() if "." not in "".join(names.values())
