@@ -6,7 +6,7 @@ import json
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.padding import Padding
@@ -28,6 +28,9 @@ from sfumato.cli.app import (
     app,
 )
 from sfumato.cli.terminal import print_json, say, show_columns, stdout, telling, warn, watching, wrote
+
+if TYPE_CHECKING:
+    from sfumato.drafting import Draft
 
 
 @app.command()
@@ -60,13 +63,14 @@ def init(
     decimal: Annotated[str | None, typer.Option(help="Mark of decimals: a point or a comma.")] = None,
     dates: Annotated[str | None, typer.Option(help="day-month-year, month-day-year or year-month-day.")] = None,
     sheet: Annotated[str | None, typer.Option(help="Of a workbook.")] = None,
+    form: Annotated[str | None, typer.Option("--format", help="Of the file, where its name does not tell.")] = None,
     overwrite: Overwrite = False,
     _: ProgressFile = None,
     as_json: Json = False,
 ) -> None:
     """Draft a plan for a table: kinds, likely roles, hierarchies, each with a reason."""
     from sfumato.data.files import Source, named_database
-    from sfumato.data.files.source import DECIMALS, ORDERS
+    from sfumato.data.files.source import DECIMALS, FORMATS, ORDERS
     from sfumato.disk import atomic_file
     from sfumato.drafting import draft
     from sfumato.errors import OutputError
@@ -86,6 +90,7 @@ def init(
             decimal=one_of(decimal, "--decimal", DECIMALS) if decimal else None,
             dates=one_of(dates, "--dates", ORDERS) if dates else None,
             sheet=sheet,
+            format=cast("Any", one_of(form, "--format", FORMATS) if form else None),
         )
         drafted = draft(named_database(data, table) or source, out.parent, progress)
         temporary.write_text(drafted.text, encoding="utf-8")
@@ -95,19 +100,23 @@ def init(
     with telling():
         if as_json:
             print_json({"plan": str(out), "schema": str(schema_file), **drafted.as_dict()})
-            return
-        rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
-        show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), rows)
-        for warning in drafted.warnings:
-            say(f"Warning: {warning}", style="yellow")
-        if drafted.questions:
-            say("\nQuestions, the most dangerous first (they stand at the top of the plan):", style="bold")
-        for question in drafted.questions:
-            say(f"- {question}")
-        say(
-            f"\nWrote {out}. Every role is a guess: read each line and what it costs if it is wrong, then "
-            f"`sfumato explain {out}`. Editors complete and check it by {schema_file}."
-        )
+        else:
+            _show_draft(drafted, out, schema_file)
+
+
+def _show_draft(drafted: Draft, out: Path, schema_file: Path) -> None:
+    rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
+    show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), rows)
+    for warning in drafted.warnings:
+        say(f"Warning: {warning}", style="yellow")
+    if drafted.questions:
+        say("\nQuestions, the most dangerous first (they stand at the top of the plan):", style="bold")
+    for question in drafted.questions:
+        say(f"- {question}")
+    say(
+        f"\nWrote {out}. Every role is a guess: read each line and what it costs if it is wrong, then "
+        f"`sfumato explain {out}`. Editors complete and check it by {schema_file}."
+    )
 
 
 @app.command()

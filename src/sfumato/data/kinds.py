@@ -18,6 +18,9 @@ MARKERS = ("", "?", "*", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL")
 MARKERS_AMONG_NUMBERS = (
     *("-", "--", ".", "..", "x", "X", "n/a", "na", "none", "None", "NONE", "nil", "missing", "Missing", "MISSING"),
     *("unknown", "Unknown", "UNKNOWN", "not known", "not available", "n.a.", "k.A.", "NaT", "<NA>", "inf", "-inf"),
+    *("unbekannt", "Unbekannt", "k. A.", "keine Angabe", "fehlt", "inconnu", "Inconnu", "n.d.", "N.D.", "nd", "ND"),
+    *("desconocido", "Desconocido", "sconosciuto", "Sconosciuto", "onbekend", "Onbekend", "desconhecido", "(null)"),
+    *("#NV", "#N/D", "#DIV/0!", "#VALUE!", "#WERT!", "#REF!", "#BEZUG!", "#NAME?", "#NUM!", "#ZAHL!", "#NULL!"),
 )
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # that have a date, from 1970-01-01 on
 _IN_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

@@ -182,7 +182,8 @@ def how_read(source: Source) -> tuple[Found, ...]:
     if form not in TEXT_FORMATS:
         return (*shown, *(how_stat(source, form) if form == "sas" else ()))
     layout = layout_of(source, form)
-    return (*shown, *layout.found, *spelling_of(Reading(source, form, SILENT.stage("look")), layout))
+    spelling = spelling_of(Reading(source, form, SILENT.stage("look")), layout)
+    return (*shown, *layout.found, spelling.decimal, spelling.dates)
 
 
 def _read(asked: Reading) -> pa.Table:

@@ -22,12 +22,12 @@ from sfumato.data.files import text
 from sfumato.data.files.columns import Apart, Texts
 from sfumato.data.files.room import POOL, give_back
 from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names
-from sfumato.data.files.spelling import dates_of, decimal_of, first_cells, looks_like_a_record, respelled
+from sfumato.data.files.spelling import Spelling, first_cells, looks_like_a_record
 from sfumato.data.files.text import BOM, TextBytes, encoding_of, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
 from sfumato.progress import SILENT
 
-_SEPARATORS = (",", ";", "\t", "|")
+SEPARATORS = (",", ";", "\t", "|")
 _LOOKED_AT = 1_000  # records that show how cells are spelled
 _NOBODYS = ""  # the column behind a last separator
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -93,12 +93,12 @@ def layout_of(source: Source, form: Format) -> Layout:
     )
 
 
-def spelling_of(asked: Reading, layout: Layout) -> tuple[Found, Found]:
+def spelling_of(asked: Reading, layout: Layout) -> Spelling:
     """Return how decimals and dates are written, by the first records."""
     source = asked.source
     cells = first_cells(layout.names, layout.records, source)
     cells = {name: found for name, found in cells.items() if name not in asked.drop}
-    return decimal_of(source, cells, layout.separator), dates_of(source, cells)
+    return Spelling.of(source, cells, layout.separator)
 
 
 def _separator_of(source: Source, form: Format, content: str) -> Found:
@@ -153,11 +153,11 @@ def _ends_empty(first: Sequence[str], records: Sequence[Sequence[str]], *, named
 def _guess_separator(text: str) -> str:
     r"""Return the separator that cuts the first records most evenly, and among these into most cells.
 
-    >>> _guess_separator("a;b\n1,5;2\n"), _guess_separator("name\nx\n")
-    (';', ',')
+    >>> _guess_separator("a;b\n1,5;2\n"), _guess_separator("name\nx\n"), _guess_separator("title\na;b\n1;2\n")
+    (';', ',', ';')
     """
     best, found = (0.0, 1), ","
-    for separator in _SEPARATORS:
+    for separator in SEPARATORS:
         reader = csv.reader(_lines(text), delimiter=separator)
         widths = []
         try:
@@ -167,6 +167,9 @@ def _guess_separator(text: str) -> str:
         even = sum(width == widths[0] for width in widths) / len(widths)
         if widths[0] > 1 and (even, widths[0]) > best:
             best, found = (even, widths[0]), separator
+        usual = max(set(widths), key=widths.count)
+        if best == (0.0, 1) and usual > 1 and 2 * widths.count(usual) > len(widths):
+            found = separator  # something stands above the names of the columns, which whoever reads on will say
     return found
 
 
@@ -174,7 +177,7 @@ def read_csv(asked: Reading) -> pa.Table:
     """Return the table of a CSV file, every cell as text."""
     source, path = asked.source, asked.path
     layout = layout_of(source, asked.form)
-    decimal, dates = (str(found.value) for found in spelling_of(asked, layout))
+    spelling = spelling_of(asked, layout)
     columns = _columns(asked, layout, min(text.SMALL, text.BLOCK))
     if columns is None:
         columns = _columns(replace(asked, digest=None, stage=SILENT.stage("read")), layout, text.BLOCK)
@@ -187,7 +190,7 @@ def read_csv(asked: Reading) -> pa.Table:
 
     def finished(name: str) -> pa.Array:
         column = columns.pop(name).finish()
-        return column if source.keeps(name) else respelled(column, decimal, dates, source.missing)
+        return column if source.keeps(name) else spelling.respelled(name, column)
 
     table = pa.table({name: finished(name) for name in list(columns)})
     give_back()

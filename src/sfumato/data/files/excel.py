@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import datetime
+import re
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import pyarrow as pa
 
 from sfumato.data.files.columns import Texts
 from sfumato.data.files.csv import header_of
-from sfumato.data.files.source import POINT, Found, Reading, Source, checked_names, kept_names, needed
-from sfumato.data.files.spelling import dates_of, first_cells, respelled
+from sfumato.data.files.source import Found, Reading, Source, checked_names, kept_names, needed
+from sfumato.data.files.spelling import Spelling, first_cells
 from sfumato.data.hierarchy import some
 from sfumato.errors import DataError, did_you_mean
 
 EXTRA = "excel"
 _MIDNIGHT = datetime.time()
+# What damaged bytes lead to, of a packed file or of what is in it.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError)
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")  # files of Excel before 2007 are little file systems
+# A cell with a formula of which nobody wrote what it comes to: neither a number nor, with a type, a text.
+_NOT_WORKED_OUT = re.compile(rb"<c\b(?![^>]*\st=)[^>]*>\s*<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>|</c>)")
 _PROGRAMS = "_VBA_PROJECT_CUR".encode("utf-16-le")  # and keep programs in a folder of this name
 
 
@@ -36,24 +43,32 @@ def read_excel(asked: Reading) -> pa.Table:
     records = sheet.records[: asked.limit]
     if not records:
         raise DataError(f"{path} has a sheet with a header but no rows.\nNothing can be published from it.")
-    cells = {name: found for name, found in first_cells(sheet.names, records, source).items() if name in kept}
-    order = str(dates_of(source, cells).value)
+    spelling = sheet.spelling(kept)
     columns = {}
     for position, name in enumerate(sheet.names):
         if name in kept:
-            texts = Texts()
-            texts.add(pa.array([record[position] for record in records], pa.string()))
-            column = texts.finish()
-            decimal = source.decimal or POINT
-            columns[name] = column if source.keeps(name) else respelled(column, decimal, order, source.missing)
+            cells = [record[position] for record in records]
+            written = _column([_written(cell) for cell in cells])
+            if not source.keeps(name):
+                written = spelling.respelled(name, written)
+            texts = zip(cells, written.to_pylist(), strict=True)
+            columns[name] = _column([text if isinstance(cell, str) else _text(cell) for cell, text in texts])
     asked.stage.advance(path.stat().st_size)
     return pa.table(columns)
+
+
+def _column(cells: Sequence[str]) -> pa.DictionaryArray:
+    texts = Texts()
+    texts.add(pa.array(cells, pa.string()))
+    return texts.finish()
 
 
 def how_excel(source: Source) -> tuple[Found, ...]:
     """Return how a workbook is read."""
     sheet = _Sheet(source)
-    return Found("sheet", sheet.name, "the plan says so" if source.sheet else "no other has content"), sheet.named
+    spelling = sheet.spelling(sheet.names)
+    chosen = Found("sheet", sheet.name, "the plan says so" if source.sheet else "no other has content")
+    return chosen, sheet.named, spelling.decimal, spelling.dates
 
 
 class _Sheet:
@@ -61,15 +76,15 @@ class _Sheet:
 
     def __init__(self, source: Source) -> None:
         calamine = needed("python_calamine", EXTRA, source.path)
-        self.path = source.path
+        self.source, self.path = source, source.path
         try:
-            self._refuse_macros()
+            self._refuse_what_may_show_otherwise()
             with calamine.load_workbook(str(source.path)) as book:
                 self.name = self._chosen(book, source)
                 sheet = book.get_sheet_by_name(self.name)
-                merged = len(sheet.merged_cell_ranges or ())
+                merged = len(sheet.merged_cell_ranges or ()) or _merged_in_open_document(source.path, self.name)
                 lines = sheet.to_python()
-        except (calamine.CalamineError, zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        except (calamine.CalamineError, *_DAMAGED) as error:
             locked = isinstance(error, calamine.PasswordError)
             raise DataError(
                 f"{source.path} cannot be read as a workbook: it is "
@@ -81,20 +96,31 @@ class _Sheet:
                 f"{source.path} has {merged:,} merged ranges of cells in sheet {self.name!r}: it cannot be told which "
                 "records they belong to.\nUnmerge them, and give every record its own cells."
             )
-        rows = [[_text(cell) for cell in line] for line in lines]
-        rows = [row for row in rows if any(row)]
+        rows = [line for line in lines if any(map(_text, line))]
         if not rows:
             raise DataError(f"{source.path} has no content in sheet {self.name!r}.\nName another: [source] sheet.")
-        self.named = header_of(source, rows[0], rows[1:1000])
-        names = rows[0] if self.named.value else [f"column_{number + 1}" for number in range(len(rows[0]))]
+        first, *below = ([_text(cell) for cell in row] for row in rows[:1000])
+        self.named = header_of(source, first, below)
+        names = first if self.named.value else [f"column_{number + 1}" for number in range(len(first))]
         self.names = checked_names(names, source.path)
-        self.records: Sequence[Sequence[str]] = rows[1:] if self.named.value else rows
+        self.records: Sequence[Sequence[Any]] = rows[1:] if self.named.value else rows  # text, numbers, dates ...
 
-    def _refuse_macros(self) -> None:
+    def spelling(self, kept: Sequence[str]) -> Spelling:
+        """Return how cells that are text spell numbers and dates; those that are numbers or dates need no spelling."""
+        written = [[_written(cell) for cell in record] for record in self.records]
+        cells = first_cells(self.names, written, self.source)
+        return Spelling.of(self.source, {name: found for name, found in cells.items() if name in kept}, "")
+
+    def _refuse_what_may_show_otherwise(self) -> None:
         if _has_macros(self.path):
             raise DataError(
                 f"{self.path} is a workbook with macros, which may change what its cells show.\n"
                 "Save it as .xlsx, without macros."
+            )
+        if blank := sum(len(_NOT_WORKED_OUT.findall(part)) for part in _parts(self.path, "xl/worksheets/")):
+            raise DataError(
+                f"{self.path} has {blank:,} formulas without a result: the program that wrote it left them to others.\n"
+                "Open it in a spreadsheet, save it, and try again."
             )
 
     def _chosen(self, book: Any, source: Source) -> str:
@@ -123,9 +149,32 @@ def _has_macros(path: Path) -> bool:
         return file.read(len(_COMPOUND)) == _COMPOUND and _PROGRAMS in file.read()
 
 
+def _parts(path: Path, start: str) -> Iterator[bytes]:
+    """Yield the parts of a packed workbook whose names begin so and that are XML; none of another one."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as parts:
+            yield from (parts.read(name) for name in parts.namelist() if name.startswith(start) and name[-4:] == ".xml")
+
+
+def _merged_in_open_document(path: Path, name: str) -> int:
+    """Return how many cells of a sheet are covered by others, where a workbook is one of LibreOffice."""
+    table = re.compile(
+        rb"<table:table [^>]*table:name=" + re.escape(quoteattr(name).encode()) + rb".*?</table:table>", re.S
+    )
+    return sum(
+        found[0].count(b"<table:covered-table-cell")
+        for part in _parts(path, "content")
+        for found in table.finditer(part)
+    )
+
+
 def _has_content(book: Any, name: str) -> bool:
     sheet = book.get_sheet_by_name(name)
     return bool(sheet.height and sheet.width)
+
+
+def _written(cell: Any) -> str:
+    return cell if isinstance(cell, str) else ""
 
 
 def _text(cell: Any) -> str:

@@ -114,6 +114,7 @@ class Found:
     key: str  # of [source]
     value: str | bool
     reason: str
+    told: bool = True  # whether it goes for every column; else the first records do not say, or disagree
 
 
 @dataclass(frozen=True)

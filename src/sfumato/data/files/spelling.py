@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from sfumato.data.dates import day_of
 from sfumato.data.files.source import COMMA, DAY_FIRST, DECIMALS, ISO, MONTH_FIRST, ORDERS, POINT, Found, Source
 from sfumato.data.hierarchy import some
-from sfumato.data.kinds import MARKERS
+from sfumato.data.kinds import MARKERS, MARKERS_AMONG_NUMBERS
 from sfumato.errors import DataError
 
 CENTURY = 30  # two digits of a year from here on are of the last century, as spreadsheets have it
@@ -51,7 +52,7 @@ def decimal_of(source: Source, columns: Mapping[str, Collection[str]], separator
     unsure: dict[str, list[str]] = {COMMA: [], POINT: []}
     for name, cells in columns.items():
         fits = [mark for mark in DECIMALS if all(map(_NUMBER[mark].fullmatch, cells))]
-        marks = [mark for mark in DECIMALS if any(mark in cell for cell in cells)]
+        marks = [mark for mark in DECIMALS if fits and any(mark in cell for cell in cells)]
         if len(fits) == 1 and fits[0] in marks:
             sure[fits[0]].append(name)
         elif fits and marks:
@@ -62,15 +63,18 @@ def decimal_of(source: Source, columns: Mapping[str, Collection[str]], separator
         mark = "comma" if unsure[COMMA] else "point"
         why = f"a {mark} may be the mark of decimals or of thousands"
         raise _asked(source.path, "numbers", both, why, "decimal", '","')
-    if sure[COMMA]:
-        return Found("decimal", COMMA, f"numbers are written so in {some(sure[COMMA])}")
-    return Found("decimal", POINT, f"numbers are written so in {some(sure[POINT])}" if sure[POINT] else "as usual")
+    mark = COMMA if sure[COMMA] else POINT
+    reason = f"numbers are written so in {some(sure[mark])}" if sure[mark] else "as usual"
+    return Found("decimal", mark, reason, told)
 
 
 def dates_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
     """Return the order of dates in the first cells of the columns, or raise when it cannot be told."""
+    dated = (list(map(_DAY_OR_MONTH.fullmatch, cells)) for cells in columns.values())
+    short = any(all(found) and any(len(each["year"]) == 2 for each in found if each) for found in dated)
+    years = f"; years of two digits are {1900 + CENTURY} to {1999 + CENTURY}" if short else ""
     if source.dates is not None:
-        return Found("dates", source.dates, "the plan says so")
+        return Found("dates", source.dates, f"the plan says so{years}")
     sure: dict[str, list[str]] = {DAY_FIRST: [], MONTH_FIRST: []}
     unsure: list[str] = []
     for name, cells in columns.items():
@@ -81,11 +85,12 @@ def dates_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
             sure[fits[0]].append(name)
         elif fits:
             unsure.append(name)
-    if unsure and bool(sure[DAY_FIRST]) == bool(sure[MONTH_FIRST]):
+    told = bool(sure[DAY_FIRST]) != bool(sure[MONTH_FIRST])
+    if unsure and not told:
         raise _asked(source.path, "dates", unsure, "day and month may stand in either order", "dates", f'"{DAY_FIRST}"')
     order = next((order for order, names in sure.items() if names), ISO)
     reason = f"days beyond 12, or points between, in {some(sure[order])}" if order != ISO else "no others were found"
-    return Found("dates", order, reason)
+    return Found("dates", order, reason + years, told)
 
 
 def _asked(path: Path, what: str, names: Sequence[str], why: str, key: str, example: str) -> DataError:
@@ -98,13 +103,18 @@ def _asked(path: Path, what: str, names: Sequence[str], why: str, key: str, exam
 
 def first_cells(names: Sequence[str], records: Sequence[Sequence[str]], source: Source) -> dict[str, set[str]]:
     """Return the distinct cells of each column in some records, without those that are missing or that stay text."""
-    nothing = {*MARKERS, *source.missing}
+    nothing = _nothing(source)
     found = {
         name: {record[position] for record in records if len(record) > position} - nothing
         for position, name in enumerate(names)
         if not source.keeps(name)
     }
     return {name: cells for name, cells in found.items() if cells}
+
+
+def _nothing(source: Source) -> set[str]:
+    """Return cells that say nothing about how the others of their column are spelled."""
+    return {*MARKERS, *MARKERS_AMONG_NUMBERS, *source.missing}
 
 
 def looks_like_a_record(first: Sequence[str], records: Sequence[Sequence[str]]) -> int:
@@ -152,26 +162,54 @@ def _is_value(cell: str) -> bool:
     return any(numbers) or any(_iso(cell, order) for order in ORDERS)
 
 
-def respelled(column: pa.Array, decimal: str, order: str, missing: Collection[str]) -> pa.Array:
-    """Return a column of text with its numbers or dates as we write them, if it is one of numbers or dates."""
-    nothing = {*MARKERS, *missing}
-    texts = column.dictionary
-    some_cells = [cell for cell in texts[:_ENOUGH].to_pylist() if cell not in nothing]
-    if all(map(_NUMBER[decimal].fullmatch, some_cells)):
-        # Most numbers are written as we write them, and there may be millions: Arrow looks faster.
-        if not pc.any(pc.match_substring_regex(texts, _MARKS[decimal])).as_py():
+@dataclass(frozen=True)
+class Spelling:
+    """How numbers and dates of a file are written, by its first records."""
+
+    source: Source
+    separator: str  # between cells; nothing in a sheet
+    decimal: Found
+    dates: Found
+
+    @classmethod
+    def of(cls, source: Source, cells: Mapping[str, Collection[str]], separator: str) -> Spelling:
+        """Return what the first cells of the columns tell, or raise when it cannot be told."""
+        return cls(source, separator, decimal_of(source, cells, separator), dates_of(source, cells))
+
+    def respelled(self, name: str, column: pa.Array) -> pa.Array:
+        """Return a column of text with its numbers or dates as we write them, if it is one of numbers or dates."""
+        nothing = _nothing(self.source)
+        texts = column.dictionary
+        some_cells = [cell for cell in texts[:_ENOUGH].to_pylist() if cell not in nothing]
+        marks = (str(self.decimal.value),) if self.decimal.told else DECIMALS
+        if any(all(map(_NUMBER[mark].fullmatch, some_cells)) for mark in marks):
+            # Most numbers are written as we write them, and there may be millions: Arrow looks faster.
+            if not pc.any(pc.match_substring_regex(texts, _MARKS[marks[-1]])).as_py():
+                return column
+        elif not all(any(_iso(cell, order) for order in ORDERS) for cell in some_cells):
             return column
-    elif not all(any(_iso(cell, order) for order in ORDERS) for cell in some_cells):
-        return column
-    labels = texts.to_pylist()
-    known = [label for label in labels if label not in nothing]
-    spelled = _spelled(known, decimal, order)
-    if spelled is None or spelled == known:
-        return column
-    new = dict(zip(known, spelled, strict=True))
-    merged = pa.array([new.get(label, label) for label in labels], pa.string()).dictionary_encode()  # 1.000 is 1000
-    new_code = merged.indices.cast(column.indices.type)
-    return pa.DictionaryArray.from_arrays(new_code.take(column.indices), merged.dictionary)
+        labels = texts.to_pylist()
+        known = [label for label in labels if label not in nothing]
+        spelled = _spelled(known, *self._of_column(name, known)) if known else None
+        if spelled is None or spelled == known:
+            return column
+        new = dict(zip(known, spelled, strict=True))
+        merged = pa.array([new.get(label, label) for label in labels], pa.string()).dictionary_encode()  # 1.000 is 1000
+        new_code = merged.indices.cast(column.indices.type)
+        return pa.DictionaryArray.from_arrays(new_code.take(column.indices), merged.dictionary)
+
+    def _of_column(self, name: str, cells: Sequence[str]) -> tuple[str, str]:
+        """Return the decimal mark and the order of dates of a column, or raise where only later records show them."""
+        decimal, dates = self.decimal, self.dates
+        if not decimal.told:
+            decimal = decimal_of(self.source, {name: cells}, self.separator)
+        if not dates.told:
+            dates = dates_of(self.source, {name: cells})
+        for first, found, usual in ((self.decimal, decimal, POINT), (self.dates, dates, ISO)):
+            if first.value == usual != found.value:
+                what, why = "numbers" if found is decimal else "dates", "the first records show none of this kind"
+                raise _asked(self.source.path, what, [name], why, found.key, f'"{found.value}"')
+        return str(decimal.value), str(dates.value)
 
 
 def _spelled(known: Sequence[str], decimal: str, order: str) -> Sequence[str] | None:

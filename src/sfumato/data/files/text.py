@@ -33,7 +33,8 @@ _NOTICED = 0.05  # seconds
 _PATIENCE = 0.1  # seconds after which a block is read that nobody asked for: blocks without any record give no batch
 UTF_8 = "utf-8"
 WINDOWS = "windows-1252"
-_NO_WINDOWS = bytes.fromhex("818d8f909dff")  # nothing, or a letter that hardly any word has
+_NO_WINDOWS = bytes.fromhex("818d8f909d9fa4ff")  # nothing, or a letter or sign that hardly any text has
+_FOREIGN = re.compile(rb"[\xa1-\xff]{4}")  # letters and signs there, of which no word has as many in a row
 _SEVERAL_BYTES = re.compile(rb"[\xc3-\xc5][\x80-\xbf]|\xe2\x80[\x80-\xbf]")  # letters and signs as UTF-8 has them
 # Signs inside words, other than apostrophes and hyphens: letters of another encoding.
 _IN_WORDS = re.compile("[A-Za-z][\u0192\u02c6\u02dc\u201a-\u2122\xa1-\xac\xae-\xb3\xb5-\xb6\xb8-\xbf][a-z]")
@@ -165,7 +166,7 @@ class TextBytes:
                 decoded = self.decoder.decode(block, final=not block.size)
                 if not block.size:
                     break
-        except UnicodeDecodeError:
+        except UnicodeError:  # UTF-16 without its mark has an error of its own
             raise DataError(
                 f"{self.path} was to be read as {self.encoding}, but has bytes that do not belong there.\n"
                 "Correct encoding under [source], or save the file as UTF-8."
@@ -261,6 +262,7 @@ def encoding_of(source: Source) -> Found:
     if given is not None:
         try:
             codecs.lookup(given)
+            "".encode(given)  # which raises where it is a codec of something else than text
             return Found("encoding", given, "the plan says so")
         except (LookupError, ValueError):
             raise DataError(
@@ -292,7 +294,7 @@ def _encoding_in(head: bytes) -> tuple[str, str]:
         return UTF_8, "its first part is" + (" plain letters" if head.isascii() else "")
     except UnicodeDecodeError:
         pass
-    odd = _SEVERAL_BYTES.search(head) or any(byte in head for byte in _NO_WINDOWS)
+    odd = _SEVERAL_BYTES.search(head) or _FOREIGN.search(head) or any(byte in head for byte in _NO_WINDOWS)
     if odd or _IN_WORDS.search(head.decode(WINDOWS)):
         return UTF_8, "nothing else fits better; columns with other bytes cannot be read"
     return WINDOWS, "it is not UTF-8, and its bytes beyond plain letters are letters and signs there"

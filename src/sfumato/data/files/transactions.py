@@ -9,11 +9,13 @@ import pyarrow.compute as pc
 from sfumato.data.dataset import as_arrow, as_numpy
 from sfumato.data.files import text
 from sfumato.data.files.columns import TextLists
+from sfumato.data.files.csv import SEPARATORS
 from sfumato.data.files.source import Reading, Source, kept_names
 from sfumato.data.files.text import BOM, encoding_of, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
 
 ITEMS = "items"  # the only column of a transaction file
+_LOOKED_AT, _TOLD = 100, 3  # lines that show whether a file is a table, at most and at least
 
 
 def read_transactions(asked: Reading) -> pa.Table:
@@ -29,6 +31,7 @@ def read_transactions(asked: Reading) -> pa.Table:
             head = head[len(BOM) :]
         if not head:
             raise DataError(f"{path} is empty.\nA transaction file needs at least one record, one a line.")
+        _question_a_table(asked.source, head)
         cut = _ItemCutter(asked.source, head)
         for block in whole_lines(stream):
             try:
@@ -41,6 +44,22 @@ def read_transactions(asked: Reading) -> pa.Table:
             if asked.is_enough(rows):
                 break
     return pa.Table.from_arrays([items.finish()], names=[ITEMS])
+
+
+def _question_a_table(source: Source, head: bytes) -> None:
+    """Raise where nobody says what a file is, and its first lines look like rows of a table: as many cells in each."""
+    lines = [line for line in head.splitlines()[:_LOOKED_AT] if line.strip()]
+    counts = ({line.count(separator.encode()) for line in lines} for separator in SEPARATORS)
+    if source.format is None and source.separator is None and len(lines) >= _TOLD and any(map(_is_even, counts)):
+        raise DataError(
+            f"{source.path} would be read as transactions by its name, but each of its first lines has as many cells "
+            'as the others, as in a table.\nSay which it is: [source] format = "csv" or "transactions" (for `sfumato '
+            "init`: --format)."
+        )
+
+
+def _is_even(counts: set[int]) -> bool:
+    return len(counts) == 1 and 0 not in counts
 
 
 class _ItemCutter:

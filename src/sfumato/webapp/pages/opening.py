@@ -35,7 +35,7 @@ KEPT_FREE = 0.1  # share of the disk that an upload leaves
 _EXAMPLE = "example.toml"
 _SUFFIXES = re.compile(r"(\.[a-z0-9]{1,8}){1,2}$", re.IGNORECASE)
 # What `sfumato init` takes, in its order.
-_OPTIONS = ("separator", "encoding", "header", "decimal", "dates", "sheet")
+_OPTIONS = ("separator", "encoding", "header", "decimal", "dates", "sheet", "format")
 _KEYS = tuple(key for key in SOURCE.keys if key.name in _OPTIONS)
 
 

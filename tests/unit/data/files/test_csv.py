@@ -211,6 +211,9 @@ def test_lines_above_the_names_of_columns_are_suspected(tmp_path):
 
     with pytest.raises(DataError, match="Delete what stands above the line that names the columns"):
         read_table(Source(path))
+    path.write_text("Export of the ward\n\na;b\n" + "1;2\n" * 20, encoding="utf-8")
+    with pytest.raises(DataError, match="Delete what stands above the line that names the columns"):
+        read_table(Source(path))
 
 
 def test_a_record_that_is_longer_than_a_block_is_read_in_larger_ones(tmp_path, monkeypatch):

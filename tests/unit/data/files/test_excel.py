@@ -45,12 +45,95 @@ def test_a_sheet_is_read_as_a_csv_file_would_be(tmp_path):
         "format": "excel",
         "sheet": "people",
         "header": True,
+        "decimal": ".",
+        "dates": "year-month-day",
     }
 
 
 def test_text_in_a_sheet_is_respelled_like_text_elsewhere(tmp_path):
-    source = workbook(tmp_path, {"a": [["x", "y"], ["31.12.1980", "a"], ["01.02.1981", "b"]]})
-    assert cells(read_table(source))["x"] == ["1980-12-31", "1981-02-01"]
+    day = datetime.date(1981, 2, 1)
+    source = workbook(tmp_path, {"a": [["x", "y", "z"], ["31.12.1980", "78,4", "a"], [day, 80.125, "b"]]})
+    assert cells(read_table(source)) == {"x": ["1980-12-31", "1981-02-01"], "y": ["78.4", "80.125"], "z": ["a", "b"]}
+    assert {found.key: found.value for found in how_read(source)}["decimal"] == ","
+
+
+def test_numbers_in_a_sheet_are_no_text_whatever_the_decimal_mark(tmp_path):
+    source = workbook(tmp_path, {"a": [["x", "y"], [1.234, "a"], [2.345, "b"]]})
+    assert cells(read_table(replace(source, decimal=",")))["x"] == ["1.234", "2.345"]
+
+
+def test_text_that_may_be_one_number_or_another_is_asked_for(tmp_path):
+    source = workbook(tmp_path, {"a": [["x", "y"], ["1,234", SECRET], ["5,678", SECRET]]})
+    assert "[source] decimal =" in refusal(source)
+    assert cells(read_table(replace(source, decimal=",")))["x"] == ["1.234", "5.678"]
+    assert cells(read_table(replace(source, decimal=".")))["x"] == ["1234", "5678"]
+
+
+def changed(source, name, change):
+    """Change a part of a packed workbook."""
+    with zipfile.ZipFile(source.path) as parts:
+        contents = {part: parts.read(part) for part in parts.namelist()}
+    with zipfile.ZipFile(source.path, "w") as parts:
+        for part, content in contents.items():
+            parts.writestr(part, change(content) if part == name else content)
+    return source
+
+
+@pytest.mark.parametrize(("cell", "refused"), [(b"<v></v>", True), (b"<v />", True), (b"", True), (b"<v>7</v>", False)])
+def test_formulas_that_nobody_worked_out_are_refused(tmp_path, cell, refused):
+    source = workbook(tmp_path, {"a": [["x", "y"], [1, "=A2*7"], [2, SECRET]]})
+    changed(
+        source,
+        "xl/worksheets/sheet1.xml",
+        lambda content: content.replace(b'<v>0</v></c></row><row r="3"', cell + b'</c></row><row r="3"'),
+    )
+    if refused:
+        assert "1 formulas without a result" in refusal(source)
+    else:
+        assert cells(read_table(source))["y"] == ["7", SECRET]
+
+
+def test_a_formula_whose_result_is_an_empty_text_is_a_missing_cell(tmp_path):
+    source = workbook(tmp_path, {"a": [["x", "y"], [1, "=A2*7"], [2, "z"]]})
+    changed(
+        source,
+        "xl/worksheets/sheet1.xml",
+        lambda content: content.replace(b'<c r="B2"><f>A2*7</f><v>0</v>', b'<c r="B2" t="str"><f>A2*7</f><v></v>'),
+    )
+    assert cells(read_table(source))["y"] == ["", "z"]
+
+
+def open_document(folder, rows):
+    """Write a workbook as LibreOffice does; each cell is given with its attributes."""
+    spaces = "".join(
+        f' xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{short}:1.0"' for short in ("office", "table", "text")
+    )
+    lines = "".join(f"<table:table-row>{''.join(row)}</table:table-row>" for row in rows)
+    with zipfile.ZipFile(folder / "a.ods", "w") as parts:
+        parts.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        parts.writestr(
+            "META-INF/manifest.xml",
+            '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"></m:manifest>',
+        )
+        parts.writestr(
+            "content.xml",
+            f"<office:document-content{spaces}><office:body><office:spreadsheet>"
+            f'<table:table table:name="A &amp; B">{lines}</table:table>'
+            "</office:spreadsheet></office:body></office:document-content>",
+        )
+    return Source(folder / "a.ods")
+
+
+def odf(text, more=""):
+    return f'<table:table-cell office:value-type="string" {more}><text:p>{text}</text:p></table:table-cell>'
+
+
+def test_merged_cells_of_libreoffice_are_refused(tmp_path):
+    plain = [[odf("name"), odf("ward")], [odf(SECRET), odf("a")], [odf("Ann"), odf("b")]]
+    assert cells(read_table(open_document(tmp_path, plain))) == {"name": [SECRET, "Ann"], "ward": ["a", "b"]}
+    over = odf("a", 'table:number-rows-spanned="2" table:number-columns-spanned="1"')
+    merged = [plain[0], [odf(SECRET), over], [odf("Ann"), "<table:covered-table-cell/>"]]
+    assert "merged" in refusal(open_document(tmp_path, merged))
 
 
 def test_the_sheet_is_asked_for_where_there_are_several(tmp_path):

@@ -81,6 +81,53 @@ def test_a_column_that_tells_speaks_for_the_others(tmp_path):
     assert cells(read_table(source)) == {"a": ["1980-02-01"], "b": ["1980-12-31"], "c": ["1234"], "d": ["1.5"]}
 
 
+@pytest.mark.parametrize(
+    ("late", "key", "value", "read"),
+    [
+        ("1,234", "decimal", ",", "1.234"),
+        ("12.345", "decimal", ",", "12345"),
+        ("78,4", "decimal", ",", "78.4"),
+        ("31.12.1980", "dates", "day-month-year", "1980-12-31"),
+        ("01/02/1980", "dates", "month-day-year", "1980-01-02"),
+    ],
+)
+def test_what_only_later_records_show_is_asked_for(tmp_path, late, key, value, read):
+    early = "7" if key == "decimal" else ""
+    source = write(tmp_path, "a.csv", "name;x\n" + f"{SECRET};{early}\n" * 1500 + f"{SECRET};{late}\n" * 3)
+    said = refusal(source)
+    assert f"[source] {key} =" in said
+    assert "'x'" in said
+    assert cells(read_table(replace(source, **{key: value})))["x"][-1] == read
+    assert cells(read_table(replace(source, as_text=frozenset({"x"}))))["x"][-1] == late
+
+
+def test_decimals_between_commas_need_not_be_in_the_first_records(tmp_path):
+    source = write(tmp_path, "a.csv", "name,x\n" + "n,7\n" * 1500 + "n,1.234\n")
+    assert cells(read_table(source))["x"][-1] == "1.234"
+
+
+def test_columns_that_disagree_are_each_read_by_their_own_spelling(tmp_path):
+    source = write(tmp_path, "a.csv", 'a;b;c\n78,4;"1,234.5";31/12/80\n80;7;01/02/81\n')
+    assert cells(read_table(source)) == {
+        "a": ["78.4", "80"],
+        "b": ["1234.5", "7"],
+        "c": ["1980-12-31", "1981-02-01"],
+    }
+
+
+@pytest.mark.parametrize("marker", ["unknown", "unbekannt", "k.A.", "-", "#WERT!"])
+def test_what_means_missing_among_numbers_and_dates_keeps_no_column_from_being_respelled(tmp_path, marker):
+    assert column(tmp_path, "31.12.1980", marker, "1.2.1981") == ["1980-12-31", marker, "1981-02-01"]
+    assert column(tmp_path, "78,4", marker, "80") == ["78.4", marker, "80"]
+
+
+def test_years_of_two_digits_are_said_to_be_of_a_century(tmp_path):
+    source = write(tmp_path, "a.csv", "a;b\n31.12.25;x\n01.02.31;y\n")
+    assert "two digits are 1930 to 2029" in how_read(source)[-1].reason
+    assert "two digits are 1930 to 2029" in how_read(replace(source, dates="day-month-year"))[-1].reason
+    assert "digits" not in how_read(write(tmp_path, "b.csv", "a;b\n31.12.1925;x\n"))[-1].reason
+
+
 def test_how_a_file_is_read_is_known_with_reasons(tmp_path):
     source = write(tmp_path, "a.csv", "größe;geboren;x\n1,80;31.12.1980;y\n".encode("windows-1252"))
     found = {each.key: each for each in how_read(source)}

@@ -412,3 +412,26 @@ def test_flipped_bits_never_end_the_process(tmp_path, name):
     pyreadstat.write_por(FRAME.drop("age"), tmp_path / "a.por")
     write_sas7bdat(tmp_path / "a.sas7bdat", {"name": [SECRET, "Ann"] * 9, "age": [34.0, None] * 9})
     assert mutants_refused(tmp_path / name, 12) > 1
+
+
+@pytest.mark.parametrize(
+    ("write_to", "suffix", "form", "numbers", "read"),
+    [
+        (pyreadstat.write_dta, "dta", "%tdDD/NN/CCYY", [500.0], [datetime.date(1961, 5, 15)]),
+        (pyreadstat.write_dta, "dta", "%tcDDmonCCYY_HH:MM", [6e4], [datetime.datetime(1960, 1, 1, 0, 1)]),
+        (pyreadstat.write_dta, "dta", "%tm", [775.0], [datetime.date(2024, 8, 1)]),
+        (pyreadstat.write_dta, "dta", "%tq", [-1.0], [datetime.date(1959, 10, 1)]),
+        (pyreadstat.write_dta, "dta", "%ty", [1999.0], [1999]),
+        (pyreadstat.write_sav, "sav", "MOYR8", [13e9], [datetime.date(1994, 9, 26)]),
+        (pyreadstat.write_sav, "sav", "MONTH3", [12.0], [12]),
+        (pyreadstat.write_sav, "sav", "TIME8", [3_723.0, 108_000.0], ["01:02:03", "30:00:00"]),
+        (pyreadstat.write_sav, "sav", "DTIME12", [-1.5], ["-00:00:01.500000"]),
+        (pyreadstat.write_xport, "xpt", "MONYY7", [500.0], [datetime.date(1961, 5, 15)]),
+        (pyreadstat.write_xport, "xpt", "WORDDATE18", [500.0], [datetime.date(1961, 5, 15)]),
+        (pyreadstat.write_xport, "xpt", "TIME8", [108_000.0], ["30:00:00"]),
+    ],
+)
+def test_formats_say_what_numbers_mean(tmp_path, write_to, suffix, form, numbers, read):
+    path = tmp_path / f"a.{suffix}"
+    write_to(pl.DataFrame({"v": [*numbers, None]}), str(path), variable_format={"v": form})
+    assert cells(read_table(Source(path)))["v"] == [*read, None]

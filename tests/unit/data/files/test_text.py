@@ -74,7 +74,16 @@ def test_latin_1_is_read_as_windows_1252_which_agrees(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "words"), [("cp850", "Müller Straße"), ("cp1250", "Polska Małgorzata"), ("utf-8", "Zoë")]
+    ("encoding", "words"),
+    [
+        ("cp850", "Müller Straße"),
+        ("cp1250", "Polska Małgorzata"),
+        ("mac-roman", "Müller"),
+        ("iso-8859-15", "5 €"),
+        ("cp1253", "Γιώργος Παπαδόπουλος"),
+        ("gbk", "城市城市城市城市城市城市"),
+        ("utf-8", "Zoë"),
+    ],
 )
 def test_what_cannot_be_told_is_asked_for(tmp_path, encoding, words):
     content = f"name,b\n{SECRET} {words},1\n".encode(encoding) + (b"Zo\xeb,2\n" if encoding == "utf-8" else b"")
@@ -82,7 +91,9 @@ def test_what_cannot_be_told_is_asked_for(tmp_path, encoding, words):
     assert "[source] encoding =" in refusal(source)
     if encoding != "utf-8":
         assert cells(read_table(replace(source, encoding=encoding)))["name"] == [f"{SECRET} {words}"]
-    assert "unknown encoding, 'klingon'" in refusal(replace(source, encoding="klingon"))
+    for unknown in ("klingon", "base64"):
+        assert f"unknown encoding, '{unknown}'" in refusal(replace(source, encoding=unknown))
+    assert "was to be read as utf-16" in refusal(replace(source, encoding="utf-16"))  # which has no mark
 
 
 def test_decoded_files_of_many_blocks_come_out_whole(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """Transaction files: one record a line."""
 
+from dataclasses import replace
+
 import pytest
 
 from sfumato.data.files import Source, read_columns, read_table, sample, text
@@ -25,6 +27,16 @@ def test_a_transaction_file_has_one_record_a_line(tmp_path, text, separator, rec
     source = Source(write(tmp_path, "a.txt", text).path, separator=separator)
     assert cells(read_table(source)) == {"items": records}
     assert read_columns(source) == ["items"]
+
+
+@pytest.mark.parametrize("separator", ["\t", ";", ",", "|"])
+def test_a_table_that_is_called_like_transactions_is_questioned(tmp_path, separator):
+    lines = [["name", "age"], ["Xylophonist", "34"], ["Ann Lee", "35"]]
+    content = "\r\n".join(map(separator.join, lines)) + "\r\n"
+    source = write(tmp_path, "a.txt", content.encode("utf-16"))
+    assert '[source] format = "csv" or "transactions"' in refusal(source)
+    assert read_columns(replace(source, format="csv")) == ["name", "age"]
+    assert read_table(replace(source, format="transactions", separator=separator)).num_rows == 3
 
 
 @pytest.mark.parametrize("block", [5, 64, 4 << 20])
