@@ -148,11 +148,14 @@ def test_a_secret_that_hardly_anybody_has_is_left_out_and_asked_for(tmp_path, us
     assert any(question.startswith("hiv: is it a secret that few people have") for question in found.questions)
 
 
-@pytest.mark.parametrize(("name", "role"), [("hiv", Role.SENSITIVE), ("box7", Role.QUASI_IDENTIFIER)])
-def test_a_box_that_is_ticked_or_not_has_two_values(tmp_path, name, role):
+@pytest.mark.parametrize(
+    ("name", "tick", "role"),
+    [("hiv", "x", Role.SENSITIVE), ("box7", "pos", Role.SENSITIVE), ("box7", "x", Role.QUASI_IDENTIFIER)],
+)
+def test_a_box_that_is_ticked_or_not_has_two_values(tmp_path, name, tick, role):
     columns = {
         "age": [20 + row % 50 for row in range(200)],
-        name: ["pos" if row % 5 == 0 else "" for row in range(200)],
+        name: [tick if row % 5 == 0 else "" for row in range(200)],
     }
 
     _, guesses = drafted(tmp_path, columns)
@@ -344,7 +347,7 @@ def _mixed(chance, n):
 
 def _late_surprise(chance, n):
     return {
-        "score": [*(chance.randint(0, 9) for _ in range(n - 1)), "a bit more"],
+        "level": [*(chance.randint(0, 9) for _ in range(n - 1)), "a bit more"],
         "when": [*days(chance, n - 1), "soon"],
     }
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from sfumato.data.dates import day_of
 from sfumato.data.kinds import infer_kind, is_integer, value_type
 from sfumato.data.names import plain
-from sfumato.data.schema import Kind
+from sfumato.data.schema import Kind, Role
 from sfumato.drafting.shapes import Names, Shape, names_in, shape_of
 
 _SET_SEPARATORS = ("|", ";", ",", " ")
 _CODE = re.compile(r"[A-Za-z]{0,4}\d[\w.]*", re.ASCII)
+_WORDS_A_MEMBER = 3  # on average; with more, cells are sentences with commas
 _ODD_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})", re.ASCII)
 _DECIMALS = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
 _YEAR_AND_MONTH = re.compile(r"(?:18|19|20)\d{2}(?:0[1-9]|1[0-2])", re.ASCII)
@@ -98,6 +99,11 @@ class Look:
         return self.n_known / max(self.rows, 1)
 
     @property
+    def dated(self) -> bool:
+        """Whether its cells are dates, however they are written."""
+        return self.kind is Kind.DATE or self.odd_dates or self.compact_dates
+
+    @property
     def n_values(self) -> int:
         """Distinct values, a missing one among them: a box that is ticked or not has two."""
         return self.n_known + self.gaps
@@ -123,6 +129,9 @@ def look_at(
     some = values[:_MOST_CELLS]
     counts = [count for _, count in known]
     separator = set_separator(some) if kind is Kind.CATEGORY else None
+    shape = shape_of(values, unique, numbers=kind is Kind.NUMBER) if separator is None else None
+    if shape is not None and shape.role is Role.SENSITIVE:  # codes, although a point is in them
+        kind = Kind.CATEGORY
     words = kind is Kind.CATEGORY and separator is None
     return Look(
         name=name,
@@ -139,7 +148,7 @@ def look_at(
         free_text=words and _is_free_text(some, unique),
         numbered=kind is Kind.NUMBER and _numbers_rows(*_answers(known)),
         long_numbers=kind is Kind.NUMBER and _are_long(*_answers(known[:_MOST_CELLS]), _LONG),
-        shape=shape_of(values, unique, numbers=kind is Kind.NUMBER) if separator is None else None,
+        shape=shape,
         names=names_in(values, unique) if words else Names.NO,
         odd_codes=_odd_codes(values, counts) if kind is Kind.NUMBER else _odd_words(values) if words else (),
     )
@@ -160,6 +169,8 @@ def set_separator(labels: Sequence[str]) -> str | None:
             continue
         parts = [part for cell in cells for part in cell]
         if not all(parts) or len(set(parts)) > 0.7 * len(parts):
+            continue
+        if sum(len(part.split()) for part in parts) > _WORDS_A_MEMBER * len(parts):
             continue
         sizes = {len(cell) for cell in cells}
         if separator == " " and not all(map(_CODE.fullmatch, parts)):

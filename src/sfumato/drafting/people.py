@@ -72,12 +72,13 @@ def put_together(
         name
         for name, look in look_of.items()
         if look.labels
+        and not look.dated
         and (names_people(name) or (is_person(name) and look.names < Names.LIKELY))
         and (says_person(name) or _may_number(name, look, codes_of, born))
     ]
     persons = repeated_persons(table, numbers, missing)
     if persons is None:
-        left_out = [guess.name for guess in guesses if guess.role is Role.IDENTIFIER]
+        left_out = [guess.name for guess in guesses if guess.role is Role.IDENTIFIER and not look_of[guess.name].dated]
         persons = repeated_persons(table, _tell_who(left_out, codes_of, born), missing)
     if persons is None:
         unknown = [guess.name for guess in guesses if guess.kind is Kind.NUMBER and guess.question is WHO_KNOWS]

@@ -21,6 +21,7 @@ from sfumato.drafting.words import (
     is_first_of_all_who,
     is_survey_weight,
     roles_by_name,
+    tell_secrets,
 )
 from sfumato.errors import DataError
 from sfumato.parameters import as_toml
@@ -28,6 +29,7 @@ from sfumato.parameters import as_toml
 RARE = 0.02  # a sensitive column whose other values make up less than this share is as good as constant
 FEW_VALUES = 30  # a column of words that nobody knows may have so many and be generalized; with more it is left out
 _BY_NAME = "its name says so"
+_SECRET_WORDS = "results of tests, illnesses, drugs, beliefs or offences"
 
 
 class Danger(IntEnum):
@@ -186,11 +188,12 @@ def _person(look: Look) -> tuple[Role, str, Question | None] | None:
 
 def _is_number(look: Look, named: Sequence[Role]) -> bool:
     """Whether a column's name says that it numbers people or things, and its cells can do so."""
-    if not says_number(look.name) or (look.kind is Kind.NUMBER and _decimals(look.labels)):
+    if not says_number(look.name) or look.dated or (look.kind is Kind.NUMBER and _decimals(look.labels)):
         return False
     if look.unique > 0.2 or look.long_numbers:
         return True
-    return not named and names_people(look.name) and (look.unique > FEWEST_APART or says_person(look.name))
+    untold = not named and look.shape is None
+    return untold and names_people(look.name) and (look.unique > FEWEST_APART or says_person(look.name))
 
 
 def _is_who(look: Look, named: Sequence[Role]) -> bool:
@@ -237,7 +240,7 @@ def _decimals(labels: Sequence[str]) -> int:
 
 def _by_words(look: Look) -> tuple[Role, str, Question | None] | None:
     for role in roles_by_name(look.name):
-        if role is not Role.IDENTIFIER:
+        if role is Role.QUASI_IDENTIFIER or (role is Role.SENSITIVE and not look.dated):
             return role, _BY_NAME, None
     if look.shape is not None:
         asked = _codes(look.shape.what) if look.shape.role is Role.SENSITIVE else None
@@ -255,12 +258,14 @@ def _codes(what: str) -> Question:
 
 def _by_cells(look: Look) -> tuple[Role, str, Question | None]:
     """Return the role of a column that neither its name nor the shape of its cells tells."""
-    if look.kind is Kind.DATE or look.odd_dates or look.compact_dates:
+    if look.dated:
         return Role.QUASI_IDENTIFIER, "others often know dates about a person", None
     if look.long_numbers:
         return Role.IDENTIFIER, "whole numbers with many digits rather name people or things than count any", _WHO_IS_IT
     if look.kind is Kind.NUMBER:
         return Role.QUASI_IDENTIFIER, "numbers are generalized to ranges, whatever they count", WHO_KNOWS
+    if look.kind is Kind.CATEGORY and tell_secrets(look.labels):
+        return Role.SENSITIVE, f"its cells look like {_SECRET_WORDS}", _codes(_SECRET_WORDS)
     if look.n_known > FEW_VALUES or (look.unique > 0.5 and look.n_known > FEW_VALUES / 3):
         return Role.IDENTIFIER, f"{look.n_known:,} words or codes that were not understood", _WHAT_IS_IT
     if look.names:

@@ -22,6 +22,8 @@ _TITLED = re.compile(
     r"[^\W\d_].*",
     re.IGNORECASE,
 )
+_INITIALS = re.compile(r"[A-Z]\.?|(?:[A-Z]\. ?){2,4}|(?:[A-Z] ){1,3}[A-Z]")
+_FEWEST_INITIALS = 10  # distinct ones: fewer letters may be groups or marks
 _FEWEST_NAMES = 20  # distinct words that begin with a capital and might be names, where none is a known first name
 
 
@@ -34,6 +36,7 @@ class Shape:
     pattern: re.Pattern[str]
     mostly_different: bool = False  # the shape alone is weak: cells must differ as those of people do
     besides: Callable[[Sequence[str]], bool] | None = None  # what else must hold of cells of this shape
+    numbers: bool = False  # whether cells that are all numbers may have it
 
 
 def _shape(
@@ -43,8 +46,10 @@ def _shape(
     *,
     mostly_different: bool = False,
     besides: Callable[[Sequence[str]], bool] | None = None,
+    numbers: bool = False,
 ) -> Shape:
-    return Shape(what, role, re.compile(pattern, re.ASCII), mostly_different, besides)
+    found = re.compile(pattern, re.ASCII)
+    return Shape(what, role, found, mostly_different, besides, numbers or role is Role.IDENTIFIER)
 
 
 def _are_diseases(labels: Sequence[str]) -> bool:
@@ -53,8 +58,32 @@ def _are_diseases(labels: Sequence[str]) -> bool:
     >>> _are_diseases(["P0012", "P0013", "P0771"]), _are_diseases(["C34.1", "C50.9"])
     (False, True)
     """
-    dotted = sum("." in label for label in labels)
-    return dotted >= _DOTTED * len(labels) or len({label[0] for label in labels}) >= _CHAPTERS
+    return _are_detailed(labels) or len({label[0] for label in labels}) >= _CHAPTERS
+
+
+def _are_not_measured(labels: Sequence[str]) -> bool:
+    """Whether codes of ICD-9 are no measurements: some have letters, or zeros where numbers have none.
+
+    >>> _are_not_measured(["250.00", "401.9", "486"]), _are_not_measured(["120.5", "133.0", "118.5"])
+    (True, False)
+    """
+    decimals = {len(label.partition(".")[2]) for label in labels}
+    lettered = any(label[0].isalpha() for label in labels)
+    padded = len(decimals) > 1 and any(label[0] == "0" or ("." in label and label[-1] == "0") for label in labels)
+    return _are_detailed(labels) and (lettered or padded)
+
+
+def _are_detailed(labels: Sequence[str]) -> bool:
+    return sum("." in label for label in labels) >= _DOTTED * len(labels)
+
+
+def _are_of_both_parents(labels: Sequence[str]) -> bool:
+    """Whether pairs of letters are what both parents gave: the same, of some people, and of others not.
+
+    >>> _are_of_both_parents(["AA", "AG", "GG"]), _are_of_both_parents(["CA", "GA", "CT"])
+    (True, False)
+    """
+    return {label[0] == label[-1] for label in labels} == {True, False}
 
 
 def _have_check_digits(labels: Sequence[str]) -> bool:
@@ -89,7 +118,12 @@ SHAPES = (
     _shape("phone numbers", Role.IDENTIFIER, r"\d{3}[-. ]\d{3}[-. ]\d{4}"),
     _shape("ATC codes of drugs", Role.SENSITIVE, r"[A-DGHJL-NPRSV]\d{2}(?:[A-Z]{2}\d{2}|[A-Z]{1,2})"),
     _shape("ICD-10 codes", Role.SENSITIVE, r"[A-Z]\d[0-9A-B](?:\.?[0-9A-Z]{1,4})?[-+*!]?", besides=_are_diseases),
-    _shape("ICD-9 codes", Role.SENSITIVE, r"(?:V\d{2}|E\d{3}|\d{3})\.\d{1,2}|V\d{2}|E\d{3}"),
+    _shape(
+        "ICD-9 codes", Role.SENSITIVE, r"(?:V\d{2}|E\d{3}|\d{3})(?:\.\d{1,2})?", besides=_are_not_measured, numbers=True
+    ),
+    _shape("codes of tumours", Role.SENSITIVE, r"[89]\d{3}/[0-369]"),
+    _shape("codes of procedures", Role.SENSITIVE, r"[1-9]-\d{2}[0-9a-z](?:\.[0-9a-z]{1,2})?", besides=_are_detailed),
+    _shape("genotypes", Role.SENSITIVE, r"[ACGT][/|]?[ACGT]", besides=_are_of_both_parents),
     _shape("LOINC codes", Role.SENSITIVE, r"\d{3,5}-\d", besides=_have_check_digits),
     _shape(
         "postal codes",
@@ -101,7 +135,7 @@ SHAPES = (
 
 
 def shape_of(labels: Sequence[str], unique: float, *, numbers: bool = False) -> Shape | None:
-    """Return the shape that nearly all cells have; numbers may be those of a person, but are no codes.
+    """Return the shape that nearly all cells have; numbers may be those of a person, but are hardly ever codes.
 
     >>> shape_of(["ann@a.org", "bob@b.org", "cy@c.org"], 1.0).what
     'e-mail addresses'
@@ -113,9 +147,10 @@ def shape_of(labels: Sequence[str], unique: float, *, numbers: bool = False) -> 
     some = labels[:_LOOKED_AT]
     if not some:
         return None
-    people_only = numbers or len(some) < _FEW  # a code or two may be anything, an address is one
     for shape in SHAPES:
-        if (shape.mostly_different and unique < 0.2) or (people_only and shape.role is not Role.IDENTIFIER):
+        if (shape.mostly_different and unique < 0.2) or (numbers and not shape.numbers):
+            continue
+        if len(some) < _FEW and shape.role is not Role.IDENTIFIER:  # a code or two may be anything, an address is one
             continue
         fitting = [label.strip() for label in some if shape.pattern.fullmatch(label.strip())]
         if len(fitting) >= _ENOUGH * len(some) and (shape.besides is None or shape.besides(fitting)):
@@ -128,7 +163,7 @@ class Names(IntEnum):
 
     NO = 0
     PERHAPS = 1  # each begins with a capital and is no everyday word: who knows six surnames from six wards?
-    LIKELY = 2  # many of these, which hardly recur
+    LIKELY = 2  # many of these, which hardly recur, or of initials
     SURELY = 3  # with titles, or known first names
 
 
@@ -143,6 +178,8 @@ def names_in(labels: Sequence[str], unique: float) -> Names:
     some = [label.strip() for label in labels[:_LOOKED_AT]]
     if some and sum(bool(_TITLED.fullmatch(label)) for label in some) >= _ENOUGH * len(some):
         return Names.SURELY
+    if len(some) >= _FEWEST_INITIALS and all(map(_INITIALS.fullmatch, some)):
+        return Names.LIKELY
     words = [label for label in some if _NAME.fullmatch(label)]
     if not words or len(words) < _ENOUGH * len(some):
         return Names.NO

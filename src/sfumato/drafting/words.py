@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sfumato.data.names import mentions, plain, words_of
 from sfumato.data.schema import Role
 
 # English, German, French, Spanish, Italian, Dutch, Portuguese, without accents. A word of five letters or more may
-# begin a longer one, one of six or more may stand anywhere inside: Hauptdiagnose, Aufnahmedatum. Roles are tried in
-# this order, and a column that two roles claim gets the first.
+# begin a longer one, one of six or more may stand anywhere inside: Hauptdiagnose, Aufnahmedatum. Secrets are what
+# people have, earn or owe, did and believe. Roles are tried in this order, and a column that two claim gets the first.
 WORDS = {
     Role.IDENTIFIER: (
         "name names surname lastname firstname forename fullname username maiden email mail phone telephone mobile fax "
-        "ssn passport licence license iban bic swift account badge plate imei "
+        "middlename tussenvoegsel voorletters voorvoegsel namenszusatz iniciales iniziali ssn passport licence "
+        "license iban bic swift account badge plate imei "
         "address street uuid guid url ip id recid caseid identifier "
         "initials signature remark remarks comment comments notes freetext narrative memo "
         "nachname vorname familienname geburtsname rufname strasse hausnummer anschrift adresse telefon handy "
@@ -28,29 +30,41 @@ WORDS = {
         "sobrenome apelido morada rua endereco telefone telemovel cpf rg processo prontuario observacoes"
     ),
     Role.SENSITIVE: (
-        "disease diagnosis diagnoses diag condition illness symptom icd icd10 icd9 salary income wage wages earnings "
-        "religion ethnic ethnicity political party cancer hiv aids crime offence conviction debt credit medication "
-        "medicine drug prescription treatment therapy orientation disability cause pregnant pregnancy abortion "
-        "addiction alcohol depression psychiatric std genetic genotype brca apoe mutation smoking smoker union "
-        "sexuality asylum immigration torture trauma suicide suicidal offense arrest arrests criminal felony prison "
-        "probation gang health homeless welfare overdue arrears overdraft balance voted drg icpc "
-        "dx rx dsm hcv hbv hepc hepatitis syphilis psych miscarriage mortgage bankruptcy violence abuse "
-        "diagnose hauptdiagnose nebendiagnose krankheit befund gehalt einkommen lohn konfession ethnie partei krebs "
-        "straftat schulden medikament arznei therapie behandlung behinderung todesursache schwanger sucht "
-        "raucher rauchen gewerkschaft sexualitaet asyl migrationshintergrund vorstrafe gesundheit suizid konf hhnetto "
-        "nettoeinkommen bruttolohn sonntagsfrage sozialhilfe krankenstand kontostand "
-        "drogen delikt delikte strafmass fehlgeburt abtreibung kaiserschnitt psychisch hypothek insolvenz gewalt "
-        "maladie diagnostic salaire revenu traitement medicament handicap vih sida grossesse dette fumeur "
-        "tabac syndicat syndical sexualite asile sante ghm pathologie drogue delit avortement psychique invalidite "
-        "enfermedad diagnostico salario sueldo ingresos tratamiento medicamento discapacidad embarazo deuda nomina "
-        "fumador tabaco sindicato sindical sexualidad asilo salud medicacion baja patologia saldo hipoteca morosidad "
-        "droga delito aborto discapacitado minusvalia "
-        "malattia diagnosi stipendio reddito religione trattamento farmaco disabilita gravidanza debito "
-        "fumatore sindacato sessualita salute esenzione patologia tossicodipendenza invalidita mutuo reato aborto "
-        "ziekte salaris inkomen godsdienst behandeling medicijn medicatie handicap zwanger schuld rookt roker "
-        "vakbond seksualiteit gezondheid verslaving suicidaal uitkering hypotheek delict arbeidsongeschikt "
-        "doenca salario renda rendimento religiao tratamento deficiencia gravidez divida medicacao saude "
-        "patologia toxicodependencia crime hipoteca subsidio"
+        "disease condition illness sick sickness sickleave symptom icd icd10 icd9 icdo icpc dsm dx rx drg ghm cpt "
+        "hcpcs ccam diag diagnos hauptdiag nebendiag krankheit krankenstand krankmeld kranktage fehlzeit fehltage "
+        "maladie arretmal malattia enfermedad baja doenca ziekte ziekmeld verzuim patholog patolog comorbid komorbid "
+        "cause causa todesursache befund result ergebnis risultat esito uitslag cancer krebs kanker tumor tumour "
+        "tumeur neoplas histolog istolog morpholog morfolog stage staging stadium stadio estadio grading tnm hiv vih "
+        "aids sida hcv hbv hepc hepatit epatit syphilis std seroposit sieroposit serolog serostatus viral cd4 mrsa "
+        "diabet asthma asma epilep stroke dement demenz alzheimer parkinson autis adhd adhs tdah dyslexi dislex allerg "
+        "alerg injur verletz blessure lesion lesao letsel infortun depress depres depr anxiety gaf phq phq9 gad7 mmse "
+        "angst ansie burnout psych psiqui psichi suicid suizid trauma stress pain schmerz dolor douleur pijn pregnan "
+        "schwanger grossesse embaraz gravid zwanger abortion abortus aborto abtreib avortement miscarriage fehlgeburt "
+        "kaiserschnitt menstru zyklus contracept verhuet fertility smoke smoking raucher rauchen tabac tabak fumad "
+        "fumat fumeur rookt roker alcohol alcool alkohol alcol drug drugs drogen droga drogue addict adicc sucht "
+        "verslav dipendenz tossic toxicom toxicodep overdose opioid medicat medicac medicament medikament medicine "
+        "medicijn farmaco arznei prescription treatment therapy therapie terapia traitement tratamento tratamiento "
+        "trattament behandlung behandeling procedure surgery surgical cirugia eingriff ingreep vaccin vacuna geimpft "
+        "impfung impfstatus disab behinder schwerb gdb pflegegrad pflegestufe handicap rqth invalidi invalidez incapac "
+        "arbeidsongeschikt discapac minusval deficien blutdruck blutzucker puls pulse heartrate systol diastol sysbp "
+        "diabp cholest hba1c glucose glicem glycem bloeddruk genet genotyp phenotyp fenotip haplot allele brca apoe "
+        "snp hla mutation famhist familyhist health gesundheit gezondheid sante salud salute saude esenzione ald "
+        "salary salario salaris salaire salarial sal stipend sueldo nomina lohn gehalt loon entgelt besoldung verguet "
+        "verdienst remuner retribu compenso ordenado wage wages earnings income einkommen eink nettoeink inkomen "
+        "revenu reddito rendimento rend renda ingresos brutto bruto netto hhnetto bonus debt debts dette deuda divida "
+        "debito schuld mortgage hypothe hipoteca mutuo credit kredit balance saldo solde kontostand overdraft arrears "
+        "overdue default impago moros incumpr inadimpl insolv bankrupt pfaend pignoram embargo penhora schufa bonitaet "
+        "score scoring welfare benefit homeless sozialhilfe sozialleist leistung buergergeld grundsicherung wohngeld "
+        "alg alg2 hartz rsa subsidio subsidie prestacion uitkering bijstand toeslag wajong bursary scholarship beca "
+        "bourse bolsa iep frl fsm foerderbedarf crime criminal felony offence offense convict arrest prison probation "
+        "gang violence abuse weapon waffe arma wapen delict delikt delit delito reato straf vorstraf haft gewalt "
+        "verurteil condena condann condamn veroord antecedent sanction sancion sanzion sancao sanctie suspension "
+        "expulsion disciplinary verdict sentence relig konf konfession confession bekenntnis godsdienst geloof kirche "
+        "kerk culto ethnic ethnie etnia etnic etnisch politic party partei partito partido partij ideolog "
+        "sonntagsfrage vote voted votes voto gewaehlt gestemd union gewerkschaft syndic sindic sindac vakbond sexual "
+        "seksu sessual lgbt orientat orientac orientam asylum asyl asile asilo immigration migrationshintergrund "
+        "aufenthaltsstatus aufenthaltstitel undocumented deport vulnerab torture persecut verfolg gpa marks nota notas "
+        "schulnote rating appraisal performance beurteil beoordel evaluation evaluac valutaz avaliac"
     ),
     Role.QUASI_IDENTIFIER: (
         "age birth birthday birthdate born dob yob sex gender zip zipcode postal postcode city town village state "
@@ -62,15 +76,18 @@ WORDS = {
         "land staat familienstand bildung schulabschluss abschluss beruf arbeitgeber nationalitaet "
         "staatsangehoerigkeit sprache aufnahme entlassung datum jahr monat station abteilung klinik groesse gewicht "
         "haushalt kosten kinder krankenkasse "
-        "naissance sexe codepostal ville commune departement pays etat matrimonial metier emploi nationalite "
+        "naissance sexe lieu codepostal ville commune departement pays etat matrimonial metier emploi nationalite "
         "langue sortie service cout poids taille annee mois enfants "
-        "edad nacimiento sexo genero codigopostal ciudad municipio provincia estado pais civil educacion ocupacion "
+        "edad nacimiento lugar localidad sexo genero codigopostal ciudad municipio provincia estado pais civil "
+        "educacion ocupacion "
         "nacionalidad idioma ingreso alta fecha servicio coste costo peso altura talla ano hijos planta "
-        "eta nascita genere cap citta comune regione paese stato civile istruzione professione nazionalita lingua "
+        "eta nascita genere sesso cap luogo localita citta comune regione paese stato civile istruzione professione "
+        "nazionalita lingua "
         "ricovero dimissione data reparto altezza anno mese figli "
         "leeftijd geboorte geslacht stad gemeente provincie burgerlijke opleiding beroep nationaliteit taal opname "
         "ontslag afdeling lengte maand kinderen woonplaats "
-        "idade nascimento cep cidade distrito escolaridade profissao nacionalidade internacao internamento custo "
+        "idade nascimento cep concelho freguesia cidade distrito escolaridade profissao nacionalidade internacao "
+        "internamento custo "
         "enfermaria servico filhos"
     ),
 }
@@ -148,6 +165,21 @@ _EVERYDAY = (
     "sim nao raramente vezes sempre homem mulher outro outra nenhum nenhuma desconhecido solteiro divorciado"
 )
 
+# What cells say, whatever their column is called: results of tests, illnesses, drugs, beliefs and offences.
+_RESULTS = (
+    "pos neg positive negative positiv negativ positif negatif positivo negativo positief negatief reactive "
+    "nonreactive "
+    "reaktiv detected undetected nachgewiesen"
+)
+_SECRETS = (
+    "influenza griep grippe gripe headache migraine migrane nausea fever fieber fiebre febbre anaemia anemia carcinom "
+    "karzinom fractur fraktur schizo bipolar legasthen rugklacht hypertens hyperton infarct infarkt pneumon "
+    "metformin insulin methadon sertralin quetiapin lithium ibuprofen paracetamol omeprazol "
+    "catholic kathol catolic cattolic protestant evangel muslim moslem islam jewish juedisch judio ebraic hindu buddh "
+    "budist atheis orthodox ortodox "
+    "theft assault burglary robbery fraud murder homicid omicid diebstahl betrug koerperverletz koerperverletzung "
+    "escroquerie agression robo hurto estafa furto rapina truffa diefstal oplichting mishandel roubo"
+)
 _FIRST_NAMES = (
     "james mary john patricia robert jennifer michael linda william elizabeth david barbara richard susan joseph "
     "jessica thomas sarah charles karen daniel nancy matthew lisa anthony betty mark margaret paul emily steven anna "
@@ -162,7 +194,9 @@ _FIRST_NAMES = (
     "ann bob ada alice eva max leo tom tim ben sam kim lea nina olga ivan ali omar fatima ahmed mohammed aisha wei li"
 )
 _KNOWN_FIRST_NAMES = frozenset(_FIRST_NAMES.split())
+_LOOKED_AT = 100  # cells that may be words for secrets
 _NOBODYS = frozenset(_EVERYDAY.split())
+_RESULTS_OF_TESTS = frozenset(_RESULTS.split())
 
 
 def roles_by_name(name: str) -> list[Role]:
@@ -194,6 +228,19 @@ def is_first_of_all_who(name: str) -> bool:
 def is_everyday(text: str) -> bool:
     """Whether a cell is an answer, or another word that nobody is called."""
     return plain(text.strip()).rstrip(".") in _NOBODYS
+
+
+def tell_secrets(labels: Sequence[str]) -> bool:
+    """Whether cells are words for secrets: results of tests alone, or illnesses, beliefs and offences among others.
+
+    >>> tell_secrets(["neg", "pos"]), tell_secrets(["Asthma", "flu", "none"]), tell_secrets(["north", "south"])
+    (True, True, False)
+    """
+    words = [plain(label.strip()) for label in labels[:_LOOKED_AT]]
+    if words and _RESULTS_OF_TESTS.issuperset(words):
+        return True
+    secret = sum(mentions(word, f"{WORDS[Role.SENSITIVE]} {_SECRETS}") for word in words)
+    return secret * 3 >= len(words) > 0
 
 
 def is_survey_weight(name: str, *, exact: bool) -> bool:

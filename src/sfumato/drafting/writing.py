@@ -196,8 +196,7 @@ def _masked(guesses: Sequence[Guess], look_of: dict[str, Look]) -> tuple[str, ..
     """Return the sensitive columns that may give one another away, if there are several that masks can protect."""
     secrets = [each.name for each in guesses if each.role is Role.SENSITIVE]
     able = tuple(name for name in secrets if look_of[name].largest <= MOST_COMMON)
-    known = sum(each.role is Role.QUASI_IDENTIFIER for each in guesses)
-    return able if len(able) > 1 and known <= MANY_QUASI_IDENTIFIERS else ()
+    return able if len(able) > 1 else ()
 
 
 def _with_keys(guess: Guess, look: Look, missing: Sequence[str], *, masked: bool) -> Guess:
