@@ -104,3 +104,25 @@ def test_shares_of_words_that_are_unevenly_common_lie_within_two_standard_errors
         slope, error = fit["job = doctor"]
         covered.append(abs(slope - 5) <= 2 * error)
     assert np.mean(covered) >= 0.95
+
+
+@pytest.mark.slow
+def test_slopes_of_outcomes_of_which_classes_show_their_means_lie_within_two_standard_errors():
+    """The mean of a class is nobody's own: taken for that, it pulls slopes to zero."""
+    columns = {
+        "age": {"role": "quasi-identifier", "hierarchy": {"widths": [10, 20, 40]}},
+        "pay": {"role": "quasi-identifier"},
+        "pressure": {"role": "sensitive"},
+    }
+    plan = {"columns": columns, "require": [{"model": "k-anonymity", "k": 20}], "release": {"shows": "mean"}}
+    covered = []
+    for seed in range(RUNS):
+        rng = np.random.default_rng(seed)
+        age = rng.integers(18, 90, 400)
+        pressure = 100 + 0.4 * age + rng.normal(0, 8, 400)
+        table = pa.table({"age": age, "pay": np.exp(rng.normal(8, 1, 400)).round(), "pressure": pressure})
+        loaded = sf.load(sf.anonymize(table, sf.Plan.from_dict(plan), seed=seed).release)
+        slope, error = loaded.regression("age", ["pressure"])["pressure"]
+        truth = np.cov(age, pressure)[0, 1] / np.var(pressure, ddof=1)
+        covered.append(abs(slope - truth) <= 2 * error)
+    assert np.mean(covered) >= 0.95

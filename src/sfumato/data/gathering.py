@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes, as_arrow, as_numpy
-from sfumato.data.distinct import arrow_codes, text_codes
+from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, fitted, read_columns
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_list, is_text, value_type
+from sfumato.data.persons import numbers_in
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import repeat_sets
 from sfumato.errors import DataError, did_you_mean
@@ -179,7 +180,7 @@ def varying(table: pa.Table, person: str, names: Sequence[str], schema: Schema) 
 def _numbers(array: pa.ChunkedArray, column: str, where: str, schema: Schema) -> tuple[Codes, pa.Array]:
     """Return each row's person, and their numbers as text."""
     try:
-        codes, labels, gaps = arrow_codes(array, schema.missing)
+        codes, labels, gaps = numbers_in(array, schema.missing)
     except DataError as error:
         raise DataError(f"Column {column!r}: {error}") from None
     if gaps:
@@ -301,7 +302,7 @@ class _Grouping:
         return as_arrow(found.astype(np.float64), absent)
 
     def _sets(self, array: pa.ChunkedArray, spec: ColumnSpec) -> pa.Array:
-        """Return lists of all members in a person's cells; text is cut at the separator, as that of other sets is."""
+        """Return lists of all members in a person's cells, each once; text is cut at its separator."""
         if is_list(array.type):
             flat = pa.chunked_array([chunk.flatten() for chunk in array.chunks], array.type.value_type)
             sizes = [as_numpy(pc.fill_null(pc.list_value_length(chunk), 0)) for chunk in array.chunks]
@@ -318,11 +319,14 @@ class _Grouping:
             members, labels, _ = text_codes(pa.chunked_array([flat_text], pa.string()), self.schema.missing)
             start = np.concatenate([[0], np.cumsum(sizes_of), [sizes_of.sum()]]).astype(np.int64)  # the last is missing
             items, begin = repeat_sets(members, start, codes[self.rows])
-        absent = items == len(labels)
-        items[absent] = 0
+        person_of, known = np.repeat(self.person_of, np.diff(begin)), items < len(labels)
+        width = max(len(labels), 1)
+        once = np.unique(person_of[known] * np.int64(width) + items[known])
         values = pa.array(labels, pa.string()).cast(kind) if labels else pa.nulls(1, kind)
-        texts = pa.DictionaryArray.from_arrays(as_arrow(items, absent if absent.any() else None), values)
-        return pa.LargeListArray.from_arrays(as_arrow(begin[self.start]), texts)
+        texts = pa.DictionaryArray.from_arrays(as_arrow((once % width).astype(np.int32)), values)
+        return pa.LargeListArray.from_arrays(
+            as_arrow(np.searchsorted(once, np.arange(self.people + 1) * np.int64(width))), texts
+        )
 
 
 def _rank(codes: Codes, labels: Sequence[str], kind: pa.DataType, *, ordered: bool = False) -> NDArray[np.int64]:

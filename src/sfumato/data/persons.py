@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes, Dataset, distinct_codes
 from sfumato.data.distinct import arrow_codes
+from sfumato.data.kinds import MARKERS
 from sfumato.data.names import mentions, plain, words_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
@@ -189,9 +190,17 @@ def number_columns(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
     return tuple(found)
 
 
+def numbers_in(array: pa.ChunkedArray, missing: Sequence[str]) -> tuple[Codes, pa.Array, bool]:
+    """Return the person of each row, their numbers, and whether some have none: the code after the last.
+
+    What means "missing" wherever it stands is nobody's number, whatever the plan lists.
+    """
+    return arrow_codes(array, (*missing, *MARKERS))
+
+
 def persons_of(array: pa.ChunkedArray, name: str, missing: Sequence[str]) -> Persons:
     """Return who each row is about; a row without a number is about a person of its own."""
-    codes, labels, gaps = arrow_codes(array, missing)
+    codes, labels, gaps = numbers_in(array, missing)
     people = len(labels)
     if gaps:
         absent = np.flatnonzero(codes == people)
@@ -204,7 +213,7 @@ def persons_by(table: pa.Table, name: str, schema: Schema) -> Persons:
     """Return who each row is about, or raise where one does not say so."""
     if name not in table.column_names:
         raise DataError(f"The source lacks the column that says whose row it is: {name!r}.\nCorrect [source] person.")
-    codes, labels, gaps = arrow_codes(table.column(name), schema.missing)
+    codes, labels, gaps = numbers_in(table.column(name), schema.missing)
     if gaps:
         raise DataError(
             f"People were to be counted by {name!r}, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows "

@@ -4,7 +4,8 @@ A range of a covariate is taken by its middle, or by the figure of its class: wh
 and does not pull coefficients to zero, as drawing values would (Berkson 1950). A word that stands for several counts in
 parts. An outcome in ranges is fitted by the likelihood of its ranges, with normal errors (Stewart 1983). Standard
 errors are those of White (1980), which do not take errors for equally large. That values lie around the middle of their
-ranges, and evenly behind a word, is an assumption: what changes when they crowd on one side is an error of its own.
+ranges, and evenly behind a word, is an assumption: what changes when they crowd on one side, in all ranges alike or in
+each for itself, is an error of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import as_arrow
+from sfumato.data.dataset import Codes, as_arrow
 from sfumato.errors import DataError
 from sfumato.receiving.estimates import CROWDED, shown
 from sfumato.receiving.spreading import Rates, spread
@@ -87,11 +88,13 @@ def regression_of(
     n_rows = outcome.codes.size
     low, high = _outcome(outcome, value, rates)
     parts, names, room = [np.ones((n_rows, 1))], [INTERCEPT], [np.zeros((n_rows, 1, 2))]
+    label_of = [np.zeros(n_rows, dtype=np.int32)]  # of each term
     for column in covariates:
         part, terms, either_way = _terms(column, rates.get(column.name), count)
         parts.append(part)
         names += terms
         room.append(either_way)
+        label_of += [column.codes] * len(terms)
     design, leeway = np.hstack(parts), CROWDED * np.hstack(room)
     used = np.isfinite(design).all(axis=1) & np.isfinite(low) & np.isfinite(high)
     used &= weight > 0
@@ -104,14 +107,15 @@ def regression_of(
             f"{design.shape[1] + SPARE + 1:,} rows at least."
         )
     fit = _fitted(design, low, high, rows)
-    coefficients = fit.coefficients
-    moved = np.zeros_like(coefficients)
+    moved = _moved_by_outcome(design, (low, high, rows), fit.coefficients) ** 2
     for place in range(len(names)):
-        moved += _moved(design, place, leeway[used, place], (low, high, rows), coefficients) ** 2
+        shift = leeway[used, place]
+        moved += _moved(design, place, shift, (low, high, rows), fit.coefficients) ** 2
+        moved += fit.moved_by_label(design, place, label_of[place][used], shift.max(axis=1), rows)
     return Regression(
         outcome=outcome.name if value is None else f"{outcome.name} = {value}",
         names=tuple(names),
-        coefficients=coefficients,
+        coefficients=fit.coefficients,
         std_error=np.sqrt(fit.std_error(design, rows) ** 2 + moved),
         spread_error=np.sqrt(moved),
         rows=rows.total,
@@ -164,9 +168,7 @@ def _outcome(outcome: Ranges | Groups, value: str | None, rates: Mapping[str, Ra
         return share[outcome.codes], share[outcome.codes]
     if value is not None:
         raise DataError(f"The outcome {outcome.name!r} holds numbers.\nLeave `value` out.")
-    if outcome.spans:  # the figure of a class says more than its range
-        return outcome.midpoint, outcome.midpoint
-    return outcome.lower, outcome.upper
+    return outcome.lower, outcome.upper  # the figure of a class is not what each of its rows has
 
 
 def _terms(column: Ranges | Groups, rates: Rates | None, count: Floats) -> tuple[Floats, list[str], Floats]:
@@ -198,11 +200,24 @@ class _Fit:
 
     def std_error(self, design: Floats, rows: _Rows) -> Floats:
         """Return the standard error of each coefficient."""
-        bread = np.linalg.inv((design * (rows.both * (1 - self.open_share))[:, None]).T @ design)
         each = design * (rows.weight * self.residual)[:, None]
         correction = rows.total / (rows.total - design.shape[1])
-        variance = correction * (rows.count[:, None] * (each @ bread) ** 2).sum(axis=0)  # no rounding makes it negative
+        moved = each @ self._bread(design, rows)
+        variance = correction * (rows.count[:, None] * moved**2).sum(axis=0)  # no rounding makes it negative
         return np.asarray(np.sqrt(variance))
+
+    def moved_by_label(self, design: Floats, place: int, codes: Codes, shift: Floats, rows: _Rows) -> Floats:
+        """Return the squared change of each coefficient when a covariate moves behind each label for itself.
+
+        Labels, `codes` of rows, move by `shift`, (n,), each in a direction of its own: to first order.
+        """
+        by, known = rows.both * shift, -self.coefficients[place] * (1 - self.open_share)
+        pull = np.stack([np.bincount(codes, by * known * column) for column in design.T], axis=1)
+        pull[:, place] += np.bincount(codes, by * self.residual)
+        return np.asarray(((pull @ self._bread(design, rows)) ** 2).sum(axis=0))
+
+    def _bread(self, design: Floats, rows: _Rows) -> Floats:
+        return np.asarray(np.linalg.inv((design * (rows.both * (1 - self.open_share))[:, None]).T @ design))
 
 
 def _fitted(design: Floats, low: Floats, high: Floats, rows: _Rows) -> _Fit:
@@ -238,6 +253,15 @@ def _moved(
         crowded[:, place] += side * by
         most = np.maximum(most, np.abs(_fitted(crowded, *fitted_to).coefficients - coefficients))
     return most
+
+
+def _moved_by_outcome(design: Floats, fitted_to: tuple[Floats, Floats, _Rows], coefficients: Floats) -> Floats:
+    """Return the most that coefficients change when outcomes lie in the lower halves of their ranges, or the upper."""
+    low, high, rows = fitted_to
+    middle = (low + high) / 2
+    halves = ((low, middle), (middle, high)) if (high > low).any() else ()
+    changes = [np.abs(_fitted(design, *ends, rows).coefficients - coefficients) for ends in halves]
+    return np.asarray(np.max([np.zeros_like(coefficients), *changes], axis=0))
 
 
 def _solver(design: Floats, both: Floats) -> Callable[[Floats], Floats]:

@@ -76,7 +76,7 @@ def test_a_column_is_gathered_as_a_plain_loop_would(how, kind, order):
     expected = [slowly(how, rows_of[name]) for name in dict.fromkeys(who)]
     shown = found.column("cell").to_pylist()
     if how is How.SET:
-        assert [sorted(set(members), key=str) for members in shown] == expected
+        assert [sorted(members, key=str) for members in shown] == expected
     elif how is How.MEAN:
         assert all(a == b or math.isclose(a, b) for a, b in zip(shown, expected, strict=True))
     else:
@@ -126,8 +126,8 @@ def test_sets_are_united_cut_at_the_separator_of_the_column():
     asked = (Gathered(name=name, how=How.SET, column=name) for name in ("codes", "lists"))
     found = gathered(table, *asked, schema=schema)
 
-    assert [set(members) for members in found.column("codes").to_pylist()] == [{"x", "y", "z"}, set()]
-    assert [set(members) - {None} for members in found.column("lists").to_pylist()] == [{"k", "l"}, set()]
+    assert [sorted(members) for members in found.column("codes").to_pylist()] == [["x", "y", "z"], []]
+    assert [sorted(members) for members in found.column("lists").to_pylist()] == [["k", "l"], []]
 
 
 def test_one_cell_of_a_list_column_is_refused():
@@ -226,10 +226,11 @@ def test_rows_of_people_who_are_not_in_the_source_are_left_out_and_counted(folde
     assert said in found["warnings"]
 
 
+@pytest.mark.parametrize("nobody", ["", "NA"])  # whether or not the plan lists it
 @pytest.mark.parametrize("name", ["person.csv", "condition.csv"])
-def test_rows_without_a_person_are_refused_with_their_count(folder, name):
+def test_rows_without_a_person_are_refused_with_their_count(folder, name, nobody):
     text = (folder / name).read_text()
-    (folder / name).write_text(text.replace("Q3Z", "").replace("Q7Z", ""))
+    (folder / name).write_text(text.replace("Q3Z", nobody).replace("Q7Z", nobody))
     rows = text.count("Q3Z") + text.count("Q7Z")
 
     for command in (("explain",), ("anonymize", "--out", folder / "run")):
