@@ -99,6 +99,11 @@ class Sets:
     ) -> Sets:
         domain, drawn = tuple(map(str, about["domain"])), np.array(about["shares"], dtype=np.float64)
         place_of = {label: place for place, label in enumerate(domain)}
+        if outside := len(set(column.labels) - set(domain)):
+            raise DataError(
+                f"Column {column.name!r} of the release shows {outside:,} value(s) outside the domain that its "
+                "release.json states.\nIt is damaged or incomplete: get it again."
+            )
         places = np.array([place_of[label] for label in column.labels], dtype=np.int64)[column.codes[rows]]
         shown = places[:, None] == np.arange(len(domain))
         found = cls(column.name, shown, weight, np.ones(len(domain)), 1, float(about["p"]), drawn=drawn)

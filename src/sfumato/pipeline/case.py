@@ -58,7 +58,7 @@ from sfumato.pipeline.judging import (
     refuse_unstated,
 )
 from sfumato.pipeline.keeping import ATTACK, MEASURE, Kept, Page, asked, finish_earlier, plan_facts
-from sfumato.pipeline.known import Gathering, Known, changes_since, crowd_at
+from sfumato.pipeline.known import Gathering, Known, changed_since, changes_since, crowd_at
 from sfumato.pipeline.making import Made, as_in_source, dialect_of, make, refuse_inputs_in, refuse_nothing_to_publish
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
@@ -353,8 +353,7 @@ class Case:
         randomized = any(model.judged_role is Role.SENSITIVE_QUASI_IDENTIFIER for model in self.plan.policy)
         if not randomized or not self.original.at_hand:
             return None
-        was = seen.record.inputs.get("source.path") if seen.record is not None else None
-        if was is not None and self.original.sha256 not in (None, was):
+        if seen.record is not None and "source.path" in changed_since(seen.record, self.original):
             return None
         if self.engine.holds_rows:
             return self.original.dataset
@@ -369,7 +368,10 @@ class Case:
                 'Name one ([source] path = "..."), or give the original in Python: measure(..., original=frame).'
             )
         refuse_unstated(seen.release)
-        return self._measure(replace(seen.release, public=self._known(seen).public), target)
+        release = replace(seen.release, public=self._known(seen).public)
+        if self.plan.weight in release.order and not release.description:  # a file or a frame: the plan says it as well
+            release = replace(release, description={"weight": self.plan.weight})
+        return self._measure(release, target)
 
     def attack(
         self, seen: Seen, *, threshold: float = THRESHOLD, population: Path | None = None

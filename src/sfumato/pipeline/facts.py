@@ -56,7 +56,11 @@ def read_facts(run: Path) -> dict[str, Any]:
     path = run / RUN_FILE
     if not path.is_file():
         raise DataError(f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out.")
-    return read_numbered(path, RUN_FORMAT, "is no run of sfumato.\nRun `sfumato anonymize` again.")
+    refusal = "is no run of sfumato.\nRun `sfumato anonymize` again."
+    facts = read_numbered(path, RUN_FORMAT, refusal)
+    if not isinstance(facts.get("release"), dict):
+        raise DataError(f"{path} {refusal}")
+    return facts
 
 
 def foreign_to_run(folder: Path) -> list[str] | None:

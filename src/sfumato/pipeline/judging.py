@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.data.files import Source, digest
-from sfumato.data.files.release import read_release, schema_for
+from sfumato.data.files.release import read_release, release_folder, schema_for
 from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -44,19 +44,20 @@ class Seen:
 
         `look` is another way to see the release, where somebody else has one.
         """
-        like = plan.source if plan.source is not None and plan.source.file is not None else None
+        source = plan.source
+        like = source if source is not None and source.database is None and not source.in_catalog else None
         if look is not None:
             release = look()
         else:
             release = read_release(path, plan.schema, like=like, stored=plan.target, progress=progress)
-        for folder in () if isinstance(path, Source) else (path, path.parent, path.parent.parent):
-            if release.description and (folder / RUN_FILE).is_file():
-                facts = read_facts(folder)
-                if _is_about(facts, folder / "release"):
-                    return cls(release, record_of(facts, folder))
-                note = "The run's record beside the release is of another release (digests differ): it was not used."
-                return cls(release, None, (note,))
-        return cls(release)
+        judged = None if isinstance(path, Source) else release_folder(path)
+        if judged is None or not ((run := judged.absolute().parent) / RUN_FILE).is_file():
+            return cls(release)
+        facts = read_facts(run)
+        if _is_about(facts, judged):
+            return cls(release, record_of(facts, run))
+        note = "The run's record beside the release is of another release (digests differ): it was not used."
+        return cls(release, None, (note,))
 
     @classmethod
     def in_memory(

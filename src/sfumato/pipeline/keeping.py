@@ -20,7 +20,7 @@ from sfumato.data.population import write_population
 from sfumato.disk import atomic_file, put_in_place_if
 from sfumato.errors import DataError, OutputError
 from sfumato.pipeline.facts import RUN_FILE, foreign_to_run, population_files, read_facts
-from sfumato.pipeline.known import Record
+from sfumato.pipeline.known import Record, changed_since
 from sfumato.pipeline.original import Original
 from sfumato.plan import Plan
 
@@ -134,11 +134,7 @@ class Kept:
                 f"{self.run} is to be completed, which needs the source of the run, but that is not there.\n"
                 f"{todo} If the plan was moved together with its source, name it with --plan."
             )
-        now = dict(original.plan.digests())
-        if original.sha256 is not None:
-            now["source.path"] = original.sha256
-        changed = sorted(place for place, sha256 in record.inputs.items() if now.get(place, sha256) != sha256)
-        if changed:
+        if changed := changed_since(record, original):
             raise DataError(
                 f"{self.run} is to be completed, but inputs have changed since then: {', '.join(changed)}.\n{todo}"
             )

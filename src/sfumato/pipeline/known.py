@@ -40,6 +40,7 @@ from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
 
 KNOWLEDGE, PRIOR = "knowledge", "prior"
+_KEPT = ("knowledge.path", ".base_rates", "].population")  # how places of files end that a run keeps
 
 
 class Origin(StrEnum):
@@ -251,14 +252,25 @@ class Gathering:
         return BaseRates.from_dict(shown)
 
 
+def changed_since(record: Record, original: Original) -> list[str]:
+    """Return which inputs of a run are not what they were, or are gone, by their place in the plan."""
+    now = dict.fromkeys(original.plan.files) | original.plan.digests()
+    if original.at_hand and original.sha256 is not None:
+        now["source.path"] = original.sha256
+    return sorted(place for place, sha256 in record.inputs.items() if now.get(place, sha256) != sha256)
+
+
 def changes_since(record: Record, original: Original) -> Iterator[str]:
-    """Say what has changed since a run was made: its plan, or its source."""
+    """Say what has changed since a run was made: its plan, its source, or what else was read."""
     plan = original.plan
     if record.plan is not None and plan.sha256 is not None and record.plan != plan.sha256:
         yield "The plan has changed since the run was made."
-    was = record.inputs.get("source.path")
-    if was is not None and original.at_hand and original.sha256 not in (None, was):
-        yield "The source has changed since the run was made: what was public then is taken from the run's own record."
+    for place in changed_since(record, original):
+        if place == "source.path":
+            kept = "what was public then is taken from the run's own record"
+            yield f"The source has changed since the run was made: {kept}."
+        elif not place.endswith(_KEPT):  # else the record of then is taken, and that is said
+            yield f"{place} has changed since the run was made, or is gone."
 
 
 def crowd_at(path: Path | None, plan: Plan) -> Dataset | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -209,3 +211,35 @@ def test_names_of_columns_stay_where_a_verdict_speaks_of_people():
     told = verdict.of_people()
 
     assert (told.measure, told.finding) == ("fewest people", "2 people of 'my records'")
+
+
+def test_a_file_is_read_as_a_file_though_the_source_is_a_table_of_a_database(plan, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "people.sqlite")) as base:
+        base.execute("create table people (name, age, ill)")
+        base.executemany("insert into people values (?, ?, ?)", [(f"p{i}", 20 + i % 9, i % 3) for i in range(60)])
+        base.commit()
+    asked = PLAN.replace('path = "people.csv"', 'database = "people.sqlite"\ntable = "people"')
+    plan = Plan.from_text(asked, tmp_path / "plan.toml")
+    sf.run(plan, tmp_path / "run", seed=1)
+    shutil.copy(tmp_path / "run/release/data.csv", tmp_path / "alone.csv")
+
+    found = [sf.audit(tmp_path / place, plan)[0] for place in ("run", "alone.csv")]
+
+    assert found[0].satisfied
+    assert found[0].as_dict() == found[1].as_dict()
+
+
+def test_rows_of_a_file_count_by_the_weights_that_the_plan_names(tmp_path):
+    rows = "".join(f"{20 + i % 9},{'xyz'[i % 3]},{1 + i % 7}\n" for i in range(90))
+    (tmp_path / "people.csv").write_text("age,ill,w\n" + rows)
+    asked = PLAN.replace('[columns.name]\nrole = "identifier"', '[columns.w]\nrole = "other"')
+    plan = Plan.from_text(asked.replace("[source]", '[source]\nweight = "w"'), tmp_path / "plan.toml")
+    run = sf.run(plan, tmp_path / "run", seed=1)
+    without = sf.measure(run.release.data.drop_columns("w"), plan)
+
+    values = [
+        {found.name: found.value for found in sf.measure(table, plan)} for table in (run.release, run.release.data)
+    ]
+
+    assert values[0] == values[1]
+    assert values[0] != {found.name: found.value for found in without}  # and where they are not there, one by one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -225,6 +226,30 @@ def test_a_source_that_was_edited_since_changes_no_verdict_and_is_said(folder):
     assert any("source has changed since the run" in note for note in notes(verdicts))
 
 
+def test_any_other_file_of_the_plan_that_was_edited_since_is_said(folder):
+    expected = judged(folder / "run", folder)
+    assert not any("changed since" in note for note in notes(expected))
+    (folder / "jobs.txt").write_text("clerk\ncook\nnurse\n\n")
+
+    verdicts = judged(folder / "run", folder)
+
+    assert [str(verdict) for verdict in verdicts] == [str(verdict) for verdict in expected]
+    assert [note for note in notes(verdicts) if "changed since" in note] == [
+        "columns.job.domain has changed since the run was made, or is gone."
+    ]
+
+
+def test_the_record_of_a_run_is_not_used_for_another_release_that_lies_in_its_folder(folder):
+    shutil.copytree(folder / "run/release", folder / "run/other")
+    data = (folder / "run/other/data.csv").read_text().splitlines()
+    (folder / "run/other/data.csv").write_text("\n".join([data[0], *reversed(data[1:])]) + "\n")
+
+    verdicts = judged(folder / "run/other", folder)
+
+    assert origins(verdicts)[RATES] == "counted in the original"
+    assert any("of another release" in note for note in notes(verdicts))
+
+
 def test_a_record_of_another_release_is_not_used(folder):
     data = (folder / "run/release/data.csv").read_text().splitlines()
     (folder / "run/release/data.csv").write_text("\n".join([data[0], *reversed(data[1:])]) + "\n")
@@ -304,4 +329,12 @@ def test_a_record_that_cannot_be_read_is_said(folder):
     path.write_text(json.dumps(facts))
 
     with pytest.raises(DataError, match="record of public inputs"):
+        judged(folder / "run", folder)
+
+
+@pytest.mark.parametrize("facts", [{"format": 1}, {"format": 2, "release": []}])
+def test_a_file_that_is_no_record_is_said(folder, facts):
+    (folder / "run/private/run.json").write_text(json.dumps(facts))
+
+    with pytest.raises(DataError, match="is no run of sfumato"):
         judged(folder / "run", folder)

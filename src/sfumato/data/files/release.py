@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
+from sfumato.data.description import is_description
 from sfumato.data.files import Source, digest, fitted, read_columns, read_digested
 from sfumato.data.files.csv_release import Dialect, rows_at_once, write_csv
 from sfumato.data.files.databases.connections import place_of
@@ -284,16 +285,12 @@ def read_description(folder: Path) -> dict[str, Any]:
     refusal = "is no description of a release.\nWrite the release again with this version of sfumato."
     description = read_numbered(path, FORMAT, refusal)
     try:
-        for column in description["columns"].values():
-            Role(column["role"])
-            Kind(column.get("kind", "category"))
-            if not column.get("separator", "|"):
-                raise ValueError
-        dict(description.get("files", {}))
-        dict(description.get("table", {}))
         Dialect.of(description)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise DataError(f"{path} {refusal}") from None
+        known = is_description(description)
+    except (ValueError, TypeError):
+        known = False
+    if not known:
+        raise DataError(f"{path} {refusal}")
     return description
 
 
@@ -313,11 +310,6 @@ def schema_for(description: Mapping[str, Any], schema: Schema | None) -> Schema:
         elif spec.kind is None:
             spec = replace(spec, kind=kind)
         if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER and spec.domain is None and "domain" in about:
-            if not isinstance(about["domain"], list | tuple):
-                raise DataError(
-                    f"The description of the release gives column {name!r} a domain that is no list.\n"
-                    "Write the release again with this version of sfumato."
-                )
             spec = replace(spec, domain=tuple(map(str, about["domain"])))
         columns[name] = spec
     others = schema.missing if schema is not None else DEFAULT_MISSING
