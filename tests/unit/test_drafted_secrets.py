@@ -52,6 +52,12 @@ def test_words_that_only_begin_like_secrets_are_none():
     [
         (["250.00", "401.9", "486", "042", "296.20"], "ICD-9 codes"),
         (["V30.00", "401.9", "486", "650", "296.20", "174.9", "414.01"], "ICD-9 codes"),
+        (["e11.9", "i10", "j45.0"], "ICD-10 codes"),
+        (["E11.90 G", "I10.90 V", "J45.0 G"], "ICD-10 codes"),
+        (["65170839J003", "12 190367 K 003", "02 010180 M 511"], "social security numbers"),
+        (["756.1234.5678.97", "756.9217.0769.85"], "social security numbers"),
+        (["QQ123456C", "AB 12 34 56 D"], "social security numbers"),
+        (["85.07.30-033.28", "28/12345678/40"], "social security numbers"),
         (["120.5", "133.0", "118.5", "124.0"], None),
         (["120", "133", "118.5", "124"], None),
         (["101", "102", "V30"], None),
@@ -84,6 +90,28 @@ def test_what_cells_say_makes_a_secret_whatever_the_column_is_called():
     assert guess_of["v4"].role is Role.QUASI_IDENTIFIER
     assert found.questions[0].startswith("v1, v2, v3: are these results of tests, illnesses")
     assert not tell_secrets([])
+
+
+def test_many_digits_with_signs_between_are_left_out_and_ranges_are_not():
+    found, guess_of, _ = _drafted(
+        f1=lambda chance: chance.choice([f"6{number} 0{number} 077" for number in range(11, 31)]),
+        f2=lambda chance: chance.choice([f"{number}/4711/2023-XA" for number in range(11, 31)]),
+        f3=lambda chance: chance.choice(["10000-19999", "20000-49999", "50000-99999", "100000-150000"]),
+        f4=lambda chance: chance.choice(["2019/2020", "2020/2021", "2021/2022"]),
+    )
+    assert [guess_of[name].role for name in ("f1", "f2")] == [Role.IDENTIFIER] * 2
+    assert [guess_of[name].role for name in ("f3", "f4")] == [Role.QUASI_IDENTIFIER] * 2
+    assert any(question.startswith("f1, f2: does it number people?") for question in found.questions)
+
+
+def test_scales_are_not_widened_by_codes_for_no_answer():
+    found, _, _ = _drafted(
+        mood=lambda chance: chance.choice([1, 2, 3, 4, 5, -9, -8, 99]),
+        kilos=lambda chance: chance.choice([-9, -9, -9, -9, *range(50, 91)]),
+    )
+    columns = tomllib.loads(found.text)["columns"]
+    assert columns["mood"]["hierarchy"] == {"flat": True}
+    assert max(columns["kilos"]["hierarchy"]["widths"]) < 50
 
 
 def test_sentences_with_commas_are_no_sets():

@@ -24,6 +24,7 @@ _SET_SEPARATORS = ("|", ";", ",", " ")
 _CODE = re.compile(r"[A-Za-z]{0,4}\d[\w.]*", re.ASCII)
 _WORDS_A_MEMBER = 3  # on average; with more, cells are sentences with commas
 _ODD_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})", re.ASCII)
+_LONG_CODE = re.compile(r"(?=(?:\D*\d){8})(?!(?:.*[A-Za-z]){5})[A-Za-z0-9 ./-]{8,24}", re.ASCII)
 _DECIMALS = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
 _YEAR_AND_MONTH = re.compile(r"(?:18|19|20)\d{2}(?:0[1-9]|1[0-2])", re.ASCII)
 _MOST_CELLS = 5_000  # distinct cells looked at closely
@@ -86,7 +87,7 @@ class Look:
     compact_dates: bool = False  # dates as numbers, 20240531
     free_text: bool = False
     numbered: bool = False  # whole numbers, all different, without large gaps or with many digits
-    long_numbers: bool = False  # whole numbers with more digits than anybody measures or counts
+    long_numbers: bool = False  # numbers or codes with more digits than anybody measures or counts
     shape: Shape | None = None  # what nearly all cells look like
     names: Names = Names.NO  # whether cells look like names of people
     lost: bool = False  # whether all its cells mean something else in a release: missing, or withheld
@@ -147,7 +148,9 @@ def look_at(
         compact_dates=kind is Kind.NUMBER and len(known) > 2 and all(map(_is_compact_date, values)),
         free_text=words and _is_free_text(some, unique),
         numbered=kind is Kind.NUMBER and _numbers_rows(*_answers(known)),
-        long_numbers=kind is Kind.NUMBER and _are_long(*_answers(known[:_MOST_CELLS]), _LONG),
+        long_numbers=_are_long(*_answers(known[:_MOST_CELLS]), _LONG)
+        if kind is Kind.NUMBER
+        else words and _are_long_codes(some),
         shape=shape,
         names=names_in(values, unique) if words else Names.NO,
         odd_codes=_odd_codes(values, counts) if kind is Kind.NUMBER else _odd_words(values) if words else (),
@@ -239,6 +242,31 @@ def _are_long(labels: Sequence[str], counts: Sequence[int], digits: int) -> bool
         round_ones += number[-1] == "0"
     ((length, rows),) = rows_of.most_common(1) or [(0, 0)]
     return length >= digits and rows >= _SAME_LENGTH * sum(counts) and round_ones < len(labels) / 2
+
+
+def _are_long_codes(labels: Sequence[str]) -> bool:
+    """Whether cells are many digits with signs between, all written in one way, and no ranges or days.
+
+    >>> _are_long_codes(["600 077 623", "699 123 456"]), _are_long_codes(["10000-19999", "20000-49999"])
+    (True, False)
+    """
+    codes = [label.strip() for label in labels]
+    if not codes or not all(map(_LONG_CODE.fullmatch, codes)) or all(map(_is_range_or_day, codes)):
+        return False
+    ways = Counter(re.sub(r"\d", "9", re.sub(r"[A-Za-z]", "A", code)) for code in codes)
+    return max(ways.values()) >= _SAME_LENGTH * len(codes)
+
+
+def _is_range_or_day(code: str) -> bool:
+    """Whether digits are a range of numbers or years, or a day.
+
+    >>> _is_range_or_day("2019/2020"), _is_range_or_day("2019/05/31"), _is_range_or_day("300-0878079")
+    (True, True, False)
+    """
+    first, _, last = re.sub(r" ?[-/] ?", "-", code).partition("-")
+    if first.isdecimal() and last.isdecimal():
+        return int(first) <= int(last) and len(last) - len(first) in (0, 1)
+    return _ODD_DATE.match(code) is not None or re.match(r"\d{4}[./-]\d{1,2}[./-]\d{1,2}\b", code) is not None
 
 
 def _is_whole(label: str) -> bool:

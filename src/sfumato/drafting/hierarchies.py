@@ -84,7 +84,7 @@ def _proposals(look: Look, labels: Sequence[str]) -> list[tuple[Kind, dict[str, 
         note = "looks like dates; write them as 2024-05-31 to get quarters too"
         found.append((Kind.CATEGORY, {"prefix": [6, 4]}, "{ prefix = [6, 4] }", note))
     elif look.kind is Kind.NUMBER and not _is_code(look):
-        widths = _widths(labels)
+        widths = _widths([label for label in labels if label not in look.odd_codes])  # -9 to 99 is no scale
         if widths:
             found.append((Kind.NUMBER, {"widths": widths}, f"{{ widths = [{', '.join(map(_plain, widths))}] }}", ""))
     elif look.odd_dates:

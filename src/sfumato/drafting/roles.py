@@ -261,7 +261,7 @@ def _by_cells(look: Look) -> tuple[Role, str, Question | None]:
     if look.dated:
         return Role.QUASI_IDENTIFIER, "others often know dates about a person", None
     if look.long_numbers:
-        return Role.IDENTIFIER, "whole numbers with many digits rather name people or things than count any", _WHO_IS_IT
+        return Role.IDENTIFIER, "so many digits rather name people or things than count any", _WHO_IS_IT
     if look.kind is Kind.NUMBER:
         return Role.QUASI_IDENTIFIER, "numbers are generalized to ranges, whatever they count", WHO_KNOWS
     if look.kind is Kind.CATEGORY and tell_secrets(look.labels):

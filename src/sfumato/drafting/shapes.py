@@ -101,12 +101,20 @@ def _have_check_digits(labels: Sequence[str]) -> bool:
 
 
 SHAPES = (
-    _shape("e-mail addresses", Role.IDENTIFIER, r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,}"),
-    _shape("web addresses", Role.IDENTIFIER, r"(?:https?://|www\.)\S+"),
+    _shape("e-mail addresses", Role.IDENTIFIER, r"[^@\s]+@[^@\s]+\.[A-Z]{2,}"),
+    _shape("web addresses", Role.IDENTIFIER, r"(?:HTTPS?://|WWW\.)\S+"),
     _shape("IBANs", Role.IDENTIFIER, r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?"),
-    _shape("UUIDs", Role.IDENTIFIER, r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+    _shape("UUIDs", Role.IDENTIFIER, r"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}"),
     _shape("network addresses", Role.IDENTIFIER, r"(?:\d{1,3}\.){3}\d{1,3}"),
-    _shape("social security numbers", Role.IDENTIFIER, r"\d{3}-\d{2}-\d{4}"),
+    _shape(
+        "social security numbers",
+        Role.IDENTIFIER,
+        r"\d{3}-\d{2}-\d{4}|756\.\d{4}\.\d{4}\.\d{2}|\d{6}[-+A]\d{3}[0-9A-Y]",
+    ),
+    _shape(
+        "social security numbers", Role.IDENTIFIER, r"\d{2} ?\d{6} ?[A-Z] ?\d{3}|[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]"
+    ),
+    _shape("social security numbers", Role.IDENTIFIER, r"\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}|\d{2}[/ -]\d{8}[/ -]\d{2}"),
     _shape("social security numbers", Role.IDENTIFIER, r"[12] ?\d{2} ?\d{2} ?\d[\dAB] ?\d{3} ?\d{3}(?: ?\d{2})?"),
     _shape("tax numbers", Role.IDENTIFIER, r"[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]"),
     _shape("tax numbers", Role.IDENTIFIER, r"\d{3}\.\d{3}\.\d{3}-\d{2}"),
@@ -117,12 +125,17 @@ SHAPES = (
     _shape("phone numbers", Role.IDENTIFIER, r"(?=(?:\D*\d){7})(?:\+|00?|\()[\d ()/.-]{6,20}", mostly_different=True),
     _shape("phone numbers", Role.IDENTIFIER, r"\d{3}[-. ]\d{3}[-. ]\d{4}"),
     _shape("ATC codes of drugs", Role.SENSITIVE, r"[A-DGHJL-NPRSV]\d{2}(?:[A-Z]{2}\d{2}|[A-Z]{1,2})"),
-    _shape("ICD-10 codes", Role.SENSITIVE, r"[A-Z]\d[0-9A-B](?:\.?[0-9A-Z]{1,4})?[-+*!]?", besides=_are_diseases),
+    _shape(
+        "ICD-10 codes",
+        Role.SENSITIVE,
+        r"[A-Z]\d[0-9A-B](?:\.?[0-9A-Z]{1,4})?[-+*!]?(?: [AGVZ])?",
+        besides=_are_diseases,
+    ),
     _shape(
         "ICD-9 codes", Role.SENSITIVE, r"(?:V\d{2}|E\d{3}|\d{3})(?:\.\d{1,2})?", besides=_are_not_measured, numbers=True
     ),
     _shape("codes of tumours", Role.SENSITIVE, r"[89]\d{3}/[0-369]"),
-    _shape("codes of procedures", Role.SENSITIVE, r"[1-9]-\d{2}[0-9a-z](?:\.[0-9a-z]{1,2})?", besides=_are_detailed),
+    _shape("codes of procedures", Role.SENSITIVE, r"[1-9]-\d{2}[0-9A-Z](?:\.[0-9A-Z]{1,2})?", besides=_are_detailed),
     _shape("genotypes", Role.SENSITIVE, r"[ACGT][/|]?[ACGT]", besides=_are_of_both_parents),
     _shape("LOINC codes", Role.SENSITIVE, r"\d{3,5}-\d", besides=_have_check_digits),
     _shape(
@@ -144,7 +157,7 @@ def shape_of(labels: Sequence[str], unique: float, *, numbers: bool = False) -> 
     >>> shape_of(["1.5", "2.5", "3.75"], 0.1) is None
     True
     """
-    some = labels[:_LOOKED_AT]
+    some = [label.strip().upper() for label in labels[:_LOOKED_AT]]
     if not some:
         return None
     for shape in SHAPES:
@@ -152,7 +165,7 @@ def shape_of(labels: Sequence[str], unique: float, *, numbers: bool = False) -> 
             continue
         if len(some) < _FEW and shape.role is not Role.IDENTIFIER:  # a code or two may be anything, an address is one
             continue
-        fitting = [label.strip() for label in some if shape.pattern.fullmatch(label.strip())]
+        fitting = [label for label in some if shape.pattern.fullmatch(label)]
         if len(fitting) >= _ENOUGH * len(some) and (shape.besides is None or shape.besides(fitting)):
             return shape
     return None

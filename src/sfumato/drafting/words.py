@@ -69,7 +69,7 @@ WORDS = {
     Role.QUASI_IDENTIFIER: (
         "age birth birthday birthdate born dob yob sex gender zip zipcode postal postcode city town village state "
         "county country region district race marital education school degree job occupation profession employer "
-        "workclass nation native citizen language admission admitted discharge date month year time relationship "
+        "workclass nation native citizen language lang admission admitted discharge date month year time relationship "
         "household height weight bmi ward unit department hospital insurance death deceased cost costs charge charges "
         "amount price children siblings "
         "alter geburt geburtsdatum geburtsjahr geschlecht plz postleitzahl ort wohnort stadt gemeinde kreis bundesland "
@@ -85,7 +85,7 @@ WORDS = {
         "nazionalita lingua "
         "ricovero dimissione data reparto altezza anno mese figli "
         "leeftijd geboorte geslacht stad gemeente provincie burgerlijke opleiding beroep nationaliteit taal opname "
-        "ontslag afdeling lengte maand kinderen woonplaats "
+        "ontslag afdeling lengte maand kinderen plaats woonplaats "
         "idade nascimento cep concelho freguesia cidade distrito escolaridade profissao nacionalidade internacao "
         "internamento custo "
         "enfermaria servico filhos"
