@@ -3,11 +3,10 @@
 A member of a family is a frozen dataclass. Each field that a plan may set says what it takes, and the member checks all
 of them at once:
 
->>> from dataclasses import dataclass, field
->>> @dataclass(frozen=True, kw_only=True)
+>>> @parametrized
 ... class Dice:
 ...     name = "dice"
-...     sides: int = field(metadata=about(Takes.WHOLE, "Sides", "How many sides each die has.", least=2, example=6))
+...     sides: int = parameter(Takes.WHOLE, "Sides", "How many sides each die has.", least=2, example=6)
 ...     def __post_init__(self):
 ...         check_parameters(self)
 >>> [(each.name, each.title, each.least, each.required) for each in parameters_of(Dice)]
@@ -25,14 +24,16 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 from sfumato.errors import PolicyError, did_you_mean
 
 KEY = "sfumato.parameter"  # under which a field's metadata keep the description
+Member = TypeVar("Member")
+Exact: TypeAlias = float | str | Fraction  # what is written as a FRACTION; checked, it is the exact one
 
 
 class Takes(StrEnum):
@@ -157,8 +158,19 @@ class Parameter:
 
 
 def about(takes: Takes, title: str, help: str, **more: Any) -> dict[str, Parameter]:  # noqa: A002 - the field's word
-    """Return the metadata of a dataclass field that is a parameter; `more` as in `Parameter`."""
+    """Return the metadata of fields that are the same parameter in several members; `more` as in `Parameter`."""
     return {KEY: Parameter(takes=takes, title=title, help=help, **more)}
+
+
+def parameter(takes: Takes, title: str, help: str, *, default: Any = MISSING, **more: Any) -> Any:  # noqa: A002
+    """Return a dataclass field that is a parameter, which must be given where there is no default."""
+    return field(default=default, metadata=about(takes, title, help, **more))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(parameter, field))
+def parametrized(member: type[Member]) -> type[Member]:
+    """Return a class as a frozen dataclass; type checkers know that parameters without a default must be given."""
+    return dataclass(frozen=True, kw_only=True)(member)
 
 
 def parameters_of(member: type[Any]) -> tuple[Parameter, ...]:
@@ -187,7 +199,7 @@ def check_parameters(member: Any) -> None:
 _FAR_EXPONENT = re.compile(r"[eE][+-]?\d{3,}")  # 1e-9999999 would be a fraction of ten million digits
 
 
-def exact_fraction(value: float | str | Fraction, what: str) -> Fraction:
+def exact_fraction(value: Exact, what: str) -> Fraction:
     """Return a parameter as the exact fraction that was written: 0.2 is 1/5, "1/3" is 1/3.
 
     >>> exact_fraction(0.2, "t"), exact_fraction("1/3", "t")

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 import pytest
 
 from sfumato.errors import PolicyError
-from sfumato.parameters import Takes, about, check_parameters, exact_fraction, parameters_of
+from sfumato.parameters import (
+    Exact,
+    Takes,
+    about,
+    check_parameters,
+    exact_fraction,
+    parameter,
+    parameters_of,
+    parametrized,
+)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class Sieve:
     name = "sieve"
 
-    holes: int = field(metadata=about(Takes.WHOLE, "Holes", "How many.", least=1, most=9, example=3))
-    mesh: str = field(default="fine", metadata=about(Takes.CHOICE, "Mesh", "How close.", choices=("fine", "wide")))
-    wet: bool = field(default=False, metadata=about(Takes.FLAG, "Wet", "Whether under water."))
-    loss: float | str | Fraction = field(
-        default="1/3", metadata=about(Takes.FRACTION, "Loss", "What may go.", above=0, below=1, why="all or nothing")
+    holes: int = parameter(Takes.WHOLE, "Holes", "How many.", least=1, most=9, example=3)
+    mesh: str = parameter(Takes.CHOICE, "Mesh", "How close.", default="fine", choices=("fine", "wide"))
+    wet: bool = parameter(Takes.FLAG, "Wet", "Whether under water.", default=False)
+    loss: Exact = parameter(
+        Takes.FRACTION, "Loss", "What may go.", default="1/3", above=0, below=1, why="all or nothing"
     )
-    seconds: float | None = field(default=None, metadata=about(Takes.NUMBER, "Time", "How long.", above=0, example=5))
-    column: str = field(default="a", metadata=about(Takes.COLUMN, "Column", "Which one."))
-    columns: object = field(default=("a", "b"), metadata=about(Takes.COLUMNS, "Columns", "Which ones."))
+    seconds: float | None = parameter(Takes.NUMBER, "Time", "How long.", default=None, above=0, example=5)
+    column: str = parameter(Takes.COLUMN, "Column", "Which one.", default="a")
+    columns: object = parameter(Takes.COLUMNS, "Columns", "Which ones.", default=("a", "b"))
     share: object = field(
         default_factory=lambda: {"a": 1},
         metadata=about(Takes.NUMBER, "Share", "Of each.", least=0, most=1, per_column=True, example=0.5),

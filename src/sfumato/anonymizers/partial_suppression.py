@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -22,7 +22,7 @@ from sfumato.kernels.items.supports import make_published
 from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 Cuts: TypeAlias = NDArray[np.int64]  # where parts of the table begin, and its end
 Advance: TypeAlias = Callable[[float], None]
@@ -31,7 +31,7 @@ PART = 4_000_000  # occurrences that one part has at most, unless the plan says 
 SMALL = 20_000  # occurrences of a table on which every search is tried: a second at most
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class PartialSuppression(Anonymizer):
     """Keep as many occurrences as rules allow, growing from a table that is safe for a trivial reason.
 
@@ -50,88 +50,75 @@ class PartialSuppression(Anonymizer):
     divides: ClassVar[Divides] = Divides.ANYHOW
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
-    search: str = field(
+    search: str = parameter(
+        Takes.CHOICE,
+        "Search",
+        "Growth from a safe table; mine, dist: the published searches, which keep rules and the distribution.",
         default="best",
-        metadata=about(
-            Takes.CHOICE,
-            "Search",
-            "Growth from a safe table; mine, dist: the published searches, which keep rules and the distribution.",
-            choices=("best", "mine", "dist"),
-        ),
+        choices=("best", "mine", "dist"),
     )
-    goal: str = field(
+    goal: str = parameter(
+        Takes.CHOICE,
+        "Goal",
+        "Of search best: fewest occurrences withheld, rules kept, or all items in balance.",
         default="loss",
-        metadata=about(
-            Takes.CHOICE,
-            "Goal",
-            "Of search best: fewest occurrences withheld, rules kept, or all items in balance.",
-            choices=("loss", "rules", "distribution"),
-        ),
+        choices=("loss", "rules", "distribution"),
     )
-    slack: float = field(
+    slack: float = parameter(
+        Takes.NUMBER,
+        "Slack",
+        "Goal distribution: share by which an item may be ahead of the whole table.",
         default=0.05,
-        metadata=about(
-            Takes.NUMBER,
-            "Slack",
-            "Goal distribution: share by which an item may be ahead of the whole table.",
-            least=0,
-            most=1,
-        ),
+        least=0,
+        most=1,
     )
-    longest: int = field(
+    longest: int = parameter(
+        Takes.WHOLE,
+        "Longest record",
+        "Items that a record with a sensitive one may hold at most.",
         default=12,
-        metadata=about(
-            Takes.WHOLE,
-            "Longest record",
-            "Items that a record with a sensitive one may hold at most.",
-            least=2,
-            most=16,
-            why="each further item doubles the work",
-        ),
+        least=2,
+        most=16,
+        why="each further item doubles the work",
     )
-    parts: int | None = field(
+    parts: int | None = parameter(
+        Takes.WHOLE,
+        "Parts",
+        "Records are split into so many parts, grown side by side and then once together; none: by size.",
         default=None,
-        metadata=about(
-            Takes.WHOLE,
-            "Parts",
-            "Records are split into so many parts, grown side by side and then once together; none: by size.",
-            least=1,
-            example=4,
-        ),
+        least=1,
+        example=4,
     )
-    time_limit: float | None = field(
+    time_limit: float | None = parameter(
+        Takes.NUMBER,
+        "Time",
+        "Seconds, after which the safe table reached by then is published.",
         default=None,
-        metadata=about(
-            Takes.NUMBER,
-            "Time",
-            "Seconds, after which the safe table reached by then is published.",
-            above=0,
-            example=60,
-        ),
+        above=0,
+        example=60,
     )
-    finish_on_interrupt: bool = field(
-        default=False, metadata=about(Takes.FLAG, "Ctrl-C ends the search", "Ctrl-C then ends the search, not the run.")
+    finish_on_interrupt: bool = parameter(
+        Takes.FLAG, "Ctrl-C ends the search", "Ctrl-C then ends the search, not the run.", default=False
     )
-    tmax: float = field(
+    tmax: float = parameter(
+        Takes.NUMBER,
+        "Size of parts",
+        "mine and dist: parts are halved until n * 2 ** (mean length) / items is at most this.",
         default=500,
-        metadata=about(
-            Takes.NUMBER,
-            "Size of parts",
-            "mine and dist: parts are halved until n * 2 ** (mean length) / items is at most this.",
-            above=0,
-        ),
+        above=0,
     )
-    buffer_size: int = field(
+    buffer_size: int = parameter(
+        Takes.WHOLE,
+        "Buffer",
+        "mine and dist: antecedents that are collected before they are repaired.",
         default=1_000_000,
-        metadata=about(
-            Takes.WHOLE, "Buffer", "mine and dist: antecedents that are collected before they are repaired.", least=1
-        ),
+        least=1,
     )
-    restore: bool = field(
+    restore: bool = parameter(
+        Takes.FLAG,
+        "Put back",
+        "mine and dist: whether to put back afterwards what the whole table allows.",
         default=False,
-        metadata=about(
-            Takes.FLAG, "Put back", "mine and dist: whether to put back afterwards what the whole table allows."
-        ),
     )
 
     @classmethod

@@ -33,9 +33,10 @@ from sfumato.data.recoding import Labelled, Recoding
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
+from sfumato.parameters import parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class Pram(RowByRow):
     """Replace some values by others, drawn as often as values occur: one value a cell, and counts that stay in place.
 

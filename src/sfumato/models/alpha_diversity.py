@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import takewhile
 from typing import ClassVar
@@ -15,7 +15,7 @@ from sfumato.errors import Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.posteriors import READINGS, Judged, Secrets, judge
-from sfumato.parameters import Parameter, Takes, about
+from sfumato.parameters import Exact, Parameter, Takes, about, parametrized
 
 SENSITIVE = about(Takes.COLUMNS, "Sensitive columns", "Which may be published as labels of their hierarchies.")
 READING = about(Takes.CHOICE, "Reading", "What a label says about the values below it.", choices=READINGS)
@@ -81,7 +81,7 @@ class OfMasks(PrivacyModel):
         return self.reading != "true"  # which looks at what all classes together hide
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class AlphaDiversity(OfMasks):
     """In every equivalence class, each value of each sensitive column is at most as likely as `alpha`.
 
@@ -99,9 +99,7 @@ class AlphaDiversity(OfMasks):
     advice: ClassVar[str] = "Ask for multi-diversity where values of several columns may be known."
 
     sensitive: str | Sequence[str] = field(metadata=SENSITIVE)  # becomes a tuple of names
-    alpha: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=highest_chance("Highest chance", "How likely a class may make a value.")
-    )
+    alpha: Exact = field(metadata=highest_chance("Highest chance", "How likely a class may make a value."))
     k: int | None = field(default=None, metadata=smallest_class("ceil(1 / alpha)"))
     reading: str = field(default="prior", metadata=READING)
     missing_is_sensitive: bool = field(default=True, metadata=MISSING_IS_SENSITIVE)

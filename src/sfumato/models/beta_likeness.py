@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -15,12 +14,12 @@ from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import NEAR, at_most, class_verdict
 from sfumato.models.judging.logarithms import logarithm_exceeds
 from sfumato.models.judging.shares import Shares, shares_of
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Exact, Takes, parameter, parametrized
 
 KINDS = ("basic", "enhanced")
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class BetaLikeness(PrivacyModel):
     """In every equivalence class, the share q of each sensitive value is at most its share p in the release, and a bit.
 
@@ -55,20 +54,17 @@ class BetaLikeness(PrivacyModel):
     judged_role: ClassVar[Role] = Role.SENSITIVE
     judges_apart: ClassVar[bool] = True
 
-    sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must not stand out."))
-    beta: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Largest gain",
-            "How much likelier a class may make a value: 1 is twice as likely as in the whole release.",
-            above=0,
-            example=2,
-            why="then every class would have to be like the whole",
-        )
+    sensitive: str = parameter(Takes.COLUMN, "Sensitive column", "Whose values must not stand out.")
+    beta: Exact = parameter(
+        Takes.FRACTION,
+        "Largest gain",
+        "How much likelier a class may make a value: 1 is twice as likely as in the whole release.",
+        above=0,
+        example=2,
+        why="then every class would have to be like the whole",
     )
-    kind: str = field(
-        default="basic",
-        metadata=about(Takes.CHOICE, "Kind", "Whether frequent values get a lower bound of their own.", choices=KINDS),
+    kind: str = parameter(
+        Takes.CHOICE, "Kind", "Whether frequent values get a lower bound of their own.", default="basic", choices=KINDS
     )
 
     @property

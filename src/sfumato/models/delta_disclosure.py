@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -14,10 +13,10 @@ from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import NEAR, class_verdict
 from sfumato.models.judging.logarithms import logarithm_exceeds
 from sfumato.models.judging.shares import shares_of
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Exact, Takes, parameter, parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class DeltaDisclosure(PrivacyModel):
     """In every equivalence class, |ln(q / p)| < delta for each sensitive value of share q there and p in the release.
 
@@ -50,16 +49,14 @@ class DeltaDisclosure(PrivacyModel):
     )
     judges_apart: ClassVar[bool] = True
 
-    sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must not stand out."))
-    delta: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Largest logarithm",
-            "How far the natural logarithm of how much likelier a class makes a value may be from 0, either way.",
-            above=0,
-            example=1,
-            why="no class could be below it",
-        )
+    sensitive: str = parameter(Takes.COLUMN, "Sensitive column", "Whose values must not stand out.")
+    delta: Exact = parameter(
+        Takes.FRACTION,
+        "Largest logarithm",
+        "How far the natural logarithm of how much likelier a class makes a value may be from 0, either way.",
+        above=0,
+        example=1,
+        why="no class could be below it",
     )
 
     @property

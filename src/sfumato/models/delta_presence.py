@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -16,10 +16,10 @@ from sfumato.models.base import Need, PrivacyModel, Verdict, as_number, plain_nu
 from sfumato.models.judging.classes import at_most, class_verdict
 from sfumato.models.judging.population import covered_people
 from sfumato.models.k_map import POPULATION
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Exact, Takes, parameter, parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class DeltaPresence(PrivacyModel):
     """Of the people of a population that a class could be about, a share from `low` to `high` is in the table.
 
@@ -37,22 +37,22 @@ class DeltaPresence(PrivacyModel):
     limit: ClassVar[str] = "Who is known to be in the table is not protected by it."
     advice: ClassVar[str] = "Ask for a model of classes as well."
 
-    high: float | str | Fraction = field(
-        metadata=about(
-            Takes.FRACTION,
-            "Highest presence",
-            "How likely anybody of the population may be to be in the table.",
-            above=0,
-            most=1,
-            example=0.5,
-        )
+    high: Exact = parameter(
+        Takes.FRACTION,
+        "Highest presence",
+        "How likely anybody of the population may be to be in the table.",
+        above=0,
+        most=1,
+        example=0.5,
     )
     population: str = field(metadata=POPULATION)
-    low: float | str | Fraction = field(
+    low: Exact = parameter(
+        Takes.FRACTION,
+        "Lowest presence",
+        "How likely at least; 0: to be absent may be known.",
         default=0.0,
-        metadata=about(
-            Takes.FRACTION, "Lowest presence", "How likely at least; 0: to be absent may be known.", least=0, most=1
-        ),
+        least=0,
+        most=1,
     )
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -13,10 +13,10 @@ from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.km_anonymity import FEWEST_RECORDS, WITHIN_CLASSES, judged_otherwise
 from sfumato.models.rho_uncertainty import item_column, sensitive_items_missing
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Exact, Takes, parameter, parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class HkpCoherence(PrivacyModel):
     """Up to `p` public items that occur together do so in `k` records or more, of which at most a share `h` has the
     same sensitive item.
@@ -44,23 +44,19 @@ class HkpCoherence(PrivacyModel):
     judged_role: ClassVar[Role] = Role.ITEMS
     advice: ClassVar[str] = "Ask for rho-uncertainty where sensitive items may be known."
 
-    column: str = field(metadata=about(Takes.COLUMN, "Column of items", "Whose sets are judged."))
-    h: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Highest share",
-            "Which share of the records that hold the known items may have the same sensitive one.",
-            above=0,
-            below=1,
-            example=0.5,
-            why="at 0 no sensitive item could stay with others, at 1 every table passes",
-        )
+    column: str = parameter(Takes.COLUMN, "Column of items", "Whose sets are judged.")
+    h: Exact = parameter(
+        Takes.FRACTION,
+        "Highest share",
+        "Which share of the records that hold the known items may have the same sensitive one.",
+        above=0,
+        below=1,
+        example=0.5,
+        why="at 0 no sensitive item could stay with others, at 1 every table passes",
     )
     k: int = field(metadata=FEWEST_RECORDS)
-    p: int = field(
-        metadata=about(
-            Takes.WHOLE, "Known items", "How many public items of a record may be known at most.", least=1, example=2
-        )
+    p: int = parameter(
+        Takes.WHOLE, "Known items", "How many public items of a record may be known at most.", least=1, example=2
     )
     within: str = field(default="classes", metadata=WITHIN_CLASSES)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.models.base import PrivacyModel, Verdict
 from sfumato.models.judging.classes import class_verdict, classes_of
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class KAnonymity(PrivacyModel):
     """Every equivalence class has at least `k` rows.
 
@@ -42,9 +41,7 @@ class KAnonymity(PrivacyModel):
     advice: ClassVar[str] = "Ask for l-diversity or t-closeness as well."
     judges_apart: ClassVar[bool] = True
 
-    k: int = field(
-        metadata=about(Takes.WHOLE, "Smallest class", "How many rows each class has at least.", least=1, example=5)
-    )
+    k: int = parameter(Takes.WHOLE, "Smallest class", "How many rows each class has at least.", least=1, example=5)
 
     @property
     def promise(self) -> str:

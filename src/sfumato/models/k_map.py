@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from sfumato.data.release import Release
@@ -10,7 +10,7 @@ from sfumato.data.schema import Role
 from sfumato.models.base import Need, PrivacyModel, Verdict
 from sfumato.models.judging.classes import class_verdict
 from sfumato.models.judging.population import covered_people
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, about, parameter, parametrized
 
 POPULATION = about(
     Takes.TEXT,
@@ -20,7 +20,7 @@ POPULATION = about(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class KMap(PrivacyModel):
     """Every equivalence class could be about at least `k` people of a population.
 
@@ -39,10 +39,8 @@ class KMap(PrivacyModel):
     limit: ClassVar[str] = "Who knows that a person is in the table looks among its rows alone, which may be fewer."
     advice: ClassVar[str] = "Ask for k-anonymity where that is known."
 
-    k: int = field(
-        metadata=about(
-            Takes.WHOLE, "Fewest people", "How many people each class could be about at least.", least=1, example=5
-        )
+    k: int = parameter(
+        Takes.WHOLE, "Fewest people", "How many people each class could be about at least.", least=1, example=5
     )
     population: str = field(metadata=POPULATION)
 

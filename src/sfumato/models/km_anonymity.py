@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict
 from sfumato.models.rho_uncertainty import WITHIN, RhoUncertainty
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, about, parameter, parametrized
 
 FEWEST_RECORDS = about(
     Takes.WHOLE, "Fewest records", "How many records hold the known items at least.", least=2, example=5
@@ -38,7 +38,7 @@ def judged_otherwise(model: PrivacyModel, column: str, together: Policy) -> Iter
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class KmAnonymity(PrivacyModel):
     """Up to `m` items that occur together in a record do so in at least `k` records.
 
@@ -65,12 +65,10 @@ class KmAnonymity(PrivacyModel):
     name: ClassVar[str] = "km-anonymity"
     judged_role: ClassVar[Role] = Role.ITEMS
 
-    column: str = field(metadata=about(Takes.COLUMN, "Column of items", "Whose sets are judged."))
+    column: str = parameter(Takes.COLUMN, "Column of items", "Whose sets are judged.")
     k: int = field(metadata=FEWEST_RECORDS)
-    m: int = field(
-        metadata=about(
-            Takes.WHOLE, "Known items", "How many items of a record may be known at most.", least=1, example=2
-        )
+    m: int = parameter(
+        Takes.WHOLE, "Known items", "How many items of a record may be known at most.", least=1, example=2
     )
     within: str = field(default="classes", metadata=WITHIN_CLASSES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -31,12 +31,12 @@ from sfumato.models.judging.classes import (
 )
 from sfumato.models.judging.sets_of_values import held_by
 from sfumato.models.judging.weights import Integers
-from sfumato.parameters import Takes, about, whole_number
+from sfumato.parameters import Exact, Takes, parameter, parametrized, whole_number
 
 KINDS = ("distinct", "entropy", "recursive", "frequency")
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class LDiversity(PrivacyModel):
     """In every equivalence class, the values of a sensitive column are well spread.
 
@@ -85,30 +85,24 @@ class LDiversity(PrivacyModel):
     counts_people: ClassVar[bool] = True
     judges_apart: ClassVar[bool] = True
 
-    sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose values must be well spread."))
-    l: int | float | str | Fraction = field(  # a whole number stays one, anything else becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Diversity",
-            "How many values, or as good as; a whole number for kind distinct and recursive.",
-            above=1,
-            example=3,
-            why="every table is 1-diverse",
-        )
+    sensitive: str = parameter(Takes.COLUMN, "Sensitive column", "Whose values must be well spread.")
+    l: Exact = parameter(  # a whole number stays one, anything else becomes an exact fraction
+        Takes.FRACTION,
+        "Diversity",
+        "How many values, or as good as; a whole number for kind distinct and recursive.",
+        above=1,
+        example=3,
+        why="every table is 1-diverse",
     )
-    kind: str = field(
-        default="distinct", metadata=about(Takes.CHOICE, "Kind", "What counts as well spread.", choices=KINDS)
-    )
-    c: float | str | Fraction | None = field(
+    kind: str = parameter(Takes.CHOICE, "Kind", "What counts as well spread.", default="distinct", choices=KINDS)
+    c: Exact | None = parameter(
+        Takes.FRACTION,
+        "Ratio",
+        "Kind recursive only: the most frequent value is rarer than c times the rare ones together.",
         default=None,
-        metadata=about(
-            Takes.FRACTION,
-            "Ratio",
-            "Kind recursive only: the most frequent value is rarer than c times the rare ones together.",
-            above=0,
-            example=2,
-            why="no class could pass",
-        ),
+        above=0,
+        example=2,
+        why="no class could pass",
     )
 
     known: str | Sequence[str] | None = field(default=None, metadata=KNOWN)  # becomes a tuple of names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,10 +19,10 @@ from sfumato.models.judging.randomized import (
     randomized_column,
     refuse_shares,
 )
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class LocalDifferentialPrivacy(PrivacyModel):
     """Whatever a cell shows, no value explains it more than e^`epsilon` times as well as any other value.
 
@@ -46,17 +45,15 @@ class LocalDifferentialPrivacy(PrivacyModel):
     judged_role: ClassVar[Role] = Role.SENSITIVE_QUASI_IDENTIFIER
     needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
 
-    epsilon: Mapping[str, Any] = field(  # become exact fractions
-        metadata=about(
-            Takes.FRACTION,
-            "Epsilon",
-            "For each column, the logarithm of how many times as likely a cell may make one value against another.",
-            above=0,
-            most=50,
-            per_column=True,
-            example=1.0,
-            why="at 0 nothing could be published, and beyond 50 nothing is protected",
-        )
+    epsilon: Mapping[str, Any] = parameter(  # become exact fractions
+        Takes.FRACTION,
+        "Epsilon",
+        "For each column, the logarithm of how many times as likely a cell may make one value against another.",
+        above=0,
+        most=50,
+        per_column=True,
+        example=1.0,
+        why="at 0 nothing could be published, and beyond 50 nothing is protected",
     )
 
     def __hash__(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -24,9 +24,10 @@ from sfumato.models.alpha_diversity import (
 )
 from sfumato.models.base import Verdict, plain_number
 from sfumato.models.judging.posteriors import Secrets, judge
+from sfumato.parameters import Exact, parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class MultiDiversity(OfMasks):
     """Each value of each sensitive column stays at most as likely as `alpha_sa` to who knows all the others.
 
@@ -62,12 +63,12 @@ class MultiDiversity(OfMasks):
     name: ClassVar[str] = "multi-diversity"
 
     sensitive: str | Sequence[str] = field(metadata=SENSITIVE)  # becomes a tuple of names
-    alpha_sa: float | str | Fraction = field(  # becomes an exact fraction
+    alpha_sa: Exact = field(
         metadata=highest_chance(
             "Highest chance, others known", "How likely a value may be for who knows the other columns."
         )
     )
-    alpha_qi: float | str | Fraction | None = field(  # becomes an exact fraction
+    alpha_qi: Exact | None = field(
         default=None,
         metadata=highest_chance(
             "Highest chance in a class", "The same for who knows the class only; alpha_sa when left out."

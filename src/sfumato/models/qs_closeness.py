@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -23,13 +23,13 @@ from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
 from sfumato.models.qs_diversity import TERMS, OfTerms
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Exact, Takes, parameter, parametrized
 
 EUCLIDEAN, HIERARCHICAL = "euclidean", "hierarchical"
 TOLERANCE = 1e-9  # distances are sums of floats; a group passes up to t plus this
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class QSCloseness(OfTerms):
     """In every group, what an intruder believes about labels stays within a distance `t` of what was believed before.
 
@@ -68,27 +68,23 @@ class QSCloseness(OfTerms):
     )
 
     column: str | tuple[str, ...] = field(metadata=TERMS)
-    t: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Largest distance",
-            "How far a belief may move, up to the square root of 2.",
-            least=0,
-            most=math.sqrt(2),
-            example=0.4,
-            why="no two distributions are farther apart than the square root of 2",
-        )
+    t: Exact = parameter(
+        Takes.FRACTION,
+        "Largest distance",
+        "How far a belief may move, up to the square root of 2.",
+        least=0,
+        most=math.sqrt(2),
+        example=0.4,
+        why="no two distributions are farther apart than the square root of 2",
     )
 
-    distance: str = field(
+    distance: str = parameter(
+        Takes.CHOICE,
+        "Distance",
+        "euclidean, over all labels alike, or hierarchical: the earth mover's over the hierarchy of [knowledge], "
+        "from 0 to 1, by which a belief that moves to a related label moves less.",
         default=EUCLIDEAN,
-        metadata=about(
-            Takes.CHOICE,
-            "Distance",
-            "euclidean, over all labels alike, or hierarchical: the earth mover's over the hierarchy of [knowledge], "
-            "from 0 to 1, by which a belief that moves to a related label moves less.",
-            choices=(EUCLIDEAN, HIERARCHICAL),
-        ),
+        choices=(EUCLIDEAN, HIERARCHICAL),
     )
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from sfumato.models.judging.beliefs import Beliefs, Floats, beliefs
 from sfumato.models.judging.classes import NEAR, classes_of
 from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Exact, Takes, about, parameter, parametrized
 
 MassesOf: TypeAlias = Callable[[int], list[int]]  # the exact masses of a group of a batch
 
@@ -59,7 +59,7 @@ class OfTerms(PrivacyModel):
         yield from unexplained(self, facts)
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class QSDiversity(OfTerms):
     """In every group, the labels that public knowledge links to the released terms are well spread.
 
@@ -99,19 +99,15 @@ class QSDiversity(OfTerms):
     )
 
     column: str | tuple[str, ...] = field(metadata=TERMS)
-    c: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Ratio",
-            "The most likely label is at most c times as likely as the rare ones together.",
-            above=0,
-            most=LARGEST_C,
-            example=1,
-        )
+    c: Exact = parameter(
+        Takes.FRACTION,
+        "Ratio",
+        "The most likely label is at most c times as likely as the rare ones together.",
+        above=0,
+        most=LARGEST_C,
+        example=1,
     )
-    l: int = field(
-        metadata=about(Takes.WHOLE, "Rare from", "Labels from the l-th most likely on are rare.", least=1, example=10)
-    )
+    l: int = parameter(Takes.WHOLE, "Rare from", "Labels from the l-th most likely on are rare.", least=1, example=10)
 
     @property
     def exact_c(self) -> Fraction:

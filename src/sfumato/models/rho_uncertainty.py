@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,13 +17,13 @@ from sfumato.errors import DataError, Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.weights import row_weights
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Exact, Takes, parameter, parametrized
 
 WITHIN = ("table", "classes")
 CAP = 1000  # unsafe rules after which the audit need not go on
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class RhoUncertainty(PrivacyModel):
     """Whoever knows some items of a record finds each further sensitive item in it with confidence at most `rho`.
 
@@ -54,33 +54,29 @@ class RhoUncertainty(PrivacyModel):
     name: ClassVar[str] = "rho-uncertainty"
     judged_role: ClassVar[Role] = Role.ITEMS
 
-    column: str = field(metadata=about(Takes.COLUMN, "Column of items", "Whose sets are judged."))
-    rho: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Highest confidence",
-            "How sure known items may make anybody of a further, sensitive one.",
-            above=0,
-            below=1,
-            example=0.3,
-            why="at 0 no sensitive item could stay with others, at 1 every table passes",
-        )
+    column: str = parameter(Takes.COLUMN, "Column of items", "Whose sets are judged.")
+    rho: Exact = parameter(
+        Takes.FRACTION,
+        "Highest confidence",
+        "How sure known items may make anybody of a further, sensitive one.",
+        above=0,
+        below=1,
+        example=0.3,
+        why="at 0 no sensitive item could stay with others, at 1 every table passes",
     )
-    empty_antecedent: bool = field(
+    empty_antecedent: bool = parameter(
+        Takes.FLAG,
+        "Knowing nothing counts",
+        "Whether the share of an item among all records is bounded, too.",
         default=False,
-        metadata=about(
-            Takes.FLAG, "Knowing nothing counts", "Whether the share of an item among all records is bounded, too."
-        ),
     )
 
-    within: str = field(
+    within: str = parameter(
+        Takes.CHOICE,
+        "Within",
+        "Whether rho holds for who knows items only, or also for who knows the quasi-identifiers besides.",
         default="table",
-        metadata=about(
-            Takes.CHOICE,
-            "Within",
-            "Whether rho holds for who knows items only, or also for who knows the quasi-identifiers besides.",
-            choices=WITHIN,
-        ),
+        choices=WITHIN,
     )
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -26,14 +25,14 @@ from sfumato.models.judging.randomized import (
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
 from sfumato.models.judging.worst_values import replaced_distance
 from sfumato.models.t_closeness import DISTANCES, hierarchies_missing
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 PRIORS = ("table", "any")
 TOLERANCE = 1e-9  # ordered and hierarchical distances are sums of floats; they pass up to t plus this
 ERRORS = 4  # standard errors by which an estimated prior may be off before closeness counts as refuted
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class SensitiveQidCloseness(PrivacyModel):
     """Whatever set is published, the belief about each named column stays within a distance `t` of the prior.
 
@@ -59,26 +58,25 @@ class SensitiveQidCloseness(PrivacyModel):
     judged_role: ClassVar[Role] = Role.SENSITIVE_QUASI_IDENTIFIER
     needs: ClassVar[frozenset[Need]] = frozenset({Need.BASE_RATES})
 
-    t: Mapping[str, Any] = field(  # become exact fractions
-        metadata=about(
-            Takes.FRACTION,
-            "Largest distance",
-            "For each column, how far a published set may move the belief about it.",
-            above=0,
-            most=1,
-            per_column=True,
-            example=0.2,
-            why="to publish nothing of a column, leave it out",
-        )
+    t: Mapping[str, Any] = parameter(  # become exact fractions
+        Takes.FRACTION,
+        "Largest distance",
+        "For each column, how far a published set may move the belief about it.",
+        above=0,
+        most=1,
+        per_column=True,
+        example=0.2,
+        why="to publish nothing of a column, leave it out",
     )
-    distance: str = field(
-        default="equal", metadata=about(Takes.CHOICE, "Distance", "How far two values are apart.", choices=DISTANCES)
+    distance: str = parameter(
+        Takes.CHOICE, "Distance", "How far two values are apart.", default="equal", choices=DISTANCES
     )
-    prior: str = field(
+    prior: str = parameter(
+        Takes.CHOICE,
+        "Prior",
+        "What is believed before: as common as in the data, or anything.",
         default="table",
-        metadata=about(
-            Takes.CHOICE, "Prior", "What is believed before: as common as in the data, or anything.", choices=PRIORS
-        ),
+        choices=PRIORS,
     )
 
     def __hash__(self) -> int:

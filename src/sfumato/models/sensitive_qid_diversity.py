@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar
@@ -22,7 +22,7 @@ from sfumato.models.judging.chance import wrong_with
 from sfumato.models.judging.classes import judged_column
 from sfumato.models.judging.randomized import failing_rows, is_stated, randomized_column
 from sfumato.models.judging.weights import rows_in
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 KINDS = ("frequency", "entropy")
 SMALL_DOMAIN = ("error", "suppress", "lower")
@@ -37,7 +37,7 @@ _OF_GROUPS = (
 EXPANDED = 100_000  # rows of the expanded table up to which the definition itself is checked
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class SensitiveQidDiversity(PrivacyModel):
     """Whatever else is known of a record, at least `l` values of each named column fit it equally well.
 
@@ -66,25 +66,16 @@ class SensitiveQidDiversity(PrivacyModel):
         "that depend on one another, and a second release of the same people, narrow the choice."
     )
 
-    l: Mapping[str, int] = field(
-        metadata=about(
-            Takes.WHOLE,
-            "Open values",
-            "For each column, how many values stay open.",
-            least=2,
-            per_column=True,
-            example=3,
-        )
+    l: Mapping[str, int] = parameter(
+        Takes.WHOLE, "Open values", "For each column, how many values stay open.", least=2, per_column=True, example=3
     )
-    kind: str = field(default="frequency", metadata=about(Takes.CHOICE, "Kind", "What counts as open.", choices=KINDS))
-    small_domain: str = field(
+    kind: str = parameter(Takes.CHOICE, "Kind", "What counts as open.", default="frequency", choices=KINDS)
+    small_domain: str = parameter(
+        Takes.CHOICE,
+        "Small domains",
+        "What becomes of columns with no more than l values: refused, published as the whole domain, or l lowered.",
         default="error",
-        metadata=about(
-            Takes.CHOICE,
-            "Small domains",
-            "What becomes of columns with no more than l values: refused, published as the whole domain, or l lowered.",
-            choices=SMALL_DOMAIN,
-        ),
+        choices=SMALL_DOMAIN,
     )
 
     def __hash__(self) -> int:

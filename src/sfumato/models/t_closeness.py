@@ -41,7 +41,7 @@ from sfumato.models.judging.classes import (
     values_of,
 )
 from sfumato.models.judging.weights import Integers
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Exact, Takes, parameter, parametrized
 
 if TYPE_CHECKING:
     from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
@@ -61,7 +61,7 @@ def hierarchies_missing(model: TCloseness | SensitiveQidCloseness, schema: Schem
             )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class TCloseness(PrivacyModel):
     """In every equivalence class, a sensitive column is distributed as in the whole release, up to a distance `t`.
 
@@ -109,20 +109,18 @@ class TCloseness(PrivacyModel):
     )
     judges_apart: ClassVar[bool] = True
 
-    sensitive: str = field(metadata=about(Takes.COLUMN, "Sensitive column", "Whose distribution is compared."))
-    t: float | str | Fraction = field(  # becomes an exact fraction
-        metadata=about(
-            Takes.FRACTION,
-            "Largest distance",
-            "How far the distribution in a class may be from that in the whole release.",
-            least=0,
-            most=1,
-            example=0.2,
-            why="distances are shares",
-        )
+    sensitive: str = parameter(Takes.COLUMN, "Sensitive column", "Whose distribution is compared.")
+    t: Exact = parameter(
+        Takes.FRACTION,
+        "Largest distance",
+        "How far the distribution in a class may be from that in the whole release.",
+        least=0,
+        most=1,
+        example=0.2,
+        why="distances are shares",
     )
-    distance: str = field(
-        default="equal", metadata=about(Takes.CHOICE, "Distance", "How far two values are apart.", choices=DISTANCES)
+    distance: str = parameter(
+        Takes.CHOICE, "Distance", "How far two values are apart.", default="equal", choices=DISTANCES
     )
     known: str | Sequence[str] | None = field(default=None, metadata=KNOWN)  # becomes a tuple of names
 

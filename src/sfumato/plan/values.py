@@ -23,7 +23,7 @@ from sfumato.data.sampling import Sampling
 from sfumato.data.schema import Schema
 from sfumato.errors import PlanError, Problem, did_you_mean
 from sfumato.models.base import Policy
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 if TYPE_CHECKING:
     from sfumato.plan.preview import Preview
@@ -31,224 +31,191 @@ if TYPE_CHECKING:
 TOO_DEEP = "its lists and tables stand in each other too deeply. Write it flatter."
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class ReleaseOptions:
     """How the release is written."""
 
-    format: ReleaseFormat | None = field(  # None: the release is a table of a database and no file
+    format: ReleaseFormat | None = parameter(  # None: the release is a table of a database and no file
+        Takes.CHOICE,
+        "Format",
+        "The file that the release is; with `database` there is none unless this is written.",
         default="csv",
-        metadata=about(
-            Takes.CHOICE,
-            "Format",
-            "The file that the release is; with `database` there is none unless this is written.",
-            choices=get_args(ReleaseFormat),
-        ),
+        choices=get_args(ReleaseFormat),
     )
-    database: str | None = field(
+    database: str | None = parameter(
+        Takes.TEXT,
+        "Database",
+        "Where the release becomes a table: the name of a connection, or a file of SQLite or DuckDB (.sqlite .duckdb).",
         default=None,
-        metadata=about(
-            Takes.TEXT,
-            "Database",
-            "Where the release becomes a table: the name of a connection, or a file of SQLite or DuckDB "
-            "(.sqlite .duckdb).",
-        ),
     )
-    table: str | None = field(
-        default=None, metadata=about(Takes.TEXT, "Table", "Of that database, with its schema: public.stays_2026.")
+    table: str | None = parameter(
+        Takes.TEXT, "Table", "Of that database, with its schema: public.stays_2026.", default=None
     )
-    if_exists: IfExists = field(
+    if_exists: IfExists = parameter(
+        Takes.CHOICE,
+        "If it exists",
+        "What becomes of a table of that name.",
         default="refuse",
-        metadata=about(
-            Takes.CHOICE, "If it exists", "What becomes of a table of that name.", choices=get_args(IfExists)
-        ),
+        choices=get_args(IfExists),
     )
-    dialect: Literal["plain", "source"] = field(
+    dialect: Literal["plain", "source"] = parameter(
+        Takes.CHOICE,
+        "Dialect",
+        "Of a CSV file: comma, UTF-8 and decimal point, or separator, encoding and decimal mark of the source.",
         default="plain",
-        metadata=about(
-            Takes.CHOICE,
-            "Dialect",
-            "Of a CSV file: comma, UTF-8 and decimal point, or separator, encoding and decimal mark of the source.",
-            choices=("plain", "source"),
-        ),
+        choices=("plain", "source"),
     )
-    shuffle: bool = field(
-        default=True,
-        metadata=about(Takes.FLAG, "Random order", "Whether rows are shuffled: their order may tell who they are."),
+    shuffle: bool = parameter(
+        Takes.FLAG, "Random order", "Whether rows are shuffled: their order may tell who they are.", default=True
     )
-    persons: Literal["none", "numbered"] = field(
+    persons: Literal["none", "numbered"] = parameter(
+        Takes.CHOICE,
+        "Rows of a person",
+        "With [source] person, without [gather]: numbered publishes all rows, with a new number for each person.",
         default="none",
-        metadata=about(
-            Takes.CHOICE,
-            "Rows of a person",
-            "With [source] person, without [gather]: numbered publishes all rows, with a new number for each person.",
-            choices=("none", "numbered"),
-        ),
+        choices=("none", "numbered"),
     )
-    shows: str = field(
+    shows: str = parameter(
+        Takes.CHOICE,
+        "Numbers of classes",
+        "What stands for numbers that were made coarser: their range or label, or the mean or median of the class.",
         default="range",
-        metadata=about(
-            Takes.CHOICE,
-            "Numbers of classes",
-            "What stands for numbers that were made coarser: their range or label, or the mean or median of the class.",
-            choices=SHOWS,
-        ),
+        choices=SHOWS,
     )
-    publish_base_rates: bool = field(
+    publish_base_rates: bool = parameter(
+        Takes.FLAG,
+        "Publish base rates",
+        "Whether release.json shows how common the values of masked columns were.",
         default=False,
-        metadata=about(
-            Takes.FLAG,
-            "Publish base rates",
-            "Whether release.json shows how common the values of masked columns were.",
-        ),
     )
-    publish_members: bool = field(
+    publish_members: bool = parameter(
+        Takes.FLAG,
+        "Publish members",
+        "Whether release.json lists the values below each published label of a hierarchy in a file or in the plan.",
         default=True,
-        metadata=about(
-            Takes.FLAG,
-            "Publish members",
-            "Whether release.json lists the values below each published label of a hierarchy in a file or in the plan.",
-        ),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class PopulationOptions:
     """Of whom the table is a sample."""
 
-    size: int | None = field(
+    size: int | None = parameter(
+        Takes.WHOLE,
+        "Size",
+        "How many people there are, those in the table included.",
         default=None,
-        metadata=about(
-            Takes.WHOLE, "Size", "How many people there are, those in the table included.", least=1, example=8_500_000
-        ),
+        least=1,
+        example=8_500_000,
     )
-    fraction: float | None = field(
+    fraction: float | None = parameter(
+        Takes.NUMBER,
+        "Fraction",
+        "In place of a size: the share of them that the table is about.",
         default=None,
-        metadata=about(
-            Takes.NUMBER,
-            "Fraction",
-            "In place of a size: the share of them that the table is about.",
-            above=0,
-            most=1,
-            example=0.01,
-        ),
+        above=0,
+        most=1,
+        example=0.01,
     )
-    table: str | None = field(
+    table: str | None = parameter(
+        Takes.TEXT,
+        "Table",
+        "A file of all of them with the quasi-identifiers, which a journalist would search.",
         default=None,
-        metadata=about(
-            Takes.TEXT, "Table", "A file of all of them with the quasi-identifiers, which a journalist would search."
-        ),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class EngineOptions:
     """Where it runs."""
 
-    name: str = field(
+    name: str = parameter(
+        Takes.CHOICE,
+        "Engine",
+        "This machine, or a cluster of Apache Spark.",
         default="local",
-        metadata=about(
-            Takes.CHOICE, "Engine", "This machine, or a cluster of Apache Spark.", choices=("local", "spark")
-        ),
+        choices=("local", "spark"),
     )
-    master: str | None = field(
+    master: str | None = parameter(
+        Takes.TEXT,
+        "Master",
+        "Of Spark, such as spark://HOST:7077; this machine when left out.",
         default=None,
-        metadata=about(
-            Takes.TEXT,
-            "Master",
-            "Of Spark, such as spark://HOST:7077; this machine when left out.",
-            example="spark://cluster:7077",
-        ),
+        example="spark://cluster:7077",
     )
-    cells_on_driver: int | None = field(
+    cells_on_driver: int | None = parameter(
+        Takes.WHOLE,
+        "Cells on the driver",
+        "Of Spark: distinct rows that the driver decides about, about 1 kB each; 20,000,000 when left out.",
         default=None,
-        metadata=about(
-            Takes.WHOLE,
-            "Cells on the driver",
-            "Of Spark: distinct rows that the driver decides about, about 1 kB each; 20,000,000 when left out.",
-            least=1,
-            example=50_000_000,
-        ),
+        least=1,
+        example=50_000_000,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class MeasureOptions:
     """What is measured beyond the usual."""
 
-    target: str | None = field(
+    target: str | None = parameter(
+        Takes.COLUMN,
+        "Target",
+        "Column that a classifier predicts from the quasi-identifiers, before and after.",
         default=None,
-        metadata=about(
-            Takes.COLUMN,
-            "Target",
-            "Column that a classifier predicts from the quasi-identifiers, before and after.",
-        ),
     )
-    tables: tuple[tuple[str, ...], ...] = field(
+    tables: tuple[tuple[str, ...], ...] = parameter(
+        Takes.OTHER,
+        "Cross tables",
+        "Columns of cross tables that an analyst would compute from randomized columns; random ones if none.",
         default=(),
-        metadata=about(
-            Takes.OTHER,
-            "Cross tables",
-            "Columns of cross tables that an analyst would compute from randomized columns; random ones if none.",
-            example=[["age", "job"]],
-            shape={"type": "array", "items": {"type": "array", "minItems": 1, "items": {"type": "string"}}},
-        ),
+        example=[["age", "job"]],
+        shape={"type": "array", "items": {"type": "array", "minItems": 1, "items": {"type": "string"}}},
     )
-    queries: int = field(
-        default=1_000,
-        metadata=about(Takes.WHOLE, "Queries", "Random counts that are asked of the release, for each number of "
-                       "columns; fewer where millions of records differ.", least=1),
-    )  # fmt: skip
-    query_columns: tuple[int, ...] = field(
+    queries: int = parameter(Takes.WHOLE, "Queries", "Random counts that are asked of the release, for each number of "
+                       "columns; fewer where millions of records differ.", default=1_000, least=1)  # fmt: skip
+    query_columns: tuple[int, ...] = parameter(
+        Takes.OTHER,
+        "Columns of a query",
+        "How many quasi-identifiers random queries ask for: one number, or several in turn.",
         default=(1, 3, 5),
-        metadata=about(
-            Takes.OTHER,
-            "Columns of a query",
-            "How many quasi-identifiers random queries ask for: one number, or several in turn.",
-            example=[1, 3, 5],
-            shape={
-                "anyOf": [
-                    {"type": "integer", "minimum": 1},
-                    {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1}},
-                ]
-            },
-        ),
+        example=[1, 3, 5],
+        shape={
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1}},
+            ]
+        },
     )
-    query_selectivity: float = field(
-        default=0.5,
-        metadata=about(
-            Takes.NUMBER, "Selectivity", "Share of all records that a random query aims at.", above=0, most=1
-        ),
+    query_selectivity: float = parameter(
+        Takes.NUMBER, "Selectivity", "Share of all records that a random query aims at.", default=0.5, above=0, most=1
     )
-    rule_support: float = field(
+    rule_support: float = parameter(
+        Takes.FRACTION,
+        "Support of rules",
+        "Share of records that hold all items of a rule.",
         default=0.0005,
-        metadata=about(
-            Takes.FRACTION, "Support of rules", "Share of records that hold all items of a rule.", above=0, most=1
-        ),
+        above=0,
+        most=1,
     )
-    rule_confidences: tuple[Any, ...] = field(
+    rule_confidences: tuple[Any, ...] = parameter(
+        Takes.OTHER,
+        "Confidence of rules",
+        "Confidences from which on rules are compared; the last one is the headline.",
         default=(0.3, 0.7),
-        metadata=about(
-            Takes.OTHER,
-            "Confidence of rules",
-            "Confidences from which on rules are compared; the last one is the headline.",
-            example=[0.3, 0.7],
-            shape={
-                "anyOf": [
-                    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                    {
-                        "type": "array",
-                        "minItems": 1,
-                        "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                    },
-                ]
-            },
-        ),
+        example=[0.3, 0.7],
+        shape={
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                },
+            ]
+        },
     )
-    rule_length: int = field(
-        default=5,
-        metadata=about(
-            Takes.WHOLE, "Length of rules", "Items of a rule at most, both sides together.", least=2, most=10
-        ),
+    rule_length: int = parameter(
+        Takes.WHOLE, "Length of rules", "Items of a rule at most, both sides together.", default=5, least=2, most=10
     )
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,12 +26,12 @@ from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Schema
 from sfumato.errors import DataError, Unsatisfiable
 from sfumato.models.base import Policy, PrivacyModel
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 LARGEST_LATTICE = 4_000_000  # nodes of which something is kept
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class FullDomain(Anonymizer):
     """Publish all values of a column at one level of its hierarchy, the same in all rows.
 
@@ -45,24 +45,20 @@ class FullDomain(Anonymizer):
     covers_rows: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *POPULATION_MODELS)
 
-    loss: str = field(
+    loss: str = parameter(
+        Takes.CHOICE,
+        "What is minimized",
+        "Detail lost, pairs that cannot be told apart, or rows in a class; dropped rows count.",
         default="ncp",
-        metadata=about(
-            Takes.CHOICE,
-            "What is minimized",
-            "Detail lost, pairs that cannot be told apart, or rows in a class; dropped rows count.",
-            choices=("ncp", "discernibility", "class-size"),
-        ),
+        choices=("ncp", "discernibility", "class-size"),
     )
     drop_rows: float = field(default=0.0, metadata=DROP_ROWS)
-    checks: int = field(
+    checks: int = parameter(
+        Takes.WHOLE,
+        "Choices that are judged",
+        "How many choices of levels are judged before the best so far is taken, with how far it may be off.",
         default=100_000,
-        metadata=about(
-            Takes.WHOLE,
-            "Choices that are judged",
-            "How many choices of levels are judged before the best so far is taken, with how far it may be off.",
-            least=1,
-        ),
+        least=1,
     )
 
     @classmethod

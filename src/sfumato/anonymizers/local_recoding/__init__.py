@@ -8,7 +8,7 @@ The loops are in kernels/classes.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,10 +40,10 @@ from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.kernels.classes.units import Trees
 from sfumato.models.base import Policy, PrivacyModel
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class LocalRecoding(Anonymizer):
     """Publish labels of hierarchies, as low as the requirements allow, record by record.
 
@@ -59,17 +59,18 @@ class LocalRecoding(Anonymizer):
     shows_figures: ClassVar[bool] = True
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *POPULATION_MODELS)
 
-    mode: str = field(
+    mode: str = parameter(
+        Takes.CHOICE,
+        "Effort",
+        "How much work goes into a low loss, the least first.",
         default="capped",
-        metadata=about(
-            Takes.CHOICE, "Effort", "How much work goes into a low loss, the least first.", choices=tuple(EFFORTS)
-        ),
+        choices=tuple(EFFORTS),
     )
-    keep_equal_together: bool = field(
+    keep_equal_together: bool = parameter(
+        Takes.FLAG,
+        "Equal rows stay together",
+        "Records with equal quasi-identifiers get the same labels.",
         default=False,
-        metadata=about(
-            Takes.FLAG, "Equal rows stay together", "Records with equal quasi-identifiers get the same labels."
-        ),
     )
     drop_rows: float = field(default=0.0, metadata=DROP_ROWS)
 

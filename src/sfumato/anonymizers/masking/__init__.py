@@ -8,7 +8,6 @@ as they are and others masked. The loops are in kernels/masks.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -32,12 +31,12 @@ from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.k_anonymity import KAnonymity
 from sfumato.models.multi_diversity import MultiDiversity
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 SEARCHES = ("best", "fast", "paper")
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class Masking(Anonymizer):
     """Publish labels instead of quasi-identifiers and of sensitive values; no row is dropped.
 
@@ -52,38 +51,29 @@ class Masking(Anonymizer):
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (MultiDiversity, AlphaDiversity)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = (KAnonymity,)
 
-    search: str = field(
+    search: str = parameter(
+        Takes.CHOICE,
+        "Search",
+        "The cheapest classes, masks row by row and a linear program; fast: without it; paper: the published one.",
         default="best",
-        metadata=about(
-            Takes.CHOICE,
-            "Search",
-            "The cheapest classes, masks row by row and a linear program; fast: without it; paper: the published one.",
-            choices=SEARCHES,
-        ),
+        choices=SEARCHES,
     )
-    weight: float = field(
+    weight: float = parameter(
+        Takes.NUMBER,
+        "Weight of sensitive columns",
+        "What the loss of a sensitive column counts, where that of a quasi-identifier counts 1.",
         default=1.0,
-        metadata=about(
-            Takes.NUMBER,
-            "Weight of sensitive columns",
-            "What the loss of a sensitive column counts, where that of a quasi-identifier counts 1.",
-            above=0,
-            most=1000,
-        ),
+        above=0,
+        most=1000,
     )
-    local_suppression: bool = field(
-        default=False,
-        metadata=about(
-            Takes.FLAG, "Nothing between", "Sensitive values are shown as they are or as *, nothing between."
-        ),
+    local_suppression: bool = parameter(
+        Takes.FLAG, "Nothing between", "Sensitive values are shown as they are or as *, nothing between.", default=False
     )
-    avoid_vacuous: bool = field(
+    avoid_vacuous: bool = parameter(
+        Takes.FLAG,
+        "No vacuous masks",
+        "Labels that hide a single value of their class are mixed with others where possible.",
         default=False,
-        metadata=about(
-            Takes.FLAG,
-            "No vacuous masks",
-            "Labels that hide a single value of their class are mixed with others where possible.",
-        ),
     )
 
     def __post_init__(self) -> None:

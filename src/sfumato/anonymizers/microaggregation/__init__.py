@@ -6,7 +6,7 @@ Of numbers that is their mean or median, which analysts can compute with, instea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,12 +22,12 @@ from sfumato.data.recoding import Recoding, SplitTree
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError
 from sfumato.models.base import Policy, PrivacyModel
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 MISSING = 3.0  # standard deviations between a missing value and all others
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class Microaggregation(Anonymizer):
     """Put rows that are alike into groups, and publish the mean or the median of each group's numbers.
 
@@ -43,19 +43,16 @@ class Microaggregation(Anonymizer):
     divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = CLASS_MODELS
 
-    method: str = field(
+    method: str = parameter(
+        Takes.CHOICE,
+        "How groups are found",
+        "mdav: neighbours of the farthest; univariate: the best of all, of one column of numbers and for "
+        "k-anonymity alone; auto: the best where it can be found.",
         default="auto",
-        metadata=about(
-            Takes.CHOICE,
-            "How groups are found",
-            "mdav: neighbours of the farthest; univariate: the best of all, of one column of numbers and for "
-            "k-anonymity alone; auto: the best where it can be found.",
-            choices=("auto", "mdav", "univariate"),
-        ),
+        choices=("auto", "mdav", "univariate"),
     )
-    shown: str = field(
-        default="mean",
-        metadata=about(Takes.CHOICE, "Figure", "What groups show of their numbers.", choices=SHOWS[1:]),
+    shown: str = parameter(
+        Takes.CHOICE, "Figure", "What groups show of their numbers.", default="mean", choices=SHOWS[1:]
     )
 
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -40,14 +40,14 @@ from sfumato.data.schema import Kind, Schema
 from sfumato.errors import PolicyError
 from sfumato.kernels.classes.cuts import BEST, WIDEST
 from sfumato.models.base import Policy, PrivacyModel
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 from sfumato.progress import Stage
 
 FEW = 2  # people who must at least share a figure, if no class needs more: else it is somebody's own
 FOLLOWED = 25  # groups that a part may come to consist of if its cuts are followed to the end
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class Mondrian(Anonymizer):
     """Cut the table into boxes, as small as the requirements allow, and publish the extent of each box.
 
@@ -69,56 +69,46 @@ class Mondrian(Anonymizer):
         *TERM_MODELS,  # none is removed
     )
 
-    strict: bool = field(
+    strict: bool = parameter(
+        Takes.FLAG,
+        "Equal rows stay together",
+        "Rows with equal quasi-identifiers stay together; else ties at the median may be divided.",
         default=True,
-        metadata=about(
-            Takes.FLAG,
-            "Equal rows stay together",
-            "Rows with equal quasi-identifiers stay together; else ties at the median may be divided.",
-        ),
     )
-    categories: str = field(
+    categories: str = parameter(
+        Takes.CHOICE,
+        "Cuts of categories",
+        "Cut between values, or off what lies below a node of the hierarchy; order: between values only.",
         default="hierarchy",
-        metadata=about(
-            Takes.CHOICE,
-            "Cuts of categories",
-            "Cut between values, or off what lies below a node of the hierarchy; order: between values only.",
-            choices=("hierarchy", "order"),
-        ),
+        choices=("hierarchy", "order"),
     )
-    value_sets: bool = field(
+    value_sets: bool = parameter(
+        Takes.FLAG,
+        "Sets of values",
+        "Publish the set of values in the class where a hierarchy's label says less.",
         default=False,
-        metadata=about(
-            Takes.FLAG, "Sets of values", "Publish the set of values in the class where a hierarchy's label says less."
-        ),
     )
-    bounds: str = field(
+    bounds: str = parameter(
+        Takes.CHOICE,
+        "Bounds of ranges",
+        "Numbers and dates: labels of the hierarchy, else round bounds; exact: smallest and largest value in the "
+        "class, which are people's own.",
         default="grid",
-        metadata=about(
-            Takes.CHOICE,
-            "Bounds of ranges",
-            "Numbers and dates: labels of the hierarchy, else round bounds; exact: smallest and largest value in the "
-            "class, which are people's own.",
-            choices=("grid", "exact"),
-        ),
+        choices=("grid", "exact"),
     )
-    cut: str = field(
+    cut: str = parameter(
+        Takes.CHOICE,
+        "Choice of cuts",
+        "What is lost afterwards decides; width: halve the widest attribute, as in 2006.",
         default="loss",
-        metadata=about(
-            Takes.CHOICE,
-            "Choice of cuts",
-            "What is lost afterwards decides; width: halve the widest attribute, as in 2006.",
-            choices=("loss", "width"),
-        ),
+        choices=("loss", "width"),
     )
-    lookahead: int = field(
+    lookahead: int = parameter(
+        Takes.WHOLE,
+        "Cuts that are followed",
+        "How many cuts of a small part are followed to the end before one is chosen; 1: none.",
         default=8,
-        metadata=about(
-            Takes.WHOLE,
-            "Cuts that are followed",
-            "How many cuts of a small part are followed to the end before one is chosen; 1: none.",
-            least=1,
-        ),
+        least=1,
     )
 
     drop_rows: float = field(default=0.0, metadata=DROP_ROWS)

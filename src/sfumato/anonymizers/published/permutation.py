@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -18,13 +18,13 @@ from sfumato.errors import DataError, Unsatisfiable
 from sfumato.kernels.items.supports import Baskets
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 AROUND = 3  # times p: candidates on either side of a record, as many as the paper tries
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class Permutation(Anonymizer):
     """Let sensitive items change places within groups in which each is rare, after Ghinita, Tao and Kalnis (2008).
 
@@ -43,9 +43,7 @@ class Permutation(Anonymizer):
     divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
-    p: int = field(
-        default=4, metadata=about(Takes.WHOLE, "Records in a group", "Among which sensitive items move.", least=2)
-    )
+    p: int = parameter(Takes.WHOLE, "Records in a group", "Among which sensitive items move.", default=4, least=2)
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where nothing says which items are sensitive, or one of them is in too many records."""

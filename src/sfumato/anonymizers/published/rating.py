@@ -17,9 +17,10 @@ from sfumato.data.keystream import Keys, Stretch
 from sfumato.data.recoding import Recoding
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
+from sfumato.parameters import parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class Rating(RowByRow):
     """Show the group of each value, after Liu, Luo and Huang (2011): groups of l neighbours of the domain or more.
 

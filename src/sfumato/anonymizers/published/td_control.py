@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,10 +21,10 @@ from sfumato.errors import DataError
 from sfumato.kernels.items.supports import item_codes, make_baskets
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class TdControl(Anonymizer):
     """Split a hierarchy of items from the top as long as that loses less: a baseline after Cao et al. (2010).
 
@@ -39,8 +39,8 @@ class TdControl(Anonymizer):
     divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
-    splits: int = field(
-        default=64, metadata=about(Takes.WHOLE, "Splits", "Nodes that are tried, those that tell most first.", least=0)
+    splits: int = parameter(
+        Takes.WHOLE, "Splits", "Nodes that are tried, those that tell most first.", default=64, least=0
     )
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:

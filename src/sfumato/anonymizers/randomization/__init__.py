@@ -43,13 +43,14 @@ from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.local_differential_privacy import LocalDifferentialPrivacy
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
+from sfumato.parameters import parametrized
 
 SUBSETS = 400_000  # up to so many subsets a column is drawn from tables
 BATCH = 1 << 14  # rows drawn at once, so that keystream and sets stay in the cache
 WORDS = 1 << 18  # of the keystream made at once
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class Randomization(RowByRow):
     """Draw a set of values for each cell, column by column, with the least noise that the requirements allow."""
 

@@ -7,7 +7,7 @@ record that keeps s of w terms is 1/(s + 1) + ... + 1/w: the first term to go is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from sfumato.anonymizers.base import Anonymizer, Crowding, Divides, Phase, Workplace
@@ -36,12 +36,12 @@ from sfumato.errors import PolicyError, Problem
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 SEARCHES = ("exact", "adaptive", "dfs")
 
 
-@dataclass(frozen=True, kw_only=True)
+@parametrized
 class TermSuppression(Anonymizer):
     """Remove terms at the least cost, group by group; a step before, or equal quasi-identifiers, make the groups."""
 
@@ -50,69 +50,58 @@ class TermSuppression(Anonymizer):
     divides: ClassVar[Divides] = Divides.CLASSES
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = TERM_MODELS
 
-    search: str = field(
+    search: str = parameter(
+        Takes.CHOICE,
+        "Search",
+        "exact, or one of the published searches, for comparison.",
         default="exact",
-        metadata=about(
-            Takes.CHOICE, "Search", "exact, or one of the published searches, for comparison.", choices=SEARCHES
-        ),
+        choices=SEARCHES,
     )
-    cost: str = field(
+    cost: str = parameter(
+        Takes.CHOICE,
+        "Cost",
+        "What removing a term costs: 1 / terms left in its record, so that the last one is dearest (inverse), or "
+        "one (count). What the plan says terms are worth goes before.",
         default=INVERSE,
-        metadata=about(
-            Takes.CHOICE,
-            "Cost",
-            "What removing a term costs: 1 / terms left in its record, so that the last one is dearest (inverse), or "
-            "one (count). What the plan says terms are worth goes before.",
-            choices=(INVERSE, COUNT),
-        ),
+        choices=(INVERSE, COUNT),
     )
-    node_budget: int = field(
+    node_budget: int = parameter(
+        Takes.WHOLE,
+        "Steps in a group",
+        "Steps of the exact search in one group, after which the best safe answer stands.",
         default=searching.NODES,
-        metadata=about(
-            Takes.WHOLE,
-            "Steps in a group",
-            "Steps of the exact search in one group, after which the best safe answer stands.",
-            least=0,
-        ),
+        least=0,
     )
-    time_limit: float | None = field(
+    time_limit: float | None = parameter(
+        Takes.NUMBER,
+        "Time",
+        "Seconds: exact for the whole table, adaptive and dfs for each group (10 if not given).",
         default=None,
-        metadata=about(
-            Takes.NUMBER,
-            "Time",
-            "Seconds: exact for the whole table, adaptive and dfs for each group (10 if not given).",
-            above=0,
-            example=60,
-        ),
+        above=0,
+        example=60,
     )
-    margin: float = field(
+    margin: float = parameter(
+        Takes.NUMBER,
+        "Margin",
+        "Share of groups, drawn by chance, that are made safer than asked, t and l by a quarter: else a group that "
+        "could show one term more tells that it has lost none.",
         default=0.0,
-        metadata=about(
-            Takes.NUMBER,
-            "Margin",
-            "Share of groups, drawn by chance, that are made safer than asked, t and l by a quarter: else a group that "
-            "could show one term more tells that it has lost none.",
-            least=0,
-            most=0.5,
-            example=0.2,
-        ),
+        least=0,
+        most=0.5,
+        example=0.2,
     )
-    joint: bool = field(
+    joint: bool = parameter(
+        Takes.FLAG,
+        "Cuts and removal together",
+        "Cut groups, and undo cuts, with the coming removal in mind; needs mondrian before it.",
         default=False,
-        metadata=about(
-            Takes.FLAG,
-            "Cuts and removal together",
-            "Cut groups, and undo cuts, with the coming removal in mind; needs mondrian before it.",
-        ),
     )
-    weight: float = field(
+    weight: float = parameter(
+        Takes.NUMBER,
+        "Weight of terms",
+        "When joint: what the loss of all terms counts against that of all quasi-identifiers.",
         default=1.0,
-        metadata=about(
-            Takes.NUMBER,
-            "Weight of terms",
-            "When joint: what the loss of all terms counts against that of all quasi-identifiers.",
-            least=0,
-        ),
+        least=0,
     )
 
     def __post_init__(self) -> None:
