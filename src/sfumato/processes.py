@@ -21,13 +21,7 @@ def start(
     """
     with stdout.open("wb") as out, stderr.open("wb") as err:
         child = subprocess.Popen(
-            words,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=out,
-            stderr=err,
-            **in_a_group_of_its_own(),
+            words, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=out, stderr=err, **in_a_group_of_its_own()
         )
     assert child.stdin is not None
     with suppress(OSError), child.stdin:  # who ended already needs to be told nothing

@@ -67,10 +67,7 @@ class Sets:
             other = (1 - self.p) * self.drawn
             return self.p + other, other
         tail = (1 - self.p) * self.eta / self.d
-        return (
-            np.full(self.d, self.p + tail),
-            np.full(self.d, self.p * (self.eta - 1) / max(self.d - 1, 1) + tail),
-        )
+        return (np.full(self.d, self.p + tail), np.full(self.d, self.p * (self.eta - 1) / max(self.d - 1, 1) + tail))
 
     @property
     def size(self) -> NDArray[np.float64]:
@@ -373,12 +370,7 @@ class SecondRelease(Attack):
         sure = again.belief(second, sets.belief(first, sets.share)).max(axis=1)
         weight = sets.weight if first is sets.shown else np.ones(sure.size, dtype=np.int64)
         return _finding(
-            sure,
-            weight,
-            table.total,
-            self.threshold,
-            pinned=_share(sure > 0.999, weight),
-            made_up=self.other is None,
+            sure, weight, table.total, self.threshold, pinned=_share(sure > 0.999, weight), made_up=self.other is None
         )
 
     def guess(self, table: Release) -> Finding | None:

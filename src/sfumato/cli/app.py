@@ -59,8 +59,7 @@ Engine = Annotated[
     typer.Option(metavar="ENGINE", help="Where it runs: local, this machine, or spark.", show_default="local"),
 ]
 Master = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="Of Spark, such as spark://HOST:7077.", show_default="this machine"),
+    str | None, typer.Option(metavar="URL", help="Of Spark, such as spark://HOST:7077.", show_default="this machine")
 ]
 CellsOnDriver = Annotated[
     int | None,

@@ -221,8 +221,7 @@ def reconstruct(
         ),
     ],
     where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Keep records with this value; may be repeated."),
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Keep records with this value; may be repeated.")
     ] = None,
     method: Annotated[str, typer.Option(metavar="METHOD", help="auto, paper, value-adding, inverse or mle.")] = "auto",
     budget: Annotated[float, typer.Option(help="Operations that `auto` and `mle` may take.", min=0)] = 2e9,

@@ -158,12 +158,7 @@ def _labels(array: pa.ChunkedArray, column: str, missing: Sequence[str], name: s
 
 
 def _cells(
-    array: pa.ChunkedArray,
-    column: str,
-    separator: str | None,
-    missing: Sequence[str],
-    label_of: list[str],
-    name: str,
+    array: pa.ChunkedArray, column: str, separator: str | None, missing: Sequence[str], label_of: list[str], name: str
 ) -> tuple[list[list[str]], bool]:
     """Return the terms of each row, and whether each cell holds one term, of which a label has several rows."""
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):

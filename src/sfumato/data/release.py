@@ -188,12 +188,7 @@ class Release:
 
     @classmethod
     def from_table(
-        cls,
-        table: pa.Table,
-        schema: Schema,
-        description: Mapping[str, Any] | None = None,
-        *,
-        narrow: bool = False,
+        cls, table: pa.Table, schema: Schema, description: Mapping[str, Any] | None = None, *, narrow: bool = False
     ) -> Release:
         """Take any table as a release: the schema says which column plays which role.
 

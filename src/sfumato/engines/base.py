@@ -61,11 +61,7 @@ class Engine(Protocol):
         """Return what a step decides, given what steps before it decided."""
 
     def publish(
-        self,
-        dataset: Dataset,
-        recoding: Recoding,
-        models: Sequence[Mapping[str, Any]],
-        key: bytes | None,
+        self, dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None
     ) -> Release:
         """Return what an outsider would get; rows in the order of a key, or as they were when it is None."""
 

@@ -184,12 +184,7 @@ def best_cuts(
 
 
 def _cuts_of(
-    codes: Codes,
-    of_piece: Codes,
-    class_of: NDArray[np.intp],
-    people: NDArray[np.int64],
-    column: int,
-    least: float,
+    codes: Codes, of_piece: Codes, class_of: NDArray[np.intp], people: NDArray[np.int64], column: int, least: float
 ) -> list[tuple[int, float, Cut]]:
     """Return the best cuts of one column, each with the people that it divides and how uneven its sides are."""
     low = np.full(people.size, np.iinfo(np.int32).max, dtype=np.int64)

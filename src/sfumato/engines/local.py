@@ -153,11 +153,7 @@ class LocalEngine:
         return step.carry_out(dataset, before, workplace)
 
     def publish(
-        self,
-        dataset: Dataset,
-        recoding: Recoding,
-        models: Sequence[Mapping[str, Any]],
-        key: bytes | None,
+        self, dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None
     ) -> Release:
         """Return what an outsider would get."""
         make = publish if dataset.entry_of is None else publish_once

@@ -25,15 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import RowWork, Workplace
 from sfumato.data.bit_sets import BitSets, bit_sets_of
-from sfumato.data.dataset import (
-    Cells,
-    CodedColumn,
-    CodedSets,
-    Dataset,
-    as_arrow,
-    as_numpy,
-    distinct_rows,
-)
+from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_rows
 from sfumato.data.distinct import Tally
 from sfumato.data.encoding import tally
 from sfumato.data.files import Source, digest, read_table

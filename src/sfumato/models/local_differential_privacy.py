@@ -13,12 +13,7 @@ from sfumato.data.schema import Role
 from sfumato.models.base import Need, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.chance import wrong_with
 from sfumato.models.judging.logarithms import logarithm_exceeds
-from sfumato.models.judging.randomized import (
-    RandomizedColumn,
-    failing_rows,
-    randomized_column,
-    refuse_shares,
-)
+from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, randomized_column, refuse_shares
 from sfumato.parameters import Takes, parameter, parametrized
 
 

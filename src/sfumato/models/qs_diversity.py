@@ -144,11 +144,7 @@ class QSDiversity(OfTerms):
             fewest = self._fewest(found, fewest, masses_of)
         facts = {} if fewest is None else {"smallest_l": fewest}
         return judgement.verdict(
-            self,
-            float(self.exact_c),
-            "most likely label over the rest",
-            labels=knowledge.n_labels,
-            **facts,
+            self, float(self.exact_c), "most likely label over the rest", labels=knowledge.n_labels, **facts
         )
 
     def holds(self, found: Beliefs, public: PublicInputs) -> NDArray[np.bool_]:

@@ -154,11 +154,7 @@ class SensitiveQidCloseness(PrivacyModel):
         return (
             float(distance) <= float(t) + slack,
             float(distance),
-            {
-                "prior": "estimated from the release",
-                "exact": False,
-                "slack": slack,
-            },
+            {"prior": "estimated from the release", "exact": False, "slack": slack},
         )
 
     def _distance(

@@ -16,16 +16,7 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import DataError, Problem
-from sfumato.models.base import (
-    KNOWN,
-    Policy,
-    PrivacyModel,
-    Verdict,
-    as_number,
-    known_columns,
-    plain_number,
-    quoted,
-)
+from sfumato.models.base import KNOWN, Policy, PrivacyModel, Verdict, as_number, known_columns, plain_number, quoted
 from sfumato.models.judging.classes import (
     LARGEST,
     Counts,

@@ -92,10 +92,7 @@ def refuse_unstated(release: Release) -> None:
 
 def refuse_those_who_need_rows(plan: Plan, rows: int) -> None:
     """Raise where more rows than this machine takes would have to be looked at one by one: no part of them will do."""
-    named = {
-        "survey weights": plan.weight or plan.sampling.weight,
-        "households": plan.sampling.household,
-    }
+    named = {"survey weights": plan.weight or plan.sampling.weight, "households": plan.sampling.household}
     found = [f"{what} (column {column!r})" for what, column in named.items() if column is not None]
     if found and rows > ROWS_HERE:
         raise DataError(

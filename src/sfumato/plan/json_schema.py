@@ -120,12 +120,7 @@ def _shape(key: Parameter) -> dict[str, Any]:
         return {"enum": list(key.choices)}
     if key.takes not in (Takes.WHOLE, Takes.NUMBER, Takes.FRACTION):
         return dict(_PLAIN[key.takes])
-    bounds = {
-        "minimum": key.least,
-        "maximum": key.most,
-        "exclusiveMinimum": key.above,
-        "exclusiveMaximum": key.below,
-    }
+    bounds = {"minimum": key.least, "maximum": key.most, "exclusiveMinimum": key.above, "exclusiveMaximum": key.below}
     given = {word: bound for word, bound in bounds.items() if bound is not None}
     if key.takes is Takes.FRACTION:
         return {"anyOf": [{"type": "number", **given}, _FRACTION]}

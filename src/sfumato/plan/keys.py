@@ -39,11 +39,7 @@ _LABELS = "Of Stata, SPSS and SAS: whether codes show their labels. Write false 
 _CATALOG = "Of a data set of SAS (.sas7bdat): the file with its value labels (.sas7bcat)."
 _WORDS: Mapping[str, Any] = {"type": "array", "items": {"type": ["string", "number"]}}
 _ONE = {"type": ["string", "integer", "boolean"]}
-_TREE = {
-    "type": "object",
-    "minProperties": 1,
-    "additionalProperties": {"anyOf": [_WORDS, {"$ref": "#/$defs/tree"}]},
-}
+_TREE = {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [_WORDS, {"$ref": "#/$defs/tree"}]}}
 _HIERARCHY = {
     "anyOf": [
         {"type": "string", "title": "a file: value;level 1;...;*"},
@@ -281,12 +277,7 @@ COLUMN = Table(
             shape={
                 "type": "array",
                 "minItems": 1,
-                "items": {
-                    "type": ["number", "array"],
-                    "items": {"type": "number"},
-                    "minItems": 2,
-                    "maxItems": 2,
-                },
+                "items": {"type": ["number", "array"], "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
             },
         ),
         _key(

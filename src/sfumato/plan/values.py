@@ -206,11 +206,7 @@ class MeasureOptions:
         shape={
             "anyOf": [
                 {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                {
-                    "type": "array",
-                    "minItems": 1,
-                    "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                },
+                {"type": "array", "minItems": 1, "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 1}},
             ]
         },
     )
@@ -221,11 +217,7 @@ class MeasureOptions:
     @property
     def of_queries(self) -> Mapping[str, Any]:
         """The parameters of random queries."""
-        return {
-            "dimensions": self.query_columns,
-            "selectivity": self.query_selectivity,
-            "queries": self.queries,
-        }
+        return {"dimensions": self.query_columns, "selectivity": self.query_selectivity, "queries": self.queries}
 
     @property
     def of_rules(self) -> Mapping[str, Any]:

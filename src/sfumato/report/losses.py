@@ -143,11 +143,7 @@ def _predictions(facts: Facts) -> Picture | None:
         return None
     target = shortened(text(inside.get("target")), NAME_LENGTH)
     classes = plural(len(sequence(inside.get("classes"))), "class", "classes")
-    words = {
-        "accuracy": "Right answers",
-        "balanced_accuracy": "Mean over classes",
-        "baseline": "Most frequent class",
-    }
+    words = {"accuracy": "Right answers", "balanced_accuracy": "Mean over classes", "baseline": "Most frequent class"}
     named = [(name, [number(before.get(key)), number(after.get(key))]) for key, name in words.items()]
     said = "; ".join(f"{name} {share(a)} before, {share(b)} after" for name, (a, b) in named)
     return Picture(

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.report import exposed
-from sfumato.report.reading import (
-    Facts,
-    counted,
-    counts_people,
-    mapping,
-    mappings,
-    measurement,
-    number,
-    sequence,
-    text,
-)
+from sfumato.report.reading import Facts, counted, counts_people, mapping, mappings, measurement, number, sequence, text
 from sfumato.report.wording import PEOPLE, count, listed, moment, plural, share, spelled
 
 

@@ -102,11 +102,7 @@ def crowd_of(
 
 
 def _refuse_outsiders(
-    crowd: Crowd,
-    columns: Sequence[CodedColumn],
-    rows: NDArray[np.int64],
-    weights: NDArray[np.int64] | None,
-    name: str,
+    crowd: Crowd, columns: Sequence[CodedColumn], rows: NDArray[np.int64], weights: NDArray[np.int64] | None, name: str
 ) -> int:
     """Return how many people the table has, or raise when some of them are not in the population."""
     codes = [column.codes[rows] for column in columns]

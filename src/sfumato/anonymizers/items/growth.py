@@ -95,13 +95,7 @@ class _ByItem:
     """Growth type by type; the store of supports is replaced when it is full."""
 
     def __init__(
-        self,
-        baskets: Baskets,
-        published: Published,
-        bound: Bound,
-        store: Store,
-        longest: int,
-        stop: Callable[[], bool],
+        self, baskets: Baskets, published: Published, bound: Bound, store: Store, longest: int, stop: Callable[[], bool]
     ) -> None:
         self.baskets, self.published, self.bound, self.store = baskets, published, bound, store
         self.longest, self.stop = longest, stop

@@ -180,12 +180,7 @@ def _total_loss(
 
 
 def _safe(
-    task: Task,
-    tree: _Tree,
-    node_of: NDArray[np.int64],
-    gone: Kept,
-    changed: Sequence[int] | None,
-    workplace: Workplace,
+    task: Task, tree: _Tree, node_of: NDArray[np.int64], gone: Kept, changed: Sequence[int] | None, workplace: Workplace
 ) -> tuple[Task, Kept, Kept]:
     """Return the table under a cut of the tree, what of it is kept once it is safe, and which sensitive types go."""
     baskets = task.baskets

@@ -26,12 +26,7 @@ from sfumato.anonymizers.randomization.domains import (
     edges_of,
     refuse_dropped_rows,
 )
-from sfumato.anonymizers.randomization.parameters import (
-    Closeness,
-    LocalPrivacy,
-    Parameters,
-    choose,
-)
+from sfumato.anonymizers.randomization.parameters import Closeness, LocalPrivacy, Parameters, choose
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import Codes, Dataset
 from sfumato.data.keystream import Block, Keys, Keystream, Stretch

@@ -151,10 +151,7 @@ def _over_hierarchy(
 
 
 def _records(
-    sets: CodedSets,
-    knowledge: Knowledge,
-    cost: str = INVERSE,
-    worth: Sequence[Fraction] | None = None,
+    sets: CodedSets, knowledge: Knowledge, cost: str = INVERSE, worth: Sequence[Fraction] | None = None
 ) -> Records:
     term_of = np.array([knowledge.term_of.get(label, -1) for label in sets.labels], dtype=np.int32)
     return code_records(
@@ -203,10 +200,7 @@ def terms_condition(
 
 
 def refuse_unreachable(
-    sets: CodedSets,
-    knowledge: Knowledge,
-    requirements: Sequence[TermModel],
-    weights: NDArray[np.int64] | None = None,
+    sets: CodedSets, knowledge: Knowledge, requirements: Sequence[TermModel], weights: NDArray[np.int64] | None = None
 ) -> None:
     """Raise Unsatisfiable when a prior that was given is out of reach of any release, whatever is removed or merged.
 

@@ -10,15 +10,7 @@ import numpy as np
 
 from sfumato.compiling import kernel
 from sfumato.kernels.terms.frontier import NEVER, values_without_pairs
-from sfumato.kernels.terms.measures import (
-    LINKED,
-    N_ALL,
-    N_LINKED,
-    clear,
-    make_tally,
-    put,
-    squared_distance,
-)
+from sfumato.kernels.terms.measures import LINKED, N_ALL, N_LINKED, clear, make_tally, put, squared_distance
 from sfumato.kernels.terms.options import AT, COST, PLAIN, SIZE
 
 SAME = 1e-12  # squared distances that differ by less are equal

@@ -159,8 +159,7 @@ def _beliefs_of_groups(groups: Integers, group_of: Integers, rows: Integers, ter
     from scipy import sparse  # heavy, and few plans need it
 
     share = sparse.csr_matrix(
-        (terms.index.shares(linked_sets.sets, links), links.label, links.start),
-        shape=(links.size.size, n_labels),
+        (terms.index.shares(linked_sets.sets, links), links.label, links.start), shape=(links.size.size, n_labels)
     )
     mass = (counted.astype(np.float64) @ share).tocsr()
     records = linked_sets.records

@@ -15,15 +15,7 @@ from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
-from sfumato.models.judging.classes import (
-    LARGEST,
-    Classes,
-    Counts,
-    classes_of,
-    sensitive_column,
-    total_in,
-    values_in,
-)
+from sfumato.models.judging.classes import LARGEST, Classes, Counts, classes_of, sensitive_column, total_in, values_in
 
 
 @dataclass(frozen=True, eq=False)
