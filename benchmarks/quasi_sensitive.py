@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from figures import Figures
+from made_up_terms import knowledge_table, term_records
 from quasi_sensitive_tables import (
     cuts_of_2006,
     default_people,
@@ -36,7 +37,6 @@ from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.anonymizers.term_suppression.records import Records, code_records, estimate_prior
 from sfumato.data.knowledge import Knowledge
-from sfumato.generators import knowledge_table, term_records
 from sfumato.models.qs_closeness import QSCloseness
 from sfumato.models.qs_diversity import QSDiversity
 

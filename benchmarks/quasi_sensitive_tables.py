@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from figures import Figures, Table
+from made_up_terms import knowledge_table, with_terms
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.term_suppression import TermSuppression
@@ -22,7 +23,7 @@ from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.generators import knowledge_table, patients, with_terms
+from sfumato.generators import patients
 from sfumato.metrics import AverageClassSize, BeliefChange, Ncp, QueryError, TermLoss
 from sfumato.models import KAnonymity
 from sfumato.models.base import Policy

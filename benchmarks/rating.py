@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from made_up_census import CensusColumn
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.published.rating import Grouping, Rating
 from sfumato.data.dataset import CodedColumn, Dataset
@@ -16,7 +17,6 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.estimators import Axis
 from sfumato.estimators.records import Cells
-from sfumato.generators import CensusColumn
 from sfumato.models import SensitiveQidDiversity
 from sfumato.models.base import Policy
 

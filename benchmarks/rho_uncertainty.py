@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from figures import Figures, Table
+from made_up_baskets import baskets
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.partial_suppression import PartialSuppression
 from sfumato.anonymizers.published.drop_sensitive import DropSensitive
@@ -39,7 +40,6 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import Unsatisfiable
-from sfumato.generators import baskets
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.item_loss import ItemLoss, distances
 from sfumato.metrics.rule_retention import RuleRetention

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow.csv
 
 from figures import Figures
+from made_up_census import CensusColumn, census
 from rating import dataset_of, grouped, rated, truth
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.randomization import draw
@@ -38,7 +39,6 @@ from sfumato.estimators import BUDGET, Auto, Axis, Inverse, Paper, ValueAdding
 from sfumato.estimators.kronecker import combinations_shown
 from sfumato.estimators.paper import bayes_step
 from sfumato.estimators.records import Cells, Records
-from sfumato.generators import CensusColumn, census
 from sfumato.metrics.cross_tables import distances
 
 WORDS = ("ratios", "adult", "census", "times", "picture")

@@ -60,7 +60,6 @@ ELSEWHERE = {
     "estimators/paper.py": ESTIMATORS,
     "estimators/records.py": ESTIMATORS,
     "estimators/value_adding.py": ESTIMATORS,
-    "generators/quasi_sensitive.py": "unit/anonymizers/test_term_suppression.py",
     "generators/requirements.py": "unit/pipeline/test_warming.py",
     "knowledge/aliases.py": "unit/knowledge/test_building.py",
     "knowledge/ontology.py": "unit/knowledge/test_sources.py",

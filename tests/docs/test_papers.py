@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def benchmarks():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
     import claims
     import claims_sets
     import figures
     import papers
 
-    yield type("Benchmarks", (), {"claims": claims, "sets": claims_sets, "figures": figures, "papers": papers})
-    sys.path.remove(str(ROOT / "benchmarks"))
+    return type("Benchmarks", (), {"claims": claims, "sets": claims_sets, "figures": figures, "papers": papers})
 
 
 def query_errors(benchmarks, *, alone, two, ten):

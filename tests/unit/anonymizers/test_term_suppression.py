@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from made_up_terms import knowledge_table, term_records
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import steps
 from sfumato.anonymizers.mondrian import Mondrian
@@ -23,7 +24,7 @@ from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.generators import knowledge_table, patients, term_records
+from sfumato.generators import patients
 from sfumato.models import KAnonymity
 from sfumato.models.base import Policy, describe
 from sfumato.models.judging.beliefs import estimated_prior
