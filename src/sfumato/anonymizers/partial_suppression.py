@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -12,16 +12,12 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Deadline, Divides, Phase, Workplace
-from sfumato.anonymizers.items import Kept, Task, facts_together, in_parts, tasks_of, with_items, withheld_facts
+from sfumato.anonymizers.base import Deadline, Divides, Phase, Workplace
+from sfumato.anonymizers.items import ItemSuppression, Kept, Task, in_parts, withheld_facts
 from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, nobody, safe_start
-from sfumato.data.dataset import Dataset
-from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.kernels.items.supports import make_published
 from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
-from sfumato.models.base import Policy, PrivacyModel
-from sfumato.models.rho_uncertainty import RhoUncertainty
 from sfumato.parameters import Takes, parameter, parametrized
 
 Cuts: TypeAlias = NDArray[np.int64]  # where parts of the table begin, and its end
@@ -32,7 +28,7 @@ SMALL = 20_000  # occurrences of a table on which every search is tried: a secon
 
 
 @parametrized
-class PartialSuppression(Anonymizer):
+class PartialSuppression(ItemSuppression):
     """Keep as many occurrences as rules allow, growing from a table that is safe for a trivial reason.
 
     `loss` withholds as little as it can: types that occur together are put back together, then one is exchanged for
@@ -46,9 +42,8 @@ class PartialSuppression(Anonymizer):
     """
 
     name: ClassVar[str] = "partial-suppression"
-    phase: ClassVar[Phase] = Phase.ITEMS
     divides: ClassVar[Divides] = Divides.ANYHOW
-    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
+    by_class: ClassVar[bool] = True
 
     search: str = parameter(
         Takes.CHOICE,
@@ -125,23 +120,6 @@ class PartialSuppression(Anonymizer):
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it comes where it comes."""
         return "items are withheld record by record, whatever else is published"
-
-    def facts_of_parts(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Return what there is to say of all parts together."""
-        return facts_together(parts)
-
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where nothing says which items are sensitive, or none of them is."""
-        for _ in tasks_of(policy, dataset, Recoding(), by_class=True):
-            pass
-
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding in which every column of items is safe."""
-        recoding = replace(before, facts={})
-        for task in tasks_of(policy, dataset, before, by_class=True):
-            kept, facts = self.suppress(task, workplace)
-            recoding = with_items(recoding, task, kept, facts)
-        return recoding
 
     def suppress(self, task: Task, workplace: Workplace) -> tuple[Kept, dict[str, Any]]:
         """Return which occurrences of a column stay, and what there is to say about it."""

@@ -29,10 +29,11 @@ CLOSE = 1 - 1e-12  # losses that differ by less are the same
 class Loss(Protocol):
     """What is minimized, and what a judged node tells about others."""
 
-    base_is_known: ClassVar[bool]  # before anything is judged
+    base_is_known: ClassVar[bool] = False  # before anything is judged
 
     def base(self, cells: Cells) -> NDArray[np.float64]:
-        """Return what each node loses at least, of the shape of the lattice."""
+        """Return what each node loses at least, of the shape of the lattice: nothing, where that is not known."""
+        return np.zeros(cells.shape)
 
     def of(self, judged: Judged, base: float) -> float:
         """Return what a node loses, given what it loses at least."""
@@ -84,13 +85,7 @@ class Ncp(Loss):
 class Discernibility(Loss):
     """The sum of squared class sizes; a dropped row counts as if it could be any of all."""
 
-    base_is_known: ClassVar[bool] = False
-
     rows: int
-
-    def base(self, cells: Cells) -> NDArray[np.float64]:
-        """Nothing is known yet."""
-        return np.zeros(cells.shape)
 
     def of(self, judged: Judged, base: float) -> float:
         """Return the sum."""
@@ -109,13 +104,7 @@ class Discernibility(Loss):
 class ClassSize(Loss):
     """All rows, over the classes that are published."""
 
-    base_is_known: ClassVar[bool] = False
-
     rows: int
-
-    def base(self, cells: Cells) -> NDArray[np.float64]:
-        """Nothing is known yet."""
-        return np.zeros(cells.shape)
 
     def of(self, judged: Judged, base: float) -> float:
         """Return the average size, with dropped rows in it."""

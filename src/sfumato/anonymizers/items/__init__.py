@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Workplace, side_by_side
+from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
 from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
 from sfumato.errors import DataError, PolicyError
 from sfumato.kernels.items.supports import Baskets, Bound, item_codes, make_baskets, make_bound
-from sfumato.models.base import Policy
+from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
 
 Kept = NDArray[np.bool_]  # (o,): which occurrences of a column are published
@@ -31,6 +31,35 @@ class Task:
     rho: Fraction
     in_baskets: NDArray[np.int64] | None  # where in the column each occurrence of the baskets stands; None: there
     classes: NDArray[np.int64] | None = None  # where classes begin, and the end, when each must be safe by itself
+
+
+class ItemSuppression(Anonymizer, Protocol):
+    """An anonymizer that withholds items, column by column, until no rule about a sensitive one is unsafe."""
+
+    phase: ClassVar[Phase] = Phase.ITEMS
+    divides: ClassVar[Divides] = Divides.NOT
+    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
+    by_class: ClassVar[bool] = False  # whether it can make each class safe by itself
+
+    def facts_of_parts(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return what there is to say of all parts together."""
+        return facts_together(parts)
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where nothing says which items are sensitive, or none of them is."""
+        for _ in tasks_of(policy, dataset, Recoding(), by_class=self.by_class):
+            pass
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding in which every column of items is safe."""
+        recoding = replace(before, facts={})
+        for task in tasks_of(policy, dataset, before, by_class=self.by_class):
+            kept, facts = self.suppress(task, workplace)
+            recoding = with_items(recoding, task, kept, facts)
+        return recoding
+
+    def suppress(self, task: Task, workplace: Workplace) -> tuple[Kept, dict[str, Any]]:
+        """Return which occurrences of a column stay, and what there is to say about it."""
 
 
 def tasks_of(policy: Policy, dataset: Dataset, before: Recoding, *, by_class: bool = False) -> Iterator[Task]:

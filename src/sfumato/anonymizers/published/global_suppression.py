@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.items import Kept, Task, tasks_of, with_items, withheld_facts
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.items import ItemSuppression, Kept, Task, withheld_facts
 from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow
-from sfumato.data.dataset import Dataset
-from sfumato.data.recoding import Recoding
 from sfumato.kernels.published.rho_global import hit_rules, unsafe_of_size
-from sfumato.models.base import Policy, PrivacyModel
-from sfumato.models.rho_uncertainty import RhoUncertainty
 
 BATCH = 200_000  # unsafe rules that are weighed against one another at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalSuppression(Anonymizer):
+class GlobalSuppression(ItemSuppression):
     """Delete every occurrence of some sensitive items: a baseline after Cao, Karras, Raissi and Tan (2010).
 
     Rules with one known item come first, then those with two, and so on; the type goes that hits most unsafe rules for
@@ -31,29 +27,17 @@ class GlobalSuppression(Anonymizer):
     """
 
     name: ClassVar[str] = "global-suppression"
-    phase: ClassVar[Phase] = Phase.ITEMS
-    divides: ClassVar[Divides] = Divides.NOT
-    aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where nothing says which items are sensitive, or none of them is."""
-        for _ in tasks_of(policy, dataset, Recoding()):
-            pass
-
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding without the types that had to go."""
-        recoding = replace(before, facts={})
-        for task in tasks_of(policy, dataset, before):
-            kept = suppress_types(task, workplace.checkpoint)
-            if can_be_counted(task.baskets, kept):
-                stage = workplace.stage("putting types back", total=1)
-                wish = Wish(frequent_first=True, whole_types=True)
-                grow(task.baskets, kept, task.bound, wish, longest=12, advance=stage.advance)
-                stage.done()
-            left = np.bincount(task.baskets.items[kept], minlength=task.baskets.code.size) > 0
-            facts = {"types_deleted": int((~left).sum()), **withheld_facts(task, kept)}
-            recoding = with_items(recoding, task, kept, facts)
-        return recoding
+    def suppress(self, task: Task, workplace: Workplace) -> tuple[Kept, dict[str, Any]]:
+        """Return what stays without the types that had to go."""
+        kept = suppress_types(task, workplace.checkpoint)
+        if can_be_counted(task.baskets, kept):
+            stage = workplace.stage("putting types back", total=1)
+            wish = Wish(frequent_first=True, whole_types=True)
+            grow(task.baskets, kept, task.bound, wish, longest=12, advance=stage.advance)
+            stage.done()
+        left = np.bincount(task.baskets.items[kept], minlength=task.baskets.code.size) > 0
+        return kept, {"types_deleted": int((~left).sum()), **withheld_facts(task, kept)}
 
 
 def suppress_types(task: Task, checkpoint: Callable[[], None], changed: NDArray[np.bool_] | None = None) -> Kept:
