@@ -9,15 +9,14 @@ Every metric works from the original and the release alone; see `base` for the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
-from sfumato.data.sampling import UNKNOWN, Sampling
 from sfumato.metrics.average_class_size import AverageClassSize
-from sfumato.metrics.base import About, Asked, Estimate, Measurement, Metric
+from sfumato.metrics.base import About, Asked, Measurement, Metric
 from sfumato.metrics.belief import BeliefChange
 from sfumato.metrics.class_sizes import ClassSizes
 from sfumato.metrics.classification import Classification
@@ -101,21 +100,9 @@ __all__ = [
 
 
 def measure_all(
-    dataset: Dataset,
-    release: Release,
-    *,
-    target: str | None = None,
-    population: Dataset | None = None,
-    sampling: Sampling = UNKNOWN,
-    seed: int = 0,
-    estimate: Estimate | None = None,
-    tables: tuple[tuple[str, ...], ...] = (),
-    queries: Mapping[str, Any] | None = None,
-    rules: Mapping[str, Any] | None = None,
-    people: bool = False,
-    progress: Progress = SILENT,
+    dataset: Dataset, release: Release, *, people: bool = False, progress: Progress = SILENT, **asked: Any
 ) -> tuple[Measurement, ...]:
-    """Return all measurements of a release, in the order of `METRICS`.
+    """Return all measurements of a release, in the order of `METRICS`; what is `asked` besides as in `Asked`.
 
     `target` is the column to predict (else the first sensitive one; without one nothing is predicted), `population` the
     table that a journalist would search (see `Risk`), `sampling` says what is known of the people outside the table,
@@ -137,17 +124,7 @@ def measure_all(
     Discernibility: 8 (original: 4)
     """
     comparison = Comparison(dataset, release, people)
-    asked = Asked(
-        target=target,
-        population=population,
-        sampling=sampling,
-        seed=seed,
-        estimate=estimate,
-        tables=tables,
-        queries=queries or {},
-        rules=rules or {},
-    )
-    metrics = list(_suited(comparison, asked))
+    metrics = list(_suited(comparison, Asked(**asked)))
     stage = progress.stage("measure", len(metrics))
     found = []
     for metric, sides in metrics:
