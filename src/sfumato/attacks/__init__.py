@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Exposure, Finding, expose
-from sfumato.attacks.class_inference import ClassInference
-from sfumato.attacks.class_items import ClassItems
-from sfumato.attacks.disclosure import Disclosure
-from sfumato.attacks.few_columns import FewColumns
-from sfumato.attacks.household_linking import HouseholdLinking
-from sfumato.attacks.item_linking import ItemLinking
-from sfumato.attacks.knowledge_linking import KnowledgeLinking
-from sfumato.attacks.linking import Linking
-from sfumato.attacks.minimality import Minimality
-from sfumato.attacks.partial_matching import PartialMatching
-from sfumato.attacks.plain_sight import PlainSight
-from sfumato.attacks.printed_figures import PrintedFigures
-from sfumato.attacks.random_sets import Intersection, SecondRelease, SetInference
-from sfumato.attacks.rule_inference import RuleInference
-from sfumato.attacks.sample_linking import SampleLinking
-from sfumato.attacks.singling_out import SinglingOut
+from sfumato.attacks.base import THRESHOLD as THRESHOLD
+from sfumato.attacks.base import Asked as Asked
+from sfumato.attacks.base import Attack as Attack
+from sfumato.attacks.base import Exposure as Exposure
+from sfumato.attacks.base import Finding as Finding
+from sfumato.attacks.base import expose as expose
+from sfumato.attacks.class_inference import ClassInference as ClassInference
+from sfumato.attacks.class_items import ClassItems as ClassItems
+from sfumato.attacks.disclosure import Disclosure as Disclosure
+from sfumato.attacks.few_columns import FewColumns as FewColumns
+from sfumato.attacks.household_linking import HouseholdLinking as HouseholdLinking
+from sfumato.attacks.item_linking import ItemLinking as ItemLinking
+from sfumato.attacks.knowledge_linking import KnowledgeLinking as KnowledgeLinking
+from sfumato.attacks.linking import Linking as Linking
+from sfumato.attacks.minimality import Minimality as Minimality
+from sfumato.attacks.partial_matching import PartialMatching as PartialMatching
+from sfumato.attacks.plain_sight import PlainSight as PlainSight
+from sfumato.attacks.printed_figures import PrintedFigures as PrintedFigures
+from sfumato.attacks.random_sets import Intersection as Intersection
+from sfumato.attacks.random_sets import SecondRelease as SecondRelease
+from sfumato.attacks.random_sets import SetInference as SetInference
+from sfumato.attacks.rule_inference import RuleInference as RuleInference
+from sfumato.attacks.sample_linking import SampleLinking as SampleLinking
+from sfumato.attacks.singling_out import SinglingOut as SinglingOut
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.data.sampling import UNKNOWN, Sampling
@@ -51,35 +58,6 @@ ATTACKS: dict[str, type[Attack]] = {
         SecondRelease,
     )
 }
-
-__all__ = [
-    "ATTACKS",
-    "THRESHOLD",
-    "Asked",
-    "Attack",
-    "ClassInference",
-    "ClassItems",
-    "Disclosure",
-    "Exposure",
-    "FewColumns",
-    "Finding",
-    "HouseholdLinking",
-    "Intersection",
-    "ItemLinking",
-    "KnowledgeLinking",
-    "Linking",
-    "Minimality",
-    "PartialMatching",
-    "PlainSight",
-    "PrintedFigures",
-    "RuleInference",
-    "SampleLinking",
-    "SecondRelease",
-    "SetInference",
-    "SinglingOut",
-    "attack_all",
-    "expose",
-]
 
 
 def attack_all(

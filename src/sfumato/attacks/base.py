@@ -100,9 +100,8 @@ class Attack(Protocol):
     name: ClassVar[str]
     answered_by: ClassVar[tuple[str, ...]] = ()  # names of the models whose promise bounds what this intruder learns
     answered_when: ClassVar[Mapping[str, str]] = {}  # parameters that such a model must have
-    on_demand: ClassVar[bool] = (
-        False  # supposes more than a reader of one release has, or less than another: for `sfumato attack` only
-    )
+    # Whether it supposes more than a reader of one release has, or less than another: for `sfumato attack` only.
+    on_demand: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         checked_threshold(self.threshold)

@@ -47,12 +47,10 @@ class Knowledge:
     label_of_row: NDArray[np.int32]  # (rows,), ascending
     start: NDArray[np.int64]  # (rows + 1,)
     items: NDArray[np.int32]  # terms of row r are items[start[r]:start[r + 1]], ascending
-    weight: NDArray[np.float64] | None = (
-        None  # (labels,), a given prior that sums to one; None: estimated from the data
-    )
-    likelihood: tuple[Fraction, ...] | None = (
-        None  # as `items`: how often who has the label has the term; None: not told
-    )
+    # (labels,), a given prior that sums to one; None: estimated from the data
+    weight: NDArray[np.float64] | None = None
+    # As `items`: how often who has the label has the term; None: not told.
+    likelihood: tuple[Fraction, ...] | None = None
     hierarchy: Hierarchy | None = None  # of the labels
     misses: int = 0  # terms of a record, 0 or 1, that a label may lack where no label has them all
     unlinked: str = ASK  # what a record counts that no label explains: ask | linked | zero | forbid

@@ -56,9 +56,8 @@ class SplitTree:
 
     def merged(self, node_of_row: NDArray[np.int64]) -> SplitTree:
         """Return coarser groups, given the node that each row shall end in, (n,): its own, or one above it."""
-        nodes, found = np.unique(
-            np.append(node_of_row, -1), return_inverse=True
-        )  # the last makes sure that -1 is there
+        # The last makes sure that -1 is there.
+        nodes, found = np.unique(np.append(node_of_row, -1), return_inverse=True)
         group_of: Codes = (found[:-1] - 1).astype(np.int32)
         of_combination = group_of[self.some_row]
         order = np.argsort(of_combination, kind="stable")

@@ -146,11 +146,6 @@ class Sides:
         return np.concatenate([[weight.sum()], *each]).astype(np.int64)
 
 
-def count_sides(room: Path, sides: Sides, part: Part) -> dict[int, NDArray[np.int64]]:
-    """Return what lies on both sides of cuts, in a part."""
-    return sides.counted_in(room, part)
-
-
 def send_cells(room: Path, columns: Sequence[str], regions: Regions, part: Part) -> None:
     """Send the distinct rows of a part to the regions that they are in."""
     table = got(room / "cells" / part.name)

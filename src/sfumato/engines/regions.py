@@ -33,7 +33,6 @@ from sfumato.engines.region_tasks import (
     Shape,
     Sides,
     carry_out_on_cells,
-    count_sides,
     deal_region,
     of_cells,
     sample_part,
@@ -172,7 +171,8 @@ class RegionalWork:
     def _cut(self, step: Step, workplace: Workplace) -> dict[str, Any]:
         """Choose regions, and return what there is to say about them: also what cutting costs in the sample."""
         sampled = _as_whole(self.dataset)
-        axes = [at for at, name in enumerate(self.shape.columns) if self._is_quasi_identifier(name)]
+        roles = [self.dataset.column(name).role for name in self.shape.columns]
+        axes = [at for at, role in enumerate(roles) if role is Role.QUASI_IDENTIFIER]
         whole = _classes(carry_out_on_cells(step, sampled, Recoding(), workplace), self.sample)
         self.shape = replace(
             self.shape, regions=cut_up(self.sample, whole, axes, self.limit, partial(self._meets, step))
@@ -208,16 +208,13 @@ class RegionalWork:
             "more_loss_in_sample": (after - before) / before if before else 0.0,
         }
 
-    def _is_quasi_identifier(self, name: str) -> bool:
-        return self.dataset.column(name).role is Role.QUASI_IDENTIFIER
-
     def _meets(self, step: Step, regions: Regions, cuts: Mapping[int, Sequence[Cut]]) -> dict[int, list[bool]]:
         """Return whether the rows on both sides of each cut hold as one class, counted in the whole table."""
         policy = Policy(tuple(model for each in (step, *step.later) for model in each.policy))
         judged = judged_in_classes(policy)
         sizes = tuple(len(self.dataset.column(name).labels) for name in judged)
         sides = Sides(self.shape.columns, regions, cuts, judged, sizes)
-        found = self.cluster.each(partial(count_sides, self.room, sides), self.parts, "count both sides")
+        found = self.cluster.each(partial(sides.counted_in, self.room), self.parts, "count both sides")
         hold = hold_together(self.dataset, policy)
         met = {}
         for node in cuts:

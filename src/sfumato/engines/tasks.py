@@ -37,12 +37,8 @@ from sfumato.data.release import Release, members_of, publish
 from sfumato.data.schema import Schema
 from sfumato.engines.workroom import arrived, got, kept, plain, put, sent
 
-PLACE, ROW, WEIGHT, CLASS = (
-    "\0place",
-    "\0row",
-    "\0weight",
-    "\0class",
-)  # beside columns of a table, whose names hold no such character
+# Beside columns of a table, whose names hold no such character.
+PLACE, ROW, WEIGHT, CLASS = "\0place", "\0row", "\0weight", "\0class"
 
 
 # Codes.

@@ -9,36 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sfumato.data.release import Release
-from sfumato.estimators.auto import Auto
-from sfumato.estimators.base import Axis, CrossTable, Estimator, Expectation
-from sfumato.estimators.inverse import Inverse
-from sfumato.estimators.mle import Mle
-from sfumato.estimators.paper import Paper
-from sfumato.estimators.queries import BUDGET, MOST_CELLS, Query, query
-from sfumato.estimators.value_adding import ValueAdding
+from sfumato.estimators.auto import Auto as Auto
+from sfumato.estimators.base import Axis as Axis
+from sfumato.estimators.base import CrossTable as CrossTable
+from sfumato.estimators.base import Estimator as Estimator
+from sfumato.estimators.base import Expectation as Expectation
+from sfumato.estimators.inverse import Inverse as Inverse
+from sfumato.estimators.mle import Mle as Mle
+from sfumato.estimators.paper import Paper as Paper
+from sfumato.estimators.queries import BUDGET as BUDGET
+from sfumato.estimators.queries import MOST_CELLS as MOST_CELLS
+from sfumato.estimators.queries import Query as Query
+from sfumato.estimators.queries import query as query
+from sfumato.estimators.value_adding import ValueAdding as ValueAdding
 from sfumato.parameters import one_of
 
 ESTIMATORS: dict[str, type[Estimator]] = {
     estimator.name: estimator for estimator in (Auto, Paper, ValueAdding, Inverse, Mle)
 }
-
-__all__ = [
-    "BUDGET",
-    "ESTIMATORS",
-    "MOST_CELLS",
-    "Auto",
-    "Axis",
-    "CrossTable",
-    "Estimator",
-    "Expectation",
-    "Inverse",
-    "Mle",
-    "Paper",
-    "Query",
-    "ValueAdding",
-    "query",
-    "reconstruct",
-]
 
 
 def reconstruct(

@@ -15,29 +15,32 @@ from typing import Any
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
-from sfumato.metrics.average_class_size import AverageClassSize
-from sfumato.metrics.base import About, Asked, Measurement, Metric
-from sfumato.metrics.belief import BeliefChange
-from sfumato.metrics.class_sizes import ClassSizes
-from sfumato.metrics.classification import Classification
-from sfumato.metrics.column_distributions import ColumnDistributions
-from sfumato.metrics.comparison import Comparison
-from sfumato.metrics.cross_tables import CrossTables
-from sfumato.metrics.discernibility import Discernibility
-from sfumato.metrics.distortion import Distortion
-from sfumato.metrics.item_loss import ItemLoss
-from sfumato.metrics.kl_divergence import KlDivergence
-from sfumato.metrics.masked_detail import MaskedDetail
-from sfumato.metrics.ncp import Ncp
-from sfumato.metrics.population_risk import PopulationRisk
-from sfumato.metrics.query_error import QueryError
-from sfumato.metrics.risk import Risk
-from sfumato.metrics.rule_retention import RuleRetention
-from sfumato.metrics.special_uniques import SpecialUniques
-from sfumato.metrics.statistics import Statistics
-from sfumato.metrics.suppression import Suppression
-from sfumato.metrics.suppression_objective import SuppressionObjective
-from sfumato.metrics.term_loss import TermLoss
+from sfumato.metrics.average_class_size import AverageClassSize as AverageClassSize
+from sfumato.metrics.base import About as About
+from sfumato.metrics.base import Asked as Asked
+from sfumato.metrics.base import Measurement as Measurement
+from sfumato.metrics.base import Metric as Metric
+from sfumato.metrics.belief import BeliefChange as BeliefChange
+from sfumato.metrics.class_sizes import ClassSizes as ClassSizes
+from sfumato.metrics.classification import Classification as Classification
+from sfumato.metrics.column_distributions import ColumnDistributions as ColumnDistributions
+from sfumato.metrics.comparison import Comparison as Comparison
+from sfumato.metrics.cross_tables import CrossTables as CrossTables
+from sfumato.metrics.discernibility import Discernibility as Discernibility
+from sfumato.metrics.distortion import Distortion as Distortion
+from sfumato.metrics.item_loss import ItemLoss as ItemLoss
+from sfumato.metrics.kl_divergence import KlDivergence as KlDivergence
+from sfumato.metrics.masked_detail import MaskedDetail as MaskedDetail
+from sfumato.metrics.ncp import Ncp as Ncp
+from sfumato.metrics.population_risk import PopulationRisk as PopulationRisk
+from sfumato.metrics.query_error import QueryError as QueryError
+from sfumato.metrics.risk import Risk as Risk
+from sfumato.metrics.rule_retention import RuleRetention as RuleRetention
+from sfumato.metrics.special_uniques import SpecialUniques as SpecialUniques
+from sfumato.metrics.statistics import Statistics as Statistics
+from sfumato.metrics.suppression import Suppression as Suppression
+from sfumato.metrics.suppression_objective import SuppressionObjective as SuppressionObjective
+from sfumato.metrics.term_loss import TermLoss as TermLoss
 from sfumato.progress import SILENT, Progress
 
 METRICS: dict[str, type[Metric]] = {
@@ -66,37 +69,6 @@ METRICS: dict[str, type[Metric]] = {
         Classification,
     )
 }
-
-__all__ = [
-    "METRICS",
-    "About",
-    "Asked",
-    "AverageClassSize",
-    "BeliefChange",
-    "ClassSizes",
-    "Classification",
-    "ColumnDistributions",
-    "Comparison",
-    "CrossTables",
-    "Discernibility",
-    "Distortion",
-    "ItemLoss",
-    "KlDivergence",
-    "MaskedDetail",
-    "Measurement",
-    "Metric",
-    "Ncp",
-    "PopulationRisk",
-    "QueryError",
-    "Risk",
-    "RuleRetention",
-    "SpecialUniques",
-    "Statistics",
-    "Suppression",
-    "SuppressionObjective",
-    "TermLoss",
-    "measure_all",
-]
 
 
 def measure_all(

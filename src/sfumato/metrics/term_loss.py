@@ -95,8 +95,7 @@ def _worth(sets: CodedSets, given: Mapping[str, Fraction] | None, weights: NDArr
         of_items = None if weights is None else np.repeat(weights, size)
         count = np.bincount(sets.items, of_items, minlength=len(sets.labels))
         return math.fsum(float(given.get(label, 1)) * n for label, n in zip(sets.labels, count.tolist(), strict=True))
-    of_size = np.bincount(
-        size, weights, minlength=1
-    )  # by size, so that the order of rows does not change the last digit
+    # By size, so that the order of rows does not change the last digit.
+    of_size = np.bincount(size, weights, minlength=1)
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, of_size.size))])
     return float((of_size * harmonic).sum())

@@ -13,25 +13,16 @@
 | `keeping.py` | what a run keeps in private/, and completes later |
 """
 
-from sfumato.pipeline.case import Case, Outcome
-from sfumato.pipeline.clock import Clock
-from sfumato.pipeline.elsewhere import asking, columns_at, engine_of, make_elsewhere
-from sfumato.pipeline.facts import read_facts, versions, without_values
-from sfumato.pipeline.judging import Seen
-from sfumato.pipeline.keeping import Kept, asked
-
-__all__ = [
-    "Case",
-    "Clock",
-    "Kept",
-    "Outcome",
-    "Seen",
-    "asked",
-    "asking",
-    "columns_at",
-    "engine_of",
-    "make_elsewhere",
-    "read_facts",
-    "versions",
-    "without_values",
-]
+from sfumato.pipeline.case import Case as Case
+from sfumato.pipeline.case import Outcome as Outcome
+from sfumato.pipeline.clock import Clock as Clock
+from sfumato.pipeline.elsewhere import asking as asking
+from sfumato.pipeline.elsewhere import columns_at as columns_at
+from sfumato.pipeline.elsewhere import engine_of as engine_of
+from sfumato.pipeline.elsewhere import make_elsewhere as make_elsewhere
+from sfumato.pipeline.facts import read_facts as read_facts
+from sfumato.pipeline.facts import versions as versions
+from sfumato.pipeline.facts import without_values as without_values
+from sfumato.pipeline.judging import Seen as Seen
+from sfumato.pipeline.keeping import Kept as Kept
+from sfumato.pipeline.keeping import asked as asked

@@ -13,18 +13,8 @@ from sfumato.data.files.stat import takes_catalog
 from sfumato.errors import DataError
 from sfumato.plan.notes import Notes, one_line
 
-_NOT_HOW = (
-    "path",
-    "database",
-    "table",
-    "query",
-    "person",
-    "weight",
-    "household",
-    "order",
-    "columns",
-    "catalog",
-)  # keys that do not say how it is written
+# Keys that do not say how it is written.
+_NOT_HOW = ("path", "database", "table", "query", "person", "weight", "household", "order", "columns", "catalog")
 _ADD = "Give the connection a name with `sfumato connections add NAME`, and write that."
 
 

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 class Crowd:
     """A population, and what is asked of the part of it that a class could be about."""
 
-    label_at: Sequence[
-        NDArray[np.int32]
-    ]  # q times (levels, w): first code of the label in the table, -1: none covers it
+    # q times (levels, w): first code of the label in the table, -1: none covers it
+    label_at: Sequence[NDArray[np.int32]]
     code: NDArray[np.int32]  # (p, q)
     weight: NDArray[np.int64]  # (p,)
     values: Sequence[int]  # of each column in the table

@@ -52,9 +52,8 @@ class Table(NamedTuple):
     shares: NDArray[np.int64]  # (s, 2): a cell, and how much
     attribute: NDArray[np.int64]  # (q, 4): first node; number of values; RANGE, SET or TREE; 1 if nodes can be cut off
     node: NDArray[np.int64]  # (m, 3): first code, last code, parent (-1: none)
-    value: NDArray[
-        np.float64
-    ]  # (m,): RANGE: where a code begins and ends in 0..1, missing 1 above all others; TREE: loss of a node
+    # (m,): RANGE: where a code begins and ends in 0..1, missing 1 above all others; TREE: loss of a node
+    value: NDArray[np.float64]
     divide_ties: bool
 
 
@@ -65,9 +64,8 @@ class Desk(NamedTuple):
     loss: NDArray[np.float64]  # (q,): what the part loses on each attribute
     tally: NDArray[np.int64]  # (3, m): when a value was last counted; items with it in the part, and counted so far
     begin: NDArray[np.int64]  # (2, d): position and code where each value begins
-    around: NDArray[
-        np.int32
-    ]  # (5, d, q): lowest and highest code before a value begins, and from there on; values there
+    # (5, d, q): lowest and highest code before a value begins, and from there on; values there
+    around: NDArray[np.int32]
     histogram: NDArray[np.int64]  # (3, h)
     side: NDArray[np.bool_]  # (n,)
     clock: NDArray[np.int64]  # (1,)

@@ -143,9 +143,8 @@ async def use(request: Request, form: FormData) -> Response:
             for at in places(document, str(setting)):
                 document.set(at, value)
 
-    form_now = FormData(
-        [*form.multi_items(), ("digest", plan.digest)]
-    )  # made from the sweep, not from a page of the plan
+    # Made from the sweep, not from a page of the plan.
+    form_now = FormData([*form.multi_items(), ("digest", plan.digest)])
     return edited(request, plan, form_now, edit, f"/plans/{plan.name}/promises")
 
 
