@@ -173,6 +173,16 @@ def parametrized(member: type[Member]) -> type[Member]:
     return dataclass(frozen=True, kw_only=True)(member)
 
 
+class AsWritten:
+    """A parameter that is a FRACTION as just that: its field is also of the types that it may be given in."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, member: Any, owner: type[Any]) -> Fraction:
+        return Fraction(getattr(member, self.name))
+
+
 def parameters_of(member: type[Any]) -> tuple[Parameter, ...]:
     """Return the parameters of a member of a family, in the order in which it declares them."""
     return tuple(

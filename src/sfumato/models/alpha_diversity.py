@@ -15,7 +15,7 @@ from sfumato.errors import Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.posteriors import READINGS, Judged, Secrets, judge
-from sfumato.parameters import Exact, Parameter, Takes, about, parametrized
+from sfumato.parameters import AsWritten, Exact, Parameter, Takes, about, parametrized
 
 SENSITIVE = about(Takes.COLUMNS, "Sensitive columns", "Which may be published as labels of their hierarchies.")
 READING = about(Takes.CHOICE, "Reading", "What a label says about the values below it.", choices=READINGS)
@@ -109,10 +109,7 @@ class AlphaDiversity(OfMasks):
         object.__setattr__(self, "sensitive", self.judged_columns)
         object.__setattr__(self, "k", self.k or math.ceil(1 / self.exact_alpha))
 
-    @property
-    def exact_alpha(self) -> Fraction:
-        """The parameter alpha as it was written."""
-        return Fraction(self.alpha)
+    exact_alpha = AsWritten("alpha")
 
     @property
     def promise(self) -> str:

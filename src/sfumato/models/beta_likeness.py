@@ -14,7 +14,7 @@ from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import NEAR, at_most, class_verdict
 from sfumato.models.judging.logarithms import logarithm_exceeds
 from sfumato.models.judging.shares import Shares, shares_of
-from sfumato.parameters import Exact, Takes, parameter, parametrized
+from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 KINDS = ("basic", "enhanced")
 
@@ -67,10 +67,7 @@ class BetaLikeness(PrivacyModel):
         Takes.CHOICE, "Kind", "Whether frequent values get a lower bound of their own.", default="basic", choices=KINDS
     )
 
-    @property
-    def exact_beta(self) -> Fraction:
-        """The parameter beta as it was written."""
-        return Fraction(self.beta)
+    exact_beta = AsWritten("beta")
 
     @property
     def promise(self) -> str:

@@ -13,7 +13,7 @@ from sfumato.models.base import PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.classes import NEAR, class_verdict
 from sfumato.models.judging.logarithms import logarithm_exceeds
 from sfumato.models.judging.shares import shares_of
-from sfumato.parameters import Exact, Takes, parameter, parametrized
+from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 
 @parametrized
@@ -59,10 +59,7 @@ class DeltaDisclosure(PrivacyModel):
         why="no class could be below it",
     )
 
-    @property
-    def exact_delta(self) -> Fraction:
-        """The parameter delta as it was written."""
-        return Fraction(self.delta)
+    exact_delta = AsWritten("delta")
 
     @property
     def promise(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field, replace
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from sfumato.models.base import Need, PrivacyModel, Verdict, as_number, plain_nu
 from sfumato.models.judging.classes import at_most, class_verdict
 from sfumato.models.judging.population import covered_people
 from sfumato.models.k_map import POPULATION
-from sfumato.parameters import Exact, Takes, parameter, parametrized
+from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 
 @parametrized
@@ -64,15 +63,8 @@ class DeltaPresence(PrivacyModel):
                 at="low",
             )
 
-    @property
-    def exact_low(self) -> Fraction:
-        """The parameter low as it was written."""
-        return Fraction(self.low)
-
-    @property
-    def exact_high(self) -> Fraction:
-        """The parameter high as it was written."""
-        return Fraction(self.high)
+    exact_low = AsWritten("low")
+    exact_high = AsWritten("high")
 
     @property
     def promise(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from fractions import Fraction
 from typing import ClassVar
 
 from sfumato.data.release import Release
@@ -13,7 +12,7 @@ from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.km_anonymity import FEWEST_RECORDS, WITHIN_CLASSES, judged_otherwise
 from sfumato.models.rho_uncertainty import item_column, sensitive_items_missing
-from sfumato.parameters import Exact, Takes, parameter, parametrized
+from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 
 @parametrized
@@ -65,10 +64,7 @@ class HkpCoherence(PrivacyModel):
         """Whether quasi-identifiers may be known, too."""
         return self.within == "classes"
 
-    @property
-    def exact_h(self) -> Fraction:
-        """The parameter h as it was written."""
-        return Fraction(self.h)
+    exact_h = AsWritten("h")
 
     @property
     def promise(self) -> str:

@@ -31,7 +31,7 @@ from sfumato.models.judging.classes import (
 )
 from sfumato.models.judging.sets_of_values import held_by
 from sfumato.models.judging.weights import Integers
-from sfumato.parameters import Exact, Takes, parameter, parametrized, whole_number
+from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized, whole_number
 
 KINDS = ("distinct", "entropy", "recursive", "frequency")
 
@@ -126,10 +126,7 @@ class LDiversity(PrivacyModel):
                 at="c",
             )
 
-    @property
-    def exact_l(self) -> Fraction:
-        """The parameter l as it was written."""
-        return Fraction(self.l)
+    exact_l = AsWritten("l")
 
     @property
     def exact_c(self) -> Fraction:

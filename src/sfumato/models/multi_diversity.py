@@ -24,7 +24,7 @@ from sfumato.models.alpha_diversity import (
 )
 from sfumato.models.base import Verdict, plain_number
 from sfumato.models.judging.posteriors import Secrets, judge
-from sfumato.parameters import Exact, parametrized
+from sfumato.parameters import AsWritten, Exact, parametrized
 
 
 @parametrized
@@ -84,10 +84,7 @@ class MultiDiversity(OfMasks):
         object.__setattr__(self, "alpha_qi", self.exact_alpha_qi)
         object.__setattr__(self, "k", self.k or math.ceil(1 / self.exact_alpha_qi))
 
-    @property
-    def exact_alpha_sa(self) -> Fraction:
-        """The parameter alpha_sa as it was written."""
-        return Fraction(self.alpha_sa)
+    exact_alpha_sa = AsWritten("alpha_sa")
 
     @property
     def exact_alpha_qi(self) -> Fraction:

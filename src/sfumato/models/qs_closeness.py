@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import field
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
 from sfumato.models.qs_diversity import TERMS, OfTerms
-from sfumato.parameters import Exact, Takes, parameter, parametrized
+from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 EUCLIDEAN, HIERARCHICAL = "euclidean", "hierarchical"
 TOLERANCE = 1e-9  # distances are sums of floats; a group passes up to t plus this
@@ -96,10 +95,7 @@ class QSCloseness(OfTerms):
                 at="t",
             )
 
-    @property
-    def exact_t(self) -> Fraction:
-        """The parameter t as it was written."""
-        return Fraction(self.t)
+    exact_t = AsWritten("t")
 
     @property
     def promise(self) -> str:

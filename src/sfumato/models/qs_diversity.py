@@ -22,7 +22,7 @@ from sfumato.models.judging.beliefs import Beliefs, Floats, beliefs
 from sfumato.models.judging.classes import NEAR, classes_of
 from sfumato.models.judging.links import Index
 from sfumato.models.judging.terms import public_knowledge, term_column
-from sfumato.parameters import Exact, Takes, about, parameter, parametrized
+from sfumato.parameters import AsWritten, Exact, Takes, about, parameter, parametrized
 
 MassesOf: TypeAlias = Callable[[int], list[int]]  # the exact masses of a group of a batch
 
@@ -109,10 +109,7 @@ class QSDiversity(OfTerms):
     )
     l: int = parameter(Takes.WHOLE, "Rare from", "Labels from the l-th most likely on are rare.", least=1, example=10)
 
-    @property
-    def exact_c(self) -> Fraction:
-        """The parameter c as it was written."""
-        return Fraction(self.c)
+    exact_c = AsWritten("c")
 
     @property
     def promise(self) -> str:

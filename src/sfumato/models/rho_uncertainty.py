@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from sfumato.errors import DataError, Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
 from sfumato.models.judging.classes import classes_of
 from sfumato.models.judging.weights import row_weights
-from sfumato.parameters import Exact, Takes, parameter, parametrized
+from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 WITHIN = ("table", "classes")
 CAP = 1000  # unsafe rules after which the audit need not go on
@@ -79,10 +78,7 @@ class RhoUncertainty(PrivacyModel):
         choices=WITHIN,
     )
 
-    @property
-    def exact_rho(self) -> Fraction:
-        """The parameter rho as it was written."""
-        return Fraction(self.rho)
+    exact_rho = AsWritten("rho")
 
     @property
     def promise(self) -> str:

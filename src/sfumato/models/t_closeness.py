@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,7 +31,7 @@ from sfumato.models.judging.classes import (
     values_of,
 )
 from sfumato.models.judging.weights import Integers
-from sfumato.parameters import Exact, Takes, parameter, parametrized
+from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 if TYPE_CHECKING:
     from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
@@ -119,10 +118,7 @@ class TCloseness(PrivacyModel):
         super().__post_init__()
         object.__setattr__(self, "known", known_columns(self.known, self.sensitive, self.name) or None)
 
-    @property
-    def exact_t(self) -> Fraction:
-        """The parameter t as it was written."""
-        return Fraction(self.t)
+    exact_t = AsWritten("t")
 
     @property
     def promise(self) -> str:
