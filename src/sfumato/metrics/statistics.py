@@ -129,7 +129,7 @@ def numbers_in(comparison: Comparison) -> dict[str, CodedColumn]:
 
 
 def _shown(comparison: Comparison, numbers: Mapping[str, CodedColumn]) -> Release:
-    """Return the columns of numbers as published, equal rows once.
+    """Return the columns of numbers as published, equal rows once; values drawn by chance as they are shown.
 
     That a column holds numbers, a table of another tool does not say itself.
     """
@@ -138,7 +138,9 @@ def _shown(comparison: Comparison, numbers: Mapping[str, CodedColumn]) -> Releas
     weight = release.description.get("weight")
     carried = release.carried.select([weight]) if weight is not None and release.carried is not None else None
     order = (*columns, *(carried.column_names if carried is not None else ()))
-    return replace(release, columns=columns, carried=carried, order=order).weighted()
+    about = {name: {**told, "p": None} for name, told in release.description.get("columns", {}).items()}
+    description = {**release.description, "columns": about}
+    return replace(release, columns=columns, carried=carried, order=order, description=description).weighted()
 
 
 def _sampled(release: Release) -> Release:

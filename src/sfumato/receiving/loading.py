@@ -195,6 +195,11 @@ class Loaded:
         if isinstance(column, Sets):
             how = "drawn by chance: reconstruct tables of it" if column.chance is not None else "cut: ask for others"
             raise DataError(f"Column {name!r} was asked for, but it holds sets.\nThey were {how}.")
+        if _shares(self.release.description.get("columns", {}).get(name, {})):
+            raise DataError(
+                f"Column {name!r} was asked for, but its cells show values that may have been drawn by chance.\n"
+                "Reconstruct tables of it: `sfumato reconstruct`, `sf.reconstruct`."
+            )
         return column
 
     def row_weights(self, name: str | None = None) -> Floats:
@@ -226,7 +231,7 @@ def _column(release: Release, name: str, masked: frozenset[str]) -> Column:
         shows = about.get("shows")
         return Ranges(name, column.codes, column.labels, spans, legend, column.missing, coarse, days, shows)
     rates = BaseRates.from_dict(about["base_rates"]) if "base_rates" in about else None
-    return Groups(name, column.codes, column.labels, legend, column.missing, coarse, rates)
+    return Groups(name, column.codes, column.labels, legend, column.missing, coarse, rates, **_shares(about))
 
 
 def _carried(release: Release, name: str) -> Column:
@@ -244,6 +249,13 @@ def _carried(release: Release, name: str) -> Column:
     if kind in (Kind.NUMBER, Kind.DATE):
         return Ranges(name, codes, shown, missing=missing, days=kind is Kind.DATE)
     return Groups(name, codes, shown, missing=missing)
+
+
+def _shares(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how single values of a column were drawn, where release.json says it."""
+    if not {"domain", "shares", "p"} <= set(about) or about["p"] is None:
+        return {}
+    return {"p": float(about["p"]), "shares": dict(zip(map(str, about["domain"]), about["shares"], strict=True))}
 
 
 def _drawn(about: Mapping[str, Any]) -> dict[str, Any]:

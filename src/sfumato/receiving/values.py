@@ -193,6 +193,8 @@ class Groups:
     missing: int = -1
     coarse: bool = False  # whether cells may be coarser than the truth
     rates: BaseRates | None = None  # how common values are, where everybody knows it
+    p: float | None = None  # of values drawn by chance: with which chance a cell kept its own,
+    shares: Mapping[str, float] = field(default_factory=dict)  # and how likely each value was to be drawn otherwise
 
     def __repr__(self) -> str:
         return f"<Groups {self.name!r}: {self.codes.size:,} rows, {len(self.labels):,} labels>"
@@ -220,6 +222,8 @@ class Groups:
 
     def _members(self, code: int, label: str) -> tuple[str, ...] | None:
         told = self.legend.get(label)
+        if self.p is not None:
+            return tuple(self.shares)
         if told is not None:
             return tuple(map(str, told["members"])) if "members" in told else None
         if label == ROOT:
@@ -241,10 +245,17 @@ class Groups:
             found |= dict.fromkeys(members)
         return tuple(found) or None
 
+    @property
+    def chance(self) -> float | None:
+        """The probability that a cell shows the true value; None where nothing was drawn."""
+        if self.p is None:
+            return None
+        return self.p + (1 - self.p) * sum(share**2 for share in self.shares.values())
+
     def probabilities(self, rates: BaseRates | None = None) -> Mapping[str, Mapping[str, float]]:
         """By label, how likely each value is that it may stand for: by base rates, given or published, else evenly.
 
-        Labels whose members are not known are left out.
+        Labels whose members are not known are left out. Values drawn by chance are about as common as they were drawn.
         """
         known = rates or self.rates
         shares: dict[str, dict[str, float]] = {}
@@ -252,6 +263,10 @@ class Groups:
             if members is None:
                 continue
             weights = [float(known.weight.get(value, 0)) if known is not None else 1.0 for value in members]
+            if self.p is not None:
+                weights = weights if known is not None else list(self.shares.values())
+                drawn = (1 - self.p) * self.shares.get(label, 0.0)
+                weights = [w * (drawn + self.p * (value == label)) for w, value in zip(weights, members, strict=True)]
             total = sum(weights)
             weights = weights if total else [1.0] * len(members)
             shares[label] = {

@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pandas
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.errors import DataError
 
 JOBS = {"health": ["nurse", "doctor", "midwife"], "food": ["cook", "baker"]}
 PLAN = {
@@ -108,3 +110,22 @@ def test_sets_drawn_by_chance_say_how_likely_the_truth_is_among_them(tmp_path):
     about = run.release.description["columns"]["job"]
     assert jobs.chance == pytest.approx(about["p"] + (1 - about["p"]) * about["eta"] / 3)
     assert {len(cell) for cell in jobs.arrow().to_pylist()} == {about["eta"]}
+
+
+def test_values_drawn_one_by_one_are_not_taken_for_the_truth():
+    about = {"role": "sensitive-quasi-identifier", "domain": ["a", "b", "c"], "shares": [0.5, 0.3, 0.2], "p": 0.4}
+    columns = {"job": {**about, "kind": "category"}, "age": {"role": "other", "kind": "number"}}
+    table = pa.table({"job": ["a", "b", "c", "a"], "age": [1, 2, 3, 4]})
+    loaded = sf.load(sf.Published(lambda: table, {"rows": 4, "columns": columns}))
+
+    job = loaded["job"]
+    assert job.probabilities()["a"] == pytest.approx({"a": 0.4 + 0.6 * 0.5, "b": 0.6 * 0.3, "c": 0.6 * 0.2})
+    assert job.chance == pytest.approx(0.4 + 0.6 * (0.25 + 0.09 + 0.04))
+    assert job.pandas().tolist() == ["a", "b", "c", "a"]
+    for ask in (
+        lambda: loaded.table(["job"]),
+        lambda: loaded.mean("age", by=["job"]),
+        lambda: loaded.regression("age", ["job"]),
+    ):
+        with pytest.raises(DataError, match="'job' was asked for, but its cells show values that may have been drawn"):
+            ask()
