@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from sfumato.data.dataset import CodedSets, as_arrow
 from sfumato.data.files.source import COMMA, ISO, POINT, Found, Source
 from sfumato.data.files.text import UTF_8
-from sfumato.data.kinds import is_list, is_text, value_type
+from sfumato.data.kinds import MARKERS, MARKERS_AMONG_NUMBERS, is_list, is_text, value_type
 from sfumato.data.release import Release, ReleasedColumn, members_of, n_members
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError
@@ -29,7 +29,7 @@ from sfumato.errors import DataError
 _SPECIAL = frozenset('"\r\n')
 _ROWS = 1 << 16  # written at once
 _MEMBERS = 1 << 22  # of sets, written at once
-_NUMBER = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 
 _CellMaker: TypeAlias = Callable[[int, int], pa.Array]  # rows first to last, as large_string
 
@@ -144,13 +144,17 @@ def _cell_maker(release: Release, name: str, missing: str, dialect: Dialect, *, 
 
 
 def _spelled(column: ReleasedColumn, dialect: Dialect) -> list[str]:
-    """Return the labels of a column; numbers with the mark of the dialect, where there are nothing but numbers."""
+    """Return the labels of a column; numbers with the mark of the dialect, where it has no ranges.
+
+    What is withheld or missing does not count: whoever reads numbers leaves it aside as well.
+    """
     labels = list(column.labels)
     if dialect.decimal == POINT or column.kind is not Kind.NUMBER:
         return labels
-    if not all(_NUMBER.fullmatch(label) for place, label in enumerate(labels) if place != column.missing):
+    aside = {*MARKERS, *MARKERS_AMONG_NUMBERS, *([labels[column.missing]] if column.missing >= 0 else [])}
+    if not all(_NUMBER.fullmatch(label) for label in labels if label not in aside):
         return labels
-    return [label.replace(POINT, COMMA) for label in labels]
+    return [label if label in aside else label.replace(POINT, COMMA) for label in labels]
 
 
 def _set_maker(column: CodedSets, dialect: Dialect, empty: str, end: str) -> _CellMaker:

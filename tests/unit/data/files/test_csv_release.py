@@ -111,3 +111,21 @@ def test_labels_that_the_encoding_of_the_source_does_not_know_are_refused(tmp_pa
 def test_a_cell_is_quoted_for_its_own_separator():
     assert (quoted("a;b"), quoted("a;b", ";"), quoted("[1, 2]", ";")) == ("a;b", '"a;b"', "[1, 2]")
     assert Dialect.of({}) == Dialect(separator=",", encoding="utf-8", decimal=".")
+
+
+def test_numbers_beside_what_is_withheld_read_back_as_the_numbers_that_they_are(tmp_path):
+    """Three decimals behind a point would be thousands in this dialect."""
+    lines = ["30;1,234", "30;1,234", "31;+2,500", "31;+2,500", "30;7,125", "31;8,375"]
+    (tmp_path / "a.csv").write_text("\n".join(["age;kg", *lines]) + "\n", encoding="utf-8")
+    settings = {
+        "source": {"path": "a.csv", "decimal": ","},
+        "columns": {
+            "age": {"role": "quasi-identifier"},
+            "kg": {"role": "quasi-identifier", "hierarchy": {"flat": True}},
+        },
+        "require": [{"model": "k-anonymity", "k": 2}],
+        "release": {"dialect": "source"},
+    }
+    run(sf.Plan.from_dict(settings, base=tmp_path), tmp_path)
+    assert set(sf.load(tmp_path / "out" / "release")["kg"].labels) == {"*", "1.234", "+2.500"}
+    assert "30;1,234\n" in (tmp_path / "out" / "release" / "data.csv").read_text(encoding="utf-8")
