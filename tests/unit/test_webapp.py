@@ -35,7 +35,7 @@ def key(takes, **more):
     ],
 )
 def test_what_is_written_becomes_what_a_plan_has(takes, written, value):
-    assert filled(key(takes, choices=("a", "b")), "", FormData([("x", written)]), ["age"]) == value
+    assert filled(key(takes, choices=("a", "b")), FormData([("x", written)]), ["age"]) == value
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def test_what_is_written_becomes_what_a_plan_has(takes, written, value):
     ],
 )
 def test_what_nobody_touched_stays_as_it_was(takes, before):
-    shown = field_of(key(takes, choices=("a", "b")), "", before, ["a", "b"])
+    shown = field_of(key(takes, choices=("a", "b")), before, ["a", "b"])
     sent = [("x", each) for each in shown.chosen] if shown.shape == "columns" else [("x", shown.value)]
     if shown.shape == "flag":
         sent = [("x", "yes")] if shown.checked else []
 
-    assert filled(key(takes, choices=("a", "b")), "", FormData(sent), ["a", "b"], before) == before
+    assert filled(key(takes, choices=("a", "b")), FormData(sent), ["a", "b"], before) == before
 
 
 def test_a_number_for_each_column_is_a_table():
-    made = filled(key(Takes.WHOLE, per_column=True), "", FormData([("x.0", "3"), ("x.1", "")]), ["job", "age"])
+    made = filled(key(Takes.WHOLE, per_column=True), FormData([("x.0", "3"), ("x.1", "")]), ["job", "age"])
 
     assert made == {"job": 3}
 

@@ -32,16 +32,8 @@ def toml_of(document: Mapping[str, Any]) -> str:
     <BLANKLINE>
     """
     order = (
-        "draft",
-        "source",
-        "gather",
-        "columns",
-        "knowledge",
-        "require",
-        "anonymizers",
-        "release",
-        "measure",
-        "engine",
+        *("draft", "source", "gather", "columns", "knowledge"),
+        *("require", "anonymizers", "release", "measure", "engine"),
     )
     known = {key: document[key] for key in (*order, *document) if key in document}
     return tomlkit.dumps({key: plain(value, key) for key, value in known.items() if value not in ({}, [], ())})

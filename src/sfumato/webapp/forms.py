@@ -50,7 +50,6 @@ class Field:
 
 def field_of(
     key: Parameter,
-    prefix: str,
     value: Any,
     columns: Sequence[str],
     problems: Mapping[str, Sequence[str]] | None = None,
@@ -62,7 +61,7 @@ def field_of(
     limits = f" {key.range[0].upper()}{key.range[1:]}." if key.range else ""
     shown: Any = as_toml(key.example) if key.takes is Takes.OTHER else _written(key.example)
     common: dict[str, Any] = {
-        "name": f"{prefix}{key.name}",
+        "name": key.name,
         "label": key.title,
         "hint": f"{key.help}{limits}{default}",
         "required": key.required,
@@ -72,7 +71,7 @@ def field_of(
     if key.per_column:
         given = value if isinstance(value, Mapping) else {}
         each = dict.fromkeys([*columns, *given])
-        parts = tuple((f"{prefix}{key.name}.{n}", name, _written(given.get(name))) for n, name in enumerate(each))
+        parts = tuple((f"{key.name}.{n}", name, _written(given.get(name))) for n, name in enumerate(each))
         return Field(**common, shape="each", parts=parts)
     match key.takes:
         case Takes.FLAG if key.default is None:
@@ -106,12 +105,12 @@ def field_of(
     return Field(**common, shape="text", value=_written(value))
 
 
-def filled(key: Parameter, prefix: str, form: FormData, columns: Sequence[str], before: Any = None) -> Any:
+def filled(key: Parameter, form: FormData, columns: Sequence[str], before: Any = None) -> Any:
     """Return what a form says for a parameter, as a plan has it; None for what is left out.
 
     What was not touched stays as the plan has it, and what is the usual is left out unless the plan said it before.
     """
-    shown = field_of(key, prefix, before, columns)
+    shown = field_of(key, before, columns)
     if shown.shape == "each":
         given = {column: str(form.get(name, "")).strip() for name, column, _ in shown.parts}
         kept = {column: text for _, column, text in shown.parts if text}
@@ -136,14 +135,13 @@ def fill_in(
     document: PlanDocument,
     place: tuple[str | int, ...],
     keys: Iterable[Parameter],
-    prefix: str,
     form: FormData,
     columns: Sequence[str],
 ) -> None:
     """Put what a form says for some parameters into a table of the plan."""
     for key in keys:
         before = document.get((*place, key.name))
-        document.set((*place, key.name), filled(key, prefix, form, columns, before))
+        document.set((*place, key.name), filled(key, form, columns, before))
     if document.changes and document.get(place) == {}:
         document.remove(place)  # a table that says nothing any more
 

@@ -182,7 +182,7 @@ def fields_at(
 ) -> list[Field]:
     """Return the fields of a table of the plan, with what it says now and what is wrong with it."""
     said, at, names = mapping(plan.get(*place)), ".".join(place), list(plan.columns) if columns is None else columns
-    return [field_of(key, "", said.get(key.name), names, plan.problems, at) for key in keys]
+    return [field_of(key, said.get(key.name), names, plan.problems, at) for key in keys]
 
 
 def filled_in(request: Request, form: FormData, keys: Iterable[Parameter], *place: str, then: str) -> Response:
@@ -190,7 +190,7 @@ def filled_in(request: Request, form: FormData, keys: Iterable[Parameter], *plac
     plan = found_plan(request)
 
     def change(document: PlanDocument) -> None:
-        fill_in(document, place, keys, "", form, list(plan.columns))
+        fill_in(document, place, keys, form, list(plan.columns))
 
     return edited(request, plan, form, change, f"/plans/{plan.name}{then}")
 

@@ -41,7 +41,7 @@ class ColumnFacts:
         return asdict(self)
 
 
-def misfits(table: pa.Table, missing: tuple[str, ...] = ("",)) -> dict[str, tuple[str, int]]:
+def misfits(table: pa.Table) -> dict[str, tuple[str, int]]:
     """Return, by column, what nearly all cells of it are, number or date, and how many are not: they were typed wrong.
 
     >>> misfits(pa.table({"age": ["31", "32", "33", "34", "35", "36", "37", "38", "39", "n.a.", ""]}))
@@ -51,7 +51,7 @@ def misfits(table: pa.Table, missing: tuple[str, ...] = ("",)) -> dict[str, tupl
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not is_text(value_type(column.type)):
             continue
-        cells = [cell for cell in column.to_pylist() if cell is not None and cell not in missing]
+        cells = [cell for cell in column.to_pylist() if cell]
         for kind, fits in (("number", _is_number), ("date", _is_date)):
             others = sum(not fits(cell) for cell in cells)
             if 0 < others <= MOST_WRONG * len(cells):

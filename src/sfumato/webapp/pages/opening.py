@@ -157,7 +157,7 @@ async def _blocks(file: UploadFile) -> AsyncIterator[bytes]:
 
 
 def _source(path: Path, form: FormData) -> Source:
-    values = {key.name: filled(key, "", form, ()) for key in _KEYS}
+    values = {key.name: filled(key, form, ()) for key in _KEYS}
     return Source(path=path, **{name: value for name, value in values.items() if value not in (None, "")})
 
 
@@ -200,7 +200,7 @@ async def previewed(
         given=given,
         draft_at=draft_at,
         found=found,
-        fields=[field_of(key, "", getattr(source, key.name), ()) for key in _KEYS] if source.database is None else [],
+        fields=[field_of(key, getattr(source, key.name), ()) for key in _KEYS] if source.database is None else [],
         covered=found.secrets if covered else set(),
         lines=found.lines(covered=covered),
         problem=problem,

@@ -42,8 +42,8 @@ def columns_for(plan: OpenPlan, member: Member) -> list[str]:
 def fields_of(plan: OpenPlan, member: Member, given: Mapping[str, Any], place: str = "") -> list[Field]:
     """Return the fields of a model's form."""
     names = columns_for(plan, member)
-    made = [field_of(key, "", given.get(key.name), names, plan.problems, place) for key in member.parameters]
-    return [*made, field_of(_by(member), "", given.get("anonymizer"), names, plan.problems, place)]
+    made = [field_of(key, given.get(key.name), names, plan.problems, place) for key in member.parameters]
+    return [*made, field_of(_by(member), given.get("anonymizer"), names, plan.problems, place)]
 
 
 def _by(member: Member) -> Parameter:
@@ -138,7 +138,7 @@ async def change(request: Request, form: FormData) -> Response:
         else:
             member = _member(form)
             keys = (*member.parameters, _by(member))
-            fill_in(document, ("require", number), keys, "", form, columns_for(plan, member))
+            fill_in(document, ("require", number), keys, form, columns_for(plan, member))
 
     return edited(request, plan, form, edit, f"/plans/{plan.name}/promises")
 
@@ -146,7 +146,7 @@ async def change(request: Request, form: FormData) -> Response:
 def _asked(plan: OpenPlan, member: Member, form: FormData) -> dict[str, Any]:
     """Return a requirement as a form asks for it."""
     names = columns_for(plan, member)
-    values = {key.name: filled(key, "", form, names) for key in (*member.parameters, _by(member))}
+    values = {key.name: filled(key, form, names) for key in (*member.parameters, _by(member))}
     return {"model": member.name, **{name: value for name, value in values.items() if value is not None}}
 
 
