@@ -27,48 +27,21 @@ import pyarrow as pa
 
 from sfumato.data.files.csv import layout_of, read_csv, spelling_of
 from sfumato.data.files.databases.digests import digest_of_rows
-from sfumato.data.files.databases.reading import (
-    database_names,
-    how_database,
-    is_known,
-    named_database,
-    read_database,
-    rows_of,
-)
+from sfumato.data.files.databases.reading import database_names, how_database, is_known, read_database, rows_of
+from sfumato.data.files.databases.reading import named_database as named_database
 from sfumato.data.files.excel import excel_names, how_excel, read_excel
-from sfumato.data.files.source import (
-    TEXT_FORMATS,
-    Found,
-    Reading,
-    Source,
-    checked_names,
-    digest,
-    format_of,
-    parts_of,
-    state_of,
-)
+from sfumato.data.files.source import TEXT_FORMATS, Reading, checked_names, format_of, parts_of, state_of
+from sfumato.data.files.source import Found as Found
+from sfumato.data.files.source import Source as Source
+from sfumato.data.files.source import digest as digest
 from sfumato.data.files.stat import how_stat, read_stat, stat_names
 from sfumato.data.files.text import encoding_of, opened
-from sfumato.data.files.transactions import ITEMS, read_transactions
+from sfumato.data.files.transactions import ITEMS as ITEMS
+from sfumato.data.files.transactions import read_transactions
 from sfumato.data.files.typed import arrow_batches, parquet_names, read_arrow, read_parquet
 from sfumato.data.schema import Schema
 from sfumato.errors import DataError
 from sfumato.progress import SILENT, Progress
-
-__all__ = [
-    "ITEMS",
-    "Found",
-    "Source",
-    "digest",
-    "fitted",
-    "how_read",
-    "is_there",
-    "named_database",
-    "read_columns",
-    "read_digested",
-    "read_table",
-    "sample",
-]
 
 
 def read_table(source: Source, *, drop: Collection[str] = frozenset(), progress: Progress = SILENT) -> pa.Table:
