@@ -91,6 +91,7 @@ SHAPES = [
 
 # Parts that do not go together, or say what is not so: only whoever reads all of it can tell.
 TOGETHER = [
+    (plan(release={"dialect": "source", "format": "parquet"}), "release.dialect"),
     (plan(columns={"ill": {"role": "sensitive"}}), "columns"),
     (column(domain="no-such-file.txt"), "columns.x.domain"),
     (column(kind="ordered"), "columns.x.domain"),

@@ -97,6 +97,7 @@ def test_a_margin_makes_the_intruder_less_sure(margin, sure):
     assert found.facts["at_the_edge"] == 2
     assert found.worst == pytest.approx(sure)
     assert found.exposed == (3 if sure > 0.5 else 0)
+    assert found.mean == pytest.approx(sure * 3 / 5)
 
 
 def test_some_groups_are_looked_at_where_there_are_many(monkeypatch):

@@ -47,6 +47,14 @@ def test_an_old_java_is_refused(monkeypatch, told, words):
         spark._check_java()
 
 
+def test_the_oldest_java_that_will_do_is_taken(monkeypatch):
+    monkeypatch.setattr(spark.shutil, "which", lambda name, path=None: "/usr/bin/java")
+    told = f'openjdk version "{spark.JAVA_NEEDED}.0.1"'
+    monkeypatch.setattr(spark.subprocess, "run", lambda *_, **__: type("Told", (), {"stderr": told}))
+
+    spark._check_java()
+
+
 def test_no_java_is_said(monkeypatch):
     monkeypatch.setattr(spark.shutil, "which", lambda name, path=None: None)
     with pytest.raises(InputError, match="Java 17"):

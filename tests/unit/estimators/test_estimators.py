@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from itertools import product
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.main import get_command
 
+from sfumato.cli import app
 from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.schema import Role
 from sfumato.errors import DataError, PolicyError
@@ -201,6 +204,26 @@ def test_every_estimate_is_possible_and_nearer_than_knowing_nothing(name, q):
     assert found.counts.sum() == pytest.approx(4000, rel=1e-6)
     even = np.abs(truth - 4000 / truth.size).sum()
     assert np.abs(found.counts - truth).sum() < (0.99 if name == "value-adding" else 0.6) * even
+
+
+def test_values_of_groups_share_their_records_and_the_error_counts_all_combinations_that_do():
+    first, second = (Axis(name, tuple("abcde"[:d]), eta=3, grouped=True) for name, d in (("x", 5), ("y", 3)))
+    of_first = Cells(first, np.array([0, 0, 1], np.int32), np.array([0, 2, 5]), np.arange(5))  # ab, cde
+    of_second = Cells(second, np.array([0, 1, 1], np.int32), np.array([0, 1, 3]), np.arange(3))  # a, bc
+
+    found = ValueAdding().estimate(Records((of_first, of_second), 3), 1e9)
+
+    fourth, sixth = 1 / 4, 1 / 6
+    assert found.counts == pytest.approx(
+        np.array([[1 / 2, fourth, fourth]] * 2 + [[0, sixth, sixth]] * 3),
+    )
+    assert found.drawn == pytest.approx(np.array([[1 / 2, 3 / 4, 3 / 4]] * 2 + [[0, 5 / 6, 5 / 6]] * 3))
+
+
+def test_the_command_names_every_estimator():
+    options = {parameter.name: parameter for parameter in get_command(app).commands["reconstruct"].params}
+
+    assert all(re.search(rf"\b{name}\b", options["method"].help) for name in ESTIMATORS)
 
 
 def test_ordinary_columns_are_exact_and_need_no_steps():
