@@ -118,7 +118,7 @@ def test_small_tables_are_not_put_together_by_how_many_there_are(name):
 
 
 def test_names_tell_numbers_from_how_many():
-    assert [name for name in ("caseNo", "Fallnr", "SITEID", "numero di tessera") if not says_number(name)] == []
+    assert [name for name in ("caseNo", "Fallnr", "SITEID", "numero di tessera", "imsi") if not says_number(name)] == []
     counts = ("numberofkids", "No of visits", "num_pacientes", "numero ricoveri", "unpaid", "Covid")
     assert [name for name in counts if says_number(name)] == []
     assert [name for name in ("house_number", "bed_no", "Zimmernr", "phone_no") if names_people(name)] == []

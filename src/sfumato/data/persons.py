@@ -24,7 +24,7 @@ from sfumato.parameters import as_toml
 
 _PEOPLE = (
     "patient patients pat person persons people subject subj participant respondent proband client customer member "
-    "user employee worker citizen student pupil resident insured beneficiary individual "
+    "user employee worker citizen student pupil resident insured beneficiary individual subscriber "
     "patientin patienten personen kunde kunden klient mitglied mitarbeiter schueler teilnehmer bewohner versicherte "
     "versicherten "
     "personne patiente assure adherent beneficiaire salarie eleve "
@@ -39,7 +39,7 @@ _NUMBERS = (
     "patid patnr patientennummer personalnummer versichertennummer versicherungsnummer subjid usubjid ssn nir bsn cpf "
     "dni matricule codicefiscale burgerservicenummer "
     "cpr fnr fodselsnummer personnummer hetu pesel cnp amka nhs nhc nuhsa cip curp rut ipp kvnr svnr ahv avs nss sns "
-    "nif nie lfd lfdnr"
+    "nif nie lfd lfdnr imsi"
 )
 _CODES = "code cod codigo codice"  # which number people where nothing but a word for them stands beside
 _BETWEEN = "de del do da di der des van the"

@@ -30,6 +30,7 @@ _YEAR_AND_MONTH = re.compile(r"(?:18|19|20)\d{2}(?:0[1-9]|1[0-2])", re.ASCII)
 _MOST_CELLS = 5_000  # distinct cells looked at closely
 _FEWEST_ROWS = 20  # below, numbers in order say little
 _SOME_DIGITS, _LONG, _VERY_LONG = 5, 6, 7  # of numbers that are all different, that recur, and that few rows have
+_FEWEST_CODES = 10  # distinct ones with signs between that number people
 _SAME_LENGTH = 0.85  # share of numbers with as many digits: nine in ten of those drawn at random have
 _LONGEST_SCALE = 25  # answers, with those that are none
 _NINES = re.compile(r"9[6-9]|9{2,3}|99[6-9]|9999", re.ASCII)
@@ -247,11 +248,13 @@ def _are_long(labels: Sequence[str], counts: Sequence[int], digits: int) -> bool
 def _are_long_codes(labels: Sequence[str]) -> bool:
     """Whether cells are many digits with signs between, all written in one way, and no ranges or days.
 
-    >>> _are_long_codes(["600 077 623", "699 123 456"]), _are_long_codes(["10000-19999", "20000-49999"])
+    A few of them are rather places.
+
+    >>> _are_long_codes([f"600 077 6{number}" for number in range(10, 20)]), _are_long_codes(["01001000", "01051011"])
     (True, False)
     """
     codes = [label.strip() for label in labels]
-    if not codes or not all(map(_LONG_CODE.fullmatch, codes)) or all(map(_is_range_or_day, codes)):
+    if len(codes) < _FEWEST_CODES or not all(map(_LONG_CODE.fullmatch, codes)) or all(map(_is_range_or_day, codes)):
         return False
     ways = Counter(re.sub(r"\d", "9", re.sub(r"[A-Za-z]", "A", code)) for code in codes)
     return max(ways.values()) >= _SAME_LENGTH * len(codes)
