@@ -77,7 +77,9 @@ def codes_of(source: Source, form: Format) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for name, labels in _about(source, form)["labels"].items():
         if all(isinstance(code, int | float) and float(code).is_integer() for code, _ in labels):
-            found[name] = {label: int(code) for code, label in sorted(labels, reverse=True)}  # of two, the lower one
+            found[name] = {
+                label: int(code) for code, label in sorted(labels, reverse=True) if label
+            }  # of two, the lower
     return found
 
 

@@ -162,7 +162,7 @@ def _labels_in(request: Mapping[str, Any], format_of: Mapping[str, str]) -> dict
 def _column(values: Any, label_of: Mapping[Any, str]) -> pa.Array:
     cells = [None if _is_missing(cell) else cell for cell in values]
     if label_of and any(cell in label_of for cell in cells):
-        cells = [None if cell is None else label_of.get(cell, _number(cell)) for cell in cells]
+        cells = [None if cell is None else label_of.get(cell) or _number(cell) for cell in cells]
     if all(cell is None or (isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53) for cell in cells):
         return pa.array([None if cell is None else int(cell) for cell in cells], pa.int64())
     if any(isinstance(cell, str) for cell in cells):

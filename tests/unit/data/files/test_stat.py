@@ -435,3 +435,10 @@ def test_formats_say_what_numbers_mean(tmp_path, write_to, suffix, form, numbers
     path = tmp_path / f"a.{suffix}"
     write_to(pl.DataFrame({"v": [*numbers, None]}), str(path), variable_format={"v": form})
     assert cells(read_table(Source(path)))["v"] == [*read, None]
+
+
+def test_a_code_with_an_empty_label_shows_itself_and_is_not_missing(tmp_path):
+    frame = pl.DataFrame({"v": [1.0, 2.0, None]})
+    pyreadstat.write_sav(frame, tmp_path / "a.sav", variable_value_labels={"v": {1.0: "yes", 2.0: ""}})
+    assert cells(read_table(Source(tmp_path / "a.sav")))["v"] == ["yes", "2", None]
+    assert stat.codes_of(Source(tmp_path / "a.sav"), "spss") == {"v": {"yes": 1}}
