@@ -432,6 +432,18 @@ def test_a_table_is_written_and_read_back_before_anybody_sees_it(stays, tmp_path
     publishing.refuse_early(target, "replace")
 
 
+def test_a_view_is_not_replaced_and_that_is_said(tmp_path):
+    target = source(tmp_path / "new.db", "seen")
+    with sqlite3.connect(target.path) as database:
+        database.execute("create view seen as select 1 as n")
+    release = types.SimpleNamespace(columns={}, n_rows=1, batches=lambda rows, numbers: iter([pa.table({"n": [1]})]))
+    with publishing.publishing(target, "replace") as publication:
+        publication.write(release, SILENT)
+        with pytest.raises(DataError, match="is no table but something else, such as a view"):
+            publication.put_in_place("")
+    assert read_table(target).to_pydict() == {"n": [1]}
+
+
 def committed_but(target, error):
     release = types.SimpleNamespace(columns={}, n_rows=1, batches=lambda rows, numbers: iter([pa.table({"n": [1]})]))
     with publishing.publishing(target, "refuse") as publication:

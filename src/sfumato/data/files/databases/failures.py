@@ -49,6 +49,10 @@ _WORDS: dict[str, tuple[str, str]] = {  # what was found and what to do, by stat
     "42501": ("there is no right to do that", f"{_ASK} for the right, or name another table"),
     "42601": ("it is no query that it understands", "Correct it: one `select`, without others behind it"),
     "42703": ("there is no such column", "Correct the names of columns in the query"),
+    "42809": (
+        "what has that name is no table but something else, such as a view",
+        "Name another table, or drop it first",
+    ),
     "42P01": ("there is no such table", "Correct its name, with its schema before it: schema.table"),
     "42P07": (
         "there is something of that name already",

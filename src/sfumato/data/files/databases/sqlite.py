@@ -162,7 +162,8 @@ def _telling() -> Iterator[None]:
 def _nearer(state: str, text: str) -> str:
     """Return which of several errors that share a number it is."""
     if state == "42601":
-        return "42P01" if text.startswith("no such table") else "42703" if text.startswith("no such column") else state
+        told = {"no such table": "42P01", "no such column": "42703", "view ": "42809"}
+        return next((each for words, each in told.items() if text.startswith(words)), state)
     return state
 
 
