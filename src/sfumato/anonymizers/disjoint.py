@@ -230,6 +230,20 @@ def whole_only(policy: Policy) -> str | None:
     return "people of a population are counted for all of it" if policy.of(*POPULATION_MODELS) else None
 
 
+def besides_people(policy: Policy) -> Policy:
+    """Return what is asked of classes besides how many people of a population they could be about."""
+    return Policy(tuple(model for model in policy if not isinstance(model, POPULATION_MODELS)))
+
+
+def refuse_dropping(name: str, policy: Policy, drop_rows: float) -> None:
+    """Raise where rows may be dropped, and people of a population are to be counted, by an anonymizer."""
+    if drop_rows and policy.of(*POPULATION_MODELS):
+        raise PolicyError(
+            f"{name} was asked for k-map or delta-presence with drop_rows = {drop_rows:g}, but it drops nobody where "
+            'people of a population are counted.\nSet drop_rows = 0, or choose anonymizer = "full-domain".'
+        )
+
+
 def recode_apart(
     name: str,
     dataset: Dataset,
@@ -241,14 +255,10 @@ def recode_apart(
     exact: bool,
 ) -> Recoding:
     """Return labels that never overlap for the quasi-identifiers, for an anonymizer, or raise Unsatisfiable."""
-    if drop_rows:
-        raise PolicyError(
-            f"{name} was asked for k-map or delta-presence with drop_rows = {drop_rows:g}, but it drops nobody where "
-            'people of a population are counted.\nSet drop_rows = 0, or choose anonymizer = "full-domain".'
-        )
+    refuse_dropping(name, policy, drop_rows)
     models: tuple[KMap | DeltaPresence, ...] = policy.of(*POPULATION_MODELS)
     rows = None if before.keep_row is None else np.flatnonzero(before.keep_row)
-    asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in models)), rows)
+    asked = conditions_for(dataset, besides_people(policy), rows)
     refuse_hopeless(dataset, asked)
     land = land_of(dataset, models, asked, rows, workplace.public, exact=exact)
     regions = land.divided(workplace.checkpoint) if land.rows.size else []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode
-from sfumato.data.files import Source, read_table
+from sfumato.data.files import Source, fitted, read_columns, read_table
 from sfumato.data.files.release import write_part
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
@@ -15,19 +15,27 @@ from sfumato.errors import DataError
 from sfumato.progress import SILENT, Progress
 
 
-def read_population(path: Path, schema: Schema, progress: Progress = SILENT) -> Dataset:
-    """Return the quasi-identifiers of a population, coded with what the plan says of these columns; or raise."""
-    names = schema.named(Role.QUASI_IDENTIFIER)
-    table = read_table(Source(path, missing=schema.missing, of_plan=True), progress=progress)
-    absent = [name for name in names if name not in table.column_names]
+def population_source(path: Path, schema: Schema, *, of_plan: bool = True) -> Source:
+    """Return how a population is read, or raise where there is none, or it lacks a quasi-identifier.
+
+    of_plan: whether a plan names the file, so that its path starts there.
+    """
+    source = Source(path, missing=schema.missing, of_plan=of_plan)
+    found = read_columns(source)
+    absent = [name for name in schema.named(Role.QUASI_IDENTIFIER) if name not in found]
     if absent:
         raise DataError(
             f"The population {path.name!r} was asked for every quasi-identifier, but lacks: {', '.join(absent)}.\n"
             "Give it these columns, named as in the plan."
         )
-    return encode(
-        table.select(list(names)), Schema({name: schema.columns[name] for name in names}, missing=schema.missing)
-    )
+    return fitted(source, schema)
+
+
+def read_population(path: Path, schema: Schema, progress: Progress = SILENT, *, of_plan: bool = True) -> Dataset:
+    """Return the quasi-identifiers of a population, coded with what the plan says of these columns; or raise."""
+    table = read_table(population_source(path, schema, of_plan=of_plan), progress=progress)
+    known = {name: schema.columns[name] for name in schema.named(Role.QUASI_IDENTIFIER)}
+    return encode(table.select(list(known)), Schema(known, missing=schema.missing))
 
 
 def write_population(population: Dataset, path: Path) -> None:

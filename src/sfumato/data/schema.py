@@ -185,3 +185,8 @@ class Schema:
         """Return the schema with the columns that its patterns stand for, given those of the data."""
         added = {name: spec for name in names if name not in self.columns and (spec := self._by_pattern(name))}
         return replace(self, columns={**self.columns, **added}, patterns=())
+
+    def naming(self, names: Iterable[str]) -> Schema:
+        """Return the schema with columns that the plan counts on, whatever gives them a role: they have to exist."""
+        added = {name: spec for name in names if name not in self.columns and (spec := self.spec(name))}
+        return replace(self, columns={**self.columns, **added})

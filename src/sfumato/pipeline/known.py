@@ -25,13 +25,10 @@ from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates, read_base_rates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
-from sfumato.data.encoding import encode
-from sfumato.data.files import Source, fitted, read_table
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.population import read_population
-from sfumato.data.schema import Role, Schema
+from sfumato.data.schema import Role
 from sfumato.data.terms import TermColumns
-from sfumato.errors import DataError
 from sfumato.models.base import CLAIMED, Need, PrivacyModel
 from sfumato.models.judging.beliefs import estimated_prior
 from sfumato.models.judging.coverage import Coverage, coverage
@@ -277,14 +274,4 @@ def crowd_at(path: Path | None, plan: Plan) -> Dataset | None:
     """Return the quasi-identifiers of a larger table, else of the plan's population; what else it holds is left out."""
     of_plan = path is None
     path = path or plan.files.get("population.table")
-    if path is None:
-        return None
-    table = read_table(fitted(Source(path, missing=plan.schema.missing, of_plan=of_plan), plan.schema))
-    wanted = {spec.name: spec for spec in plan.schema if spec.role is Role.QUASI_IDENTIFIER}
-    absent = [name for name in wanted if name not in table.column_names]
-    if absent:
-        raise DataError(
-            f"The population lacks {len(absent)} quasi-identifier(s): {', '.join(map(repr, absent))}.\n"
-            "Give a table with all quasi-identifiers of the plan, in the same spelling."
-        )
-    return encode(table.select(list(wanted)), Schema(columns=wanted, missing=plan.schema.missing))
+    return read_population(path, plan.schema, of_plan=of_plan) if path is not None else None

@@ -55,6 +55,9 @@ def parse(
     requirements, chosen, places = _requirements(document.get("require", []), notes)
     _note_populations(requirements, base, notes)
     knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
+    measure = _measure(notes.table(document, "measure"), schema, notes)
+    named = (source["weight"], source["household"], measure.target, *(name for each in measure.tables for name in each))
+    schema = schema.naming(name for name in named if name is not None)
     plan = Plan(
         schema=schema,
         policy=Policy(tuple(requirements)),
@@ -69,7 +72,7 @@ def parse(
         options=_options(notes.table(document, "anonymizers"), notes),
         release=release,
         target=target,
-        measure=_measure(notes.table(document, "measure"), schema, notes),
+        measure=measure,
         engine=EngineOptions(**notes.values(notes.table(document, "engine"), ENGINE, "engine")),
         path=path,
         text=text,

@@ -10,14 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.anonymizers.base import options_of
-from sfumato.data.dataset import CodedColumn
+from sfumato.anonymizers.base import Anonymizer, options_of
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import Found, fitted, how_read, read_columns, read_table, sample
 from sfumato.data.gathering import gather
 from sfumato.data.kinds import missing_markers
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.persons import number_columns, persons_by, repeated_persons
+from sfumato.data.population import population_source
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.errors import DataError, InputError, PlanError, Problem
@@ -169,6 +170,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     """
     problems: list[Problem] = []
     columns: list[ColumnPreview] = []
+    in_codes: dict[str, CodedColumn | CodedSets] = {}
     reading: tuple[Found, ...] = ()
     unlisted: dict[str, list[str]] = {}  # cells that look like missing ones, by column
     table = None
@@ -188,13 +190,12 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         kind, levels = spec.kind, None
         if table is not None and spec.role not in (Role.IDENTIFIER, Role.OTHER):
             try:
-                coded = encode_column(table.column(name), spec, plan.schema.missing)
+                coded = in_codes[name] = encode_column(table.column(name), spec, plan.schema.missing)
                 kind = coded.shown_kind if isinstance(coded, CodedColumn) else Kind.SET
                 if isinstance(coded, CodedColumn):
                     labels = [label for label in coded.labels if label not in plan.schema.missing]
                     unlisted[name] = missing_markers(labels, pa.string())
-                if isinstance(coded, CodedColumn) and coded.hierarchy is not None:
-                    levels = coded.hierarchy.height
+                    levels = coded.hierarchy.height if coded.hierarchy is not None else None
             except InputError as error:
                 problems.append(Problem(f"columns.{name}", str(error)))
         columns.append(
@@ -207,6 +208,8 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
                 fate=_told(plan, name) + _fate(plan, spec, kind),
             )
         )
+    if table is not None and not problems:
+        problems += _unfit(plan, Dataset(plan.schema, in_codes, None, table.num_rows, tuple(in_codes)))
     if problems:
         raise PlanError(problems)
     spelling = _spelling(plan, table) if table is not None else ()
@@ -220,6 +223,29 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         whole=table is not None and (every_row or table.num_rows < SAMPLE_ROWS),
         warnings=warned,
     )
+
+
+def _populations(plan: Plan) -> Iterator[Problem]:
+    """Yield which tables of people cannot be read, or are about other columns."""
+    for place, path in plan.files.items():
+        if place == "population.table" or place.endswith("].population"):
+            try:
+                population_source(path, plan.schema)
+            except InputError as error:
+                yield Problem(place, str(error))
+
+
+def _unfit(plan: Plan, rows: Dataset) -> Iterator[Problem]:
+    """Yield why no groups can be formed of a table with these rows and others: what is wrong with some is with all."""
+    yield from _populations(plan)
+    before: list[Anonymizer] = []
+    for step in plan.steps():
+        if step.anonymizer.phase.forms_groups:
+            try:
+                step.anonymizer.refuse_unfit(rows, step.policy, before)
+            except InputError as error:
+                yield Problem(f"anonymizers.{step.anonymizer.name}", str(error))
+        before.append(step.anonymizer)
 
 
 def _whole(plan: Plan, progress: Progress) -> pa.Table:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.full_domain import FullDomain
 from sfumato.data.builders import Flat, Widths
@@ -158,3 +159,16 @@ def test_no_choice_of_levels_loses_less(model, drop_rows):
         assert model.audit(release).satisfied
         classes = Counter(zip(*(release.table()[name].to_pylist() for name in ("age", "sex")), strict=True))
         assert 45 / len(classes) == pytest.approx(best)
+
+
+def test_words_that_look_like_numbers_or_dates_are_the_same_people_in_the_population_as_in_the_table(tmp_path):
+    header, *rows = "zip;size;day", "010;1,10;05.12.1980", "011;1,20;06.12.1980"
+    (tmp_path / "people.csv").write_text("\n".join([header, *rows * 3]))
+    words = {"role": "quasi-identifier", "kind": "category", "hierarchy": {"flat": True}}
+    asked = [{"model": "k-map", "k": 3, "population": "people.csv"}]
+    columns = dict.fromkeys(header.split(";"), words)
+    plan = sf.Plan.from_dict({"source": {"path": "people.csv"}, "columns": columns, "require": asked}, base=tmp_path)
+
+    assert read_population(tmp_path / "people.csv", plan.schema).column("zip").labels == ("010", "011")
+    released = sf.run(plan, tmp_path / "run", seed=1).release.data
+    assert set(zip(*released.to_pydict().values(), strict=True)) == {tuple(row.split(";")) for row in rows}

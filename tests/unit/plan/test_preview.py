@@ -80,6 +80,52 @@ def test_a_hierarchy_that_does_not_cover_the_values_is_found(tmp_path):
     assert preview(a_plan(tmp_path, {**COLUMNS, "job": WRONG})).columns[1].hierarchy_levels == 2
 
 
+@pytest.mark.parametrize(
+    ("population", "words"),
+    [(None, "no such file"), ("age,place\n31,Rom\n", "lacks: job"), ("age,job\n31,cook\n", None)],
+)
+@pytest.mark.parametrize("of_plan", [False, True], ids=["k-map", "population"])
+def test_a_table_of_people_that_is_not_there_or_lacks_columns_is_found_without_reading_it(
+    tmp_path, population, words, of_plan
+):
+    plan = a_plan(tmp_path, COLUMNS)
+    asked = {"require": [{"model": "k-map", "k": 2, "population": "p.csv"}]}
+    more = {"population": {"table": "p.csv"}} if of_plan else asked
+    plan = Plan.from_dict({**plan.document, **more}, base=tmp_path)
+    if population is not None:
+        (tmp_path / "p.csv").write_text(population)
+
+    if words is None:
+        assert preview(plan).rows == 2
+    else:
+        with pytest.raises(PlanError, match=words):
+            preview(plan)
+
+
+@pytest.mark.parametrize("name", ["local-recoding", "full-domain", "mondrian"])
+def test_hierarchies_that_an_anonymizer_needs_are_asked_for_before_all_data_are_read(tmp_path, name):
+    document = a_plan(tmp_path, COLUMNS).document
+    asked = [{"model": "k-anonymity", "k": 200, "anonymizer": name}]
+    plan = Plan.from_dict({**document, "require": asked}, base=tmp_path)
+
+    if name == "mondrian":
+        assert preview(plan).rows == 2, "too few for k, but these are the first rows only"
+    else:
+        with pytest.raises(PlanError, match="have none: 'age'"):
+            preview(plan)
+
+
+@pytest.mark.parametrize(
+    "more", [{"source": {"weight": "w"}}, {"source": {"household": "w"}}, {"measure": {"target": "w"}}]
+)
+def test_a_column_that_the_plan_counts_on_has_to_be_there_though_another_line_gives_its_role(tmp_path, more):
+    document = a_plan(tmp_path, {"age": COLUMNS["age"], "*": {"role": "other"}}).document
+    more = {key: {**document.get(key, {}), **given} for key, given in more.items()}
+
+    with pytest.raises(DataError, match="does not have: 'w'"):
+        preview(Plan.from_dict({**document, **more}, base=tmp_path))
+
+
 def test_every_row_is_read_where_that_is_asked_for(tmp_path):
     (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\n")
     rows = "31,cook,flu,Ann\n" * SAMPLE_ROWS + "45,smith,cold,Bob\n"

@@ -9,7 +9,7 @@ import pytest
 import sfumato as sf
 from house import ROOT
 from sfumato.editing import PlanDocument
-from sfumato.errors import DataError, PlanError, SfumatoError
+from sfumato.errors import DataError, PlanError, PolicyError, SfumatoError
 from sfumato.workbench.bench import Workbench
 from sfumato.workbench.reach import State
 
@@ -163,6 +163,22 @@ def test_who_checks_a_plan_hears_of_hierarchies_that_an_anonymizer_needs(bench, 
 
     with pytest.raises(DataError, match="have none: 'age'"):
         bench.reach(strict=True)
+
+
+@pytest.mark.parametrize("name", ["local-recoding", "full-domain", "mondrian"])
+def test_who_checks_a_plan_hears_what_a_run_says_of_people_of_a_population(bench, plan, name):
+    people = plan.parent / "people.csv"
+    asked = f'[[require]]\nmodel = "k-map"\nk = 2\npopulation = "{people.name}"\nanonymizer = "{name}"\n'
+    text = plan.read_text(encoding="utf-8").partition("[[require]]")[0] + asked
+    plan.write_text(text, encoding="utf-8")
+    assert [each.state for each in bench.reach(strict=True)] == ["possible"]
+
+    plan.write_text(f"{text}[anonymizers.{name}]\ndrop_rows = 0.1\n", encoding="utf-8")
+    if name == "full-domain":
+        assert bench.reach(strict=True)
+    else:
+        with pytest.raises(PolicyError, match="drops nobody"):
+            bench.reach(strict=True)
 
 
 MASKED = '[[require]]\nmodel = "multi-diversity"\nsensitive = ["job"]\nalpha_sa = 0.9\n'

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, OR_MONDRIAN, conditions_for, refuse_bare, refuse_hopeless
-from sfumato.anonymizers.disjoint import POPULATION_MODELS
+from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people
 from sfumato.anonymizers.dropping import DROP_ROWS, rows_to_drop
 from sfumato.anonymizers.full_domain.cells import Ladder, cells_of, ladder_of
 from sfumato.anonymizers.full_domain.judging import Judge
@@ -78,7 +78,7 @@ class FullDomain(Anonymizer):
         """Raise where a quasi-identifier has no hierarchy, levels are too many, or what is asked cannot be judged."""
         of_people = policy.of(*POPULATION_MODELS)
         _ladders(dataset.quasi_identifiers, every_level=bool(of_people))
-        conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_people)))
+        conditions_for(dataset, besides_people(policy))
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for the quasi-identifiers, or raise Unsatisfiable."""
@@ -86,7 +86,7 @@ class FullDomain(Anonymizer):
         of_people = policy.of(*POPULATION_MODELS)
         ladders = _ladders(columns, every_level=bool(of_people))
         rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
-        asked = conditions_for(dataset, Policy(tuple(model for model in policy if model not in of_people)), rows)
+        asked = conditions_for(dataset, besides_people(policy), rows)
         crowd = crowd_of(of_people, columns, ladders, rows, workplace.public, asked.weights) if of_people else None
         codes = [column.codes if before.keep_row is None else column.codes[rows] for column in columns]
         cells = cells_of(ladders, codes, asked.cell_of, asked.weights)

@@ -22,7 +22,7 @@ from sfumato.anonymizers.conditions import (
     refuse_bare,
     refuse_hopeless,
 )
-from sfumato.anonymizers.disjoint import POPULATION_MODELS, recode_apart, whole_only
+from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people, recode_apart, refuse_dropping, whole_only
 from sfumato.anonymizers.dropping import (
     DROP_ROWS,
     Formed,
@@ -96,7 +96,8 @@ class LocalRecoding(Anonymizer):
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where a quasi-identifier has no hierarchy, or where what is asked cannot be judged."""
         refuse_bare(self.name, dataset.quasi_identifiers, otherwise=OR_MONDRIAN)
-        conditions_for(dataset, policy)
+        refuse_dropping(self.name, policy, self.drop_rows)
+        conditions_for(dataset, besides_people(policy))
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return labels for the quasi-identifiers, or raise Unsatisfiable."""

@@ -20,7 +20,7 @@ import numpy as np
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, knows_secrets, refuse_hopeless
-from sfumato.anonymizers.disjoint import POPULATION_MODELS, recode_apart, whole_only
+from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people, recode_apart, refuse_dropping, whole_only
 from sfumato.anonymizers.dropping import (
     DROP_ROWS,
     Formed,
@@ -141,7 +141,8 @@ class Mondrian(Anonymizer):
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where what is asked of classes cannot be judged."""
-        conditions_for(dataset, _of_classes(policy))
+        refuse_dropping(self.name, policy, self.drop_rows)
+        conditions_for(dataset, _of_classes(besides_people(policy)))
 
     def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
         """Return ranges, labels and sets of values for the quasi-identifiers, or raise Unsatisfiable."""
