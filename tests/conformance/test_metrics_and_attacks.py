@@ -90,7 +90,7 @@ def test_every_metric_is_reached():
 def test_the_summary_shows_the_papers_own_measures():
     shown = "".join(summary({"measurements": [found.as_dict() for found in measured(family)]}, 140) for family in ALONE)
 
-    titles = ("Terms lost", "Change of belief", "Distortion", "Items withheld from", "Error of reconstructed tables")
+    titles = ("Terms lost", "Change of belief", "Distortion", "Items lost from", "Error of reconstructed tables")
     assert [title for title in titles if title not in shown] == []
 
 

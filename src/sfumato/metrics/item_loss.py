@@ -37,7 +37,7 @@ class ItemLoss(Metric):
     >>> original = encode(pa.table({"basket": ["bread|wine", "bread", "milk|wine"]}), schema)
     >>> release = Release.from_table(pa.table({"basket": ["bread", "bread", "milk|wine"]}), schema)
     >>> print(ItemLoss(column="basket").measure(original, release))
-    Items withheld from 'basket': 20 % (original: 0 %)
+    Items lost from 'basket': 20 % (original: 0 %)
     """
 
     name: ClassVar[str] = "item-loss"
@@ -69,7 +69,8 @@ class ItemLoss(Metric):
         generalized = plain(after[general.loss > 0].sum())
         also = (
             f" {amount(generalized)} others are published as a more general label, which loses "
-            f"{amount(ratio(softened, generalized), 'share')} of each."
+            f"{amount(ratio(softened, generalized), 'share')} of each; where it stands for several items of a record, "
+            "it counts for one of them."
             if generalized
             else ""
         )
@@ -80,7 +81,7 @@ class ItemLoss(Metric):
             else ""
         )
         return Measurement(
-            title=f"Items withheld from {self.column!r}",
+            title=f"Items lost from {self.column!r}",
             value=value,
             before=0.0,
             unit="share",
