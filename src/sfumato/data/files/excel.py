@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import pyarrow as pa
 
@@ -158,6 +157,8 @@ def _parts(path: Path, start: str) -> Iterator[bytes]:
 
 def _merged_in_open_document(path: Path, name: str) -> int:
     """Return how many cells of a sheet are covered by others, where a workbook is one of LibreOffice."""
+    from xml.sax.saxutils import quoteattr  # loads what speaks to the network, for nobody else
+
     table = re.compile(
         rb"<table:table [^>]*table:name=" + re.escape(quoteattr(name).encode()) + rb".*?</table:table>", re.S
     )
