@@ -243,3 +243,14 @@ def test_rows_of_a_file_count_by_the_weights_that_the_plan_names(tmp_path):
 
     assert values[0] == values[1]
     assert values[0] != {found.name: found.value for found in without}  # and where they are not there, one by one
+
+
+def test_a_run_keeps_codes_as_they_are_spelled_where_numbers_have_commas(tmp_path):
+    rows = "".join(f"{'1,50' if i % 2 else '2,50'};{i},25\n" for i in range(40))
+    (tmp_path / "people.csv").write_text("code;amount\n" + rows)
+    columns = '[columns.code]\nrole = "quasi-identifier"\nkind = "category"\n[columns.amount]\nrole = "other"\n'
+    asked = f'[source]\npath = "people.csv"\n{columns}[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+
+    run = sf.run(Plan.from_text(asked, tmp_path / "plan.toml"), tmp_path / "run", seed=1)
+
+    assert set(run.release.data["code"].to_pylist()) == {"1,50", "2,50"}
