@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from sfumato.data.files import text
+from sfumato.data.files.blanks import Blanks, follow_separators
 from sfumato.data.files.columns import Apart, Texts
 from sfumato.data.files.room import POOL, give_back
 from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names
@@ -30,6 +31,9 @@ from sfumato.progress import SILENT
 SEPARATORS = (",", ";", "\t", "|")
 _LOOKED_AT = 1_000  # records that show how cells are spelled
 _NOBODYS = ""  # the column behind a last separator
+_HINT = re.compile(
+    r'("?)sep=(?P<separator>[^"\r\n\0])\1(?:\r\n|\r|\n)', re.ASCII | re.IGNORECASE
+)  # a first line of Excel's
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _AHEAD = 3  # blocks that are read before the first batch is there, which takes two of them
 _STRADDLING = "straddl"  # what pyarrow says of a record that is longer than a block
@@ -47,6 +51,7 @@ class Layout:
     encoding: str
     records: tuple[Sequence[str], ...]  # the first ones
     found: tuple[Found, ...]  # what the plan could say, and how it is known
+    blanks: bool  # whether blanks behind separators are left out
     ends_empty: bool  # whether every record ends with a separator, and so with a cell that belongs to nobody
 
 
@@ -59,10 +64,17 @@ def layout_of(source: Source, form: Format) -> Layout:
     start = len(BOM) if head.startswith(BOM) else 0
     # Only the header must be right here: columns that are dropped may hold anything.
     content = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode(head[start:])
+    hint = _HINT.match(content)
+    if hint is not None:
+        start, content = start + len(hint[0].encode()), content[hint.end() :]
     if not content.strip():
         raise DataError(f"{path} is empty.\nA table needs a header and at least one row.")
-    separator = _separator_of(source, form, content)
-    reader = csv.reader(_lines(content), delimiter=str(separator.value), strict=True)
+    separator = _separator_of(source, form, content, hint)
+    mark = str(separator.value)
+    blanks = follow_separators(head[start:], mark)
+    if blanks:
+        separator = replace(separator, reason=f"{separator.reason}; blanks follow each, and are left out")
+    reader = csv.reader(_lines(content), delimiter=mark, strict=True, skipinitialspace=blanks)
     try:
         first = next(row for row in reader if row)
     except (csv.Error, StopIteration):
@@ -74,7 +86,7 @@ def layout_of(source: Source, form: Format) -> Layout:
     header = "".join(islice(_lines(content), header_lines))
     if any("\udc80" <= character <= "\udcff" for character in header):
         raise not_utf8(path)
-    records = _first_records(content, len(header), str(separator.value))
+    records = _first_records(content, len(header), mark, blanks=blanks)
     named = header_of(source, first, records)
     if not named.value:
         records, header, header_lines = [first, *records], "", 0
@@ -82,13 +94,14 @@ def layout_of(source: Source, form: Format) -> Layout:
     width = len(first) - (ends_empty and not first[-1])
     names = first[:width] if named.value else [f"column_{number + 1}" for number in range(width)]
     return Layout(
-        separator=str(separator.value),
+        separator=mark,
         names=tuple(checked_names(names, path)),
         header_size=start + len(header.encode()),
-        header_lines=header_lines,
+        header_lines=header_lines + (hint is not None),
         encoding=str(encoding.value),
         records=tuple(records),
         found=(encoding, separator, named),
+        blanks=blanks,
         ends_empty=ends_empty,
     )
 
@@ -101,9 +114,11 @@ def spelling_of(asked: Reading, layout: Layout) -> Spelling:
     return Spelling.of(source, cells, layout.separator)
 
 
-def _separator_of(source: Source, form: Format, content: str) -> Found:
+def _separator_of(source: Source, form: Format, content: str, hint: re.Match[str] | None) -> Found:
     given = source.separator
     if given is None:
+        if hint is not None:
+            return Found("separator", hint["separator"], "its first line says so, and is left out")
         if form == "tsv":
             return Found("separator", "\t", "the name of the file says so")
         return Found("separator", _guess_separator(content), "it cuts the first records most evenly")
@@ -120,9 +135,9 @@ def _lines(content: str, start: int = 0) -> Iterator[str]:
     return (found[0] for found in _LINE.finditer(content, start))
 
 
-def _first_records(content: str, start: int, separator: str) -> list[list[str]]:
+def _first_records(content: str, start: int, separator: str, *, blanks: bool) -> list[list[str]]:
     """Return some records behind the header; the last may be cut off, and is left out."""
-    reader = csv.reader(_lines(content, start), delimiter=separator)
+    reader = csv.reader(_lines(content, start), delimiter=separator, skipinitialspace=blanks)
     records: list[list[str]] = []
     with contextlib.suppress(csv.Error):  # whoever reads all of it says what is wrong
         records += islice(filter(None, reader), _LOOKED_AT)
@@ -158,7 +173,7 @@ def _guess_separator(text: str) -> str:
     """
     best, found = (0.0, 1), ","
     for separator in SEPARATORS:
-        reader = csv.reader(_lines(text), delimiter=separator)
+        reader = csv.reader(_lines(text), delimiter=separator, skipinitialspace=True)
         widths = []
         try:
             widths = [len(row) for row in islice(filter(None, reader), 100)]
@@ -208,6 +223,7 @@ def _columns(asked: Reading, layout: Layout, block_size: int) -> dict[str, Texts
     with _quiet(), opened(path, asked.digest, layout.encoding) as stream:
         stream.skip(layout.header_size)
         stream.trailer = records.trailer
+        stream.blanks = Blanks(layout.separator) if layout.blanks else None
         stream.wanted = threading.Semaphore(_AHEAD)
         try:
             with _reader(stream, layout, names, kept, records, block_size) as reader:
@@ -324,7 +340,8 @@ def _line_of(path: Path, layout: Layout, number: int) -> int | None:
     with opened(path, encoding=layout.encoding) as stream:
         stream.skip(layout.header_size)
         blocks = (block.decode(errors="replace") for block in whole_lines(stream))
-        reader = csv.reader((line for block in blocks for line in io.StringIO(block)), delimiter=layout.separator)
+        lines = (line for block in blocks for line in io.StringIO(block))
+        reader = csv.reader(lines, delimiter=layout.separator, skipinitialspace=layout.blanks)
         seen = before = 0
         try:
             for row in reader:

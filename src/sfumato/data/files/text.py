@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from sfumato.data.files.blanks import Blanks
 from sfumato.data.files.room import pages
 from sfumato.data.files.source import COMPRESSIONS, Found, Source, unreadable
 from sfumato.errors import DataError
@@ -86,6 +87,7 @@ class TextBytes:
         self.ahead = pa.py_buffer(b"")  # given out before anything else
         self.last = b"\n"  # the last byte given out
         self.trailer = b""  # given out behind the last byte, on a line of its own
+        self.blanks: Blanks | None = None  # left out from here on
         self.reading = threading.Lock()
         self.ended = False
         self.exhausted = threading.Event()
@@ -113,6 +115,14 @@ class TextBytes:
         self.exhausted.wait(_NOTICED)
 
     def _read(self, size: int) -> pa.Buffer:
+        block = self._taken(size)
+        while self.blanks is not None and block.size:
+            if shown := self.blanks.left_out(block.to_pybytes()):
+                return pa.py_buffer(shown)
+            block = self._taken(size)
+        return block
+
+    def _taken(self, size: int) -> pa.Buffer:
         if self.ahead.size:
             block, self.ahead = self.ahead[:size], self.ahead[size:]
         else:

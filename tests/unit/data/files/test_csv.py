@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.data.files import Source, digest, read_columns, read_digested, read_table, sample
+from sfumato.data.files import Source, digest, how_read, read_columns, read_digested, read_table, sample
 from sfumato.data.files import csv as csv_files
 from sfumato.data.files import text as text_files
 from sfumato.data.files.columns import Texts
@@ -53,6 +53,19 @@ def test_a_given_separator_is_taken(tmp_path):
     source = write(tmp_path, "a.csv", "a,b:c\nx,2:3\n")
     assert read_columns(Source(source.path, separator=":")) == ["a,b", "c"]
     assert cells(read_table(Source(source.path, separator=":"))) == {"a,b": ["x,2"], "c": ["3"]}
+
+
+@pytest.mark.parametrize("hint", ["sep=;\r\n", "SEP=;\n", '"sep=;"\n'])
+def test_the_separator_that_a_first_line_gives_is_taken_and_the_line_is_no_header(tmp_path, hint):
+    source = write(tmp_path, "a.csv", "\ufeff" + hint + "a,b;c\nx,2;3\n")
+    assert cells(read_table(source)) == {"a,b": ["x,2"], "c": ["3"]}
+    assert cells(read_table(replace(source, header=False))) == {"column_1": ["a,b", "x,2"], "column_2": ["c", "3"]}
+    assert cells(read_table(replace(source, separator=","))) == {"a": ["x"], "b;c": ["2;3"]}
+    assert {found.key: found.reason for found in how_read(source)}["separator"] == (
+        "its first line says so, and is left out"
+    )
+    assert "on line 3, with 1." in refusal(write(tmp_path, "a.csv", f"{hint}a;b\n{SECRET}\n"))
+    assert "is empty" in refusal(write(tmp_path, "a.csv", hint))
 
 
 def test_tabs_separate_the_cells_of_a_tsv_file(tmp_path):
