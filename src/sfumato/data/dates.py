@@ -6,6 +6,7 @@ import datetime
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 
 from sfumato.data.hierarchy import ROOT, Hierarchy, some
@@ -14,7 +15,8 @@ from sfumato.errors import HierarchyError, PolicyError, did_you_mean
 
 _DATE = re.compile(
     r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)"
-    r"(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?",
+    r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d(?:\.\d+)?))?"
+    r"\s?(?P<zone>Z|(?P<ahead>[+-]\d\d)(?::?(?P<minutes>\d\d))?)?)?",
     re.ASCII,
 )
 DATE_LEVELS = ("day", "week", "month", "quarter", "year", "decade")
@@ -91,6 +93,21 @@ def day_of(label: str) -> datetime.date | None:
         return datetime.date(int(match["year"]), int(match["month"]), int(match["day"]))
     except ValueError:
         return None
+
+
+def moment_of(label: str) -> tuple[Decimal, bool]:
+    """Return when an ISO 8601 date begins, in seconds, and whether it tells its zone; if so, in those of Greenwich.
+
+    >>> moment_of("2024-05-31T23:30:00-01:00") == moment_of("2024-06-01 00:30Z") > moment_of("2024-06-01 02:00+0230")
+    True
+    """
+    match, day = _DATE.fullmatch(label), day_of(label)
+    assert match is not None
+    assert day is not None
+    minutes = (day.toordinal() * 24 + int(match["hour"] or 0)) * 60 + int(match["minute"] or 0)
+    if match["ahead"]:
+        minutes -= int(match["ahead"]) * 60 + int(f"{match['ahead'][0]}{match['minutes'] or 0}")
+    return minutes * 60 + Decimal(match["second"] or 0), match["zone"] is not None
 
 
 def period(day: datetime.date, level: str, *, weekly: bool = False) -> str:

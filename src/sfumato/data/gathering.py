@@ -6,6 +6,7 @@ whoever has no others gets a missing value, or the empty set.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes, as_arrow, as_numpy
+from sfumato.data.dates import moment_of
 from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, fitted, read_columns
 from sfumato.data.hierarchy import some
@@ -120,12 +122,17 @@ class Gathering:
 
     rows: int  # of the source
     strangers: Mapping[str, int]  # by file: rows about people who are not in the source
+    by_words: Collection[str] = ()  # columns of words in whose order rows were put
 
     def sentences(self) -> list[str]:
         """Return what deserves a second look."""
         return [
             f"{count:,} rows of {name} are about people who are not in the source: they were left out."
             for name, count in self.strangers.items()
+        ] + [
+            f"Rows of a person are in the order of words in {name!r}, numbers inside them by size: check that this is "
+            "the order of time."
+            for name in self.by_words
         ]
 
 
@@ -151,7 +158,8 @@ def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[
             wanted.append(own[name])
         elif name in table.column_names and spec is not None and spec.role is not Role.IDENTIFIER:
             wanted.append(Gathered(name=name, how=How.SAME, column=name))
-    made = _Grouping(table, numbers, n_people, asked.order, schema).all_of(wanted)
+    grouping = _Grouping(table, numbers, n_people, asked.order, schema)
+    made, by_words = grouping.all_of(wanted), {asked.order: grouping.by_words}
     strangers: dict[str, int] = {}
     for events in asked.events:
         found, name = read_columns(events.source), events.source.shown
@@ -160,8 +168,11 @@ def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[
         theirs, known = _numbers(happened.column(events.person), events.person, name, schema)
         person_of = as_numpy(pc.fill_null(pc.index_in(known, value_set=labels), n_people)).astype(np.int32)[theirs]
         strangers[name] = int((person_of == n_people).sum())
-        made |= _Grouping(happened, person_of, n_people, events.order, schema).all_of(events.columns)
-    return pa.table(made), Gathering(n_rows, {name: count for name, count in strangers.items() if count})
+        grouping = _Grouping(happened, person_of, n_people, events.order, schema)
+        made |= grouping.all_of(events.columns)
+        by_words[events.order] = by_words.get(events.order, False) or grouping.by_words
+    strangers = {name: count for name, count in strangers.items() if count}
+    return pa.table(made), Gathering(n_rows, strangers, [name for name, words in by_words.items() if name and words])
 
 
 def varying(table: pa.Table, person: str, names: Sequence[str], schema: Schema) -> list[str]:
@@ -214,8 +225,15 @@ class _Grouping:
     def __init__(self, table: pa.Table, person_of: Codes, people: int, order: str | None, schema: Schema) -> None:
         self.table, self.people, self.schema = table, people, schema
         key: NDArray[Any] = person_of
+        self.by_words = False  # whether rows stand in the order of words
         if order is not None:
-            rank = _rank(*text_codes(table.column(order), schema.missing)[:2], table.column(order).type)
+            codes, labels, _ = text_codes(table.column(order), schema.missing)
+            kind = infer_kind(labels, value_type(table.column(order).type))
+            self.by_words = kind is Kind.CATEGORY and bool(labels)
+            try:
+                rank = _rank(codes, labels, kind)
+            except DataError as error:
+                raise DataError(f"Column {order!r}: {error}") from None
             key = person_of * (rank.max(initial=0) + 1) + rank
         rows = np.argsort(key, kind="stable")
         self.rows = rows[: int((person_of < people).sum())].astype(np.int32)  # of somebody, person by person
@@ -263,7 +281,12 @@ class _Grouping:
         start = np.searchsorted(person_of, np.arange(self.people + 1))
         absent = start[1:] == start[:-1]
         if how in (How.MIN, How.MAX) and rows.size:
-            rank = _rank(codes, labels, array.type, ordered=True)
+            kind = infer_kind(labels, value_type(array.type))
+            if kind is Kind.CATEGORY:
+                raise DataError(
+                    "its values are neither numbers nor dates, so none is the least.\nWrite set, first or last."
+                )
+            rank = _rank(codes, labels, kind)
             some_row = np.zeros(len(labels) + 1, dtype=np.int32)
             some_row[rank] = np.arange(rank.size)
             best = np.minimum if how is How.MIN else np.maximum
@@ -329,13 +352,27 @@ class _Grouping:
         )
 
 
-def _rank(codes: Codes, labels: Sequence[str], kind: pa.DataType, *, ordered: bool = False) -> NDArray[np.int64]:
-    """Return where each row stands in the order of its value: numbers by size, dates by time; missing ones first."""
-    found = infer_kind(labels, value_type(kind))
-    if ordered and found is Kind.CATEGORY and labels:
-        raise DataError("its values are neither numbers nor dates, so none is the least.\nWrite set, first or last.")
-    key = exact_number if found is Kind.NUMBER else str
-    order = sorted(range(len(labels)), key=lambda code: key(labels[code]))
+def _rank(codes: Codes, labels: Sequence[str], kind: Kind) -> NDArray[np.int64]:
+    """Return where each row stands in the order of its value: numbers by size, dates by time; missing ones first.
+
+    Words stand in the order of letters, but numbers inside them by size.
+    """
+    keys: list[Any]
+    if kind is Kind.NUMBER:
+        keys = [exact_number(label) for label in labels]
+    elif kind is Kind.DATE:
+        moments = [moment_of(label) for label in labels]
+        zones = sum(zone for _, zone in moments)
+        if 0 < zones < len(labels):
+            raise DataError(
+                f"{zones:,} of its {len(labels):,} values tell their time zone and the others do not, so it is not "
+                "known which is earlier.\nGive all of them a zone, or none."
+            )
+        keys = [moment for moment, _ in moments]
+    else:
+        parts = (re.split(r"0*([0-9]+)", label) for label in labels)
+        keys = [[(len(part), part) if place % 2 else part for place, part in enumerate(each)] for each in parts]
+    order = sorted(range(len(labels)), key=lambda code: (keys[code], labels[code]))
     rank = np.zeros(len(labels) + 1, dtype=np.int64)
     rank[order] = np.arange(1, len(labels) + 1)
     return rank[codes]

@@ -14,7 +14,8 @@ from sfumato.anonymizers.base import Anonymizer, options_of
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import Found, fitted, how_read, read_columns, read_table, sample
-from sfumato.data.gathering import gather
+from sfumato.data.files.source import format_of, ignored_keys
+from sfumato.data.gathering import Gathering, gather
 from sfumato.data.kinds import missing_markers
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.persons import number_columns, persons_by, repeated_persons
@@ -173,16 +174,14 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     in_codes: dict[str, CodedColumn | CodedSets] = {}
     reading: tuple[Found, ...] = ()
     unlisted: dict[str, list[str]] = {}  # cells that look like missing ones, by column
-    table = None
-    if plan.source is None:
-        names = list(plan.schema.columns)
-    else:
+    table, gathering, names = None, None, list(plan.schema.columns)
+    if plan.source is not None:
         names = plan.names_over(read_columns(plan.source))
         check_columns(names, plan.schema)
         every_row = every_row or plan.gather is not None  # rows of a person may be anywhere
         source = fitted(plan.source, plan.schema)
         reading = how_read(source)
-        table = _whole(plan, progress) if every_row else sample(source, SAMPLE_ROWS)
+        table, gathering = _whole(plan, progress) if every_row else (sample(source, SAMPLE_ROWS), None)
     for name in names:
         spec = plan.schema.spec(name)
         if spec is None:
@@ -213,7 +212,8 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     if problems:
         raise PlanError(problems)
     spelling = _spelling(plan, table) if table is not None else ()
-    warned = (*plan.warnings(), *_several_rows(plan, names, progress), *spelling, *_missing_warnings(unlisted))
+    several = gathering.sentences() if gathering is not None else _several_rows(plan, names, progress)
+    warned = (*plan.warnings(), *_ignored_keys(plan), *several, *spelling, *_missing_warnings(unlisted))
     return Preview(
         plan=plan,
         source=plan.source.shown if plan.source else None,
@@ -248,29 +248,38 @@ def _unfit(plan: Plan, rows: Dataset) -> Iterator[Problem]:
         before.append(step.anonymizer)
 
 
-def _whole(plan: Plan, progress: Progress) -> pa.Table:
+def _whole(plan: Plan, progress: Progress) -> tuple[pa.Table, Gathering | None]:
     """Return the whole table of a plan, gathered where it says so, or raise where its people do not fit."""
-    table = _read(plan, progress)
+    table, gathering = _read(plan, progress)
     person = plan.schema.person
     people = persons_by(table, person, plan.schema).people if person is not None else table.num_rows
     plan.sampling.refuse_unfit(table, people)
-    return table
+    return table, gathering
 
 
-def _read(plan: Plan, progress: Progress) -> pa.Table:
+def _read(plan: Plan, progress: Progress) -> tuple[pa.Table, Gathering | None]:
     assert plan.source is not None
     dropped = set(plan.schema.named(Role.IDENTIFIER))
     if plan.gather is None:
-        return read_table(fitted(plan.source, plan.schema), drop=dropped, progress=progress)
+        return read_table(fitted(plan.source, plan.schema), drop=dropped, progress=progress), None
     source = plan.gather.fitted(plan.source, plan.schema)
     table = read_table(source, drop=dropped - plan.gather.used, progress=progress)
-    return gather(table, plan.gather, plan.schema, lambda source, drop: read_table(source, drop=drop))[0]
+    return gather(table, plan.gather, plan.schema, lambda source, drop: read_table(source, drop=drop))
+
+
+def _ignored_keys(plan: Plan) -> Iterator[str]:
+    """Yield which keys say how a table is written that is of a format without them."""
+    events = plan.gather.events if plan.gather is not None else ()
+    places = {f"gather.events[{position}]": each.source for position, each in enumerate(events, start=1)}
+    for place, source in (("source", plan.source), *places.items()):
+        if source is not None and (ignored := ignored_keys(source)):
+            yield f"Not used, since the format {format_of(source)!r} has no such thing: [{place}] {', '.join(ignored)}."
 
 
 def _several_rows(plan: Plan, names: Sequence[str], progress: Progress) -> Iterator[str]:
     """Yield what is wrong where people have several rows. Every row counts: those of a person need not be the first."""
     numbers = number_columns(names, plan.schema)
-    if plan.source is None or plan.gather is not None or plan.schema.person is not None or not numbers:
+    if plan.source is None or plan.schema.person is not None or not numbers:
         return
     with suppress(DataError):  # what is wrong behind the first rows, a run says
         table = read_table(plan.source, drop=set(names) - set(numbers), progress=progress)

@@ -119,6 +119,40 @@ def test_numbers_in_text_are_ordered_as_numbers():
     assert shown == ["10", "2.5"]
 
 
+def last_of(when: list[str]) -> int:
+    table = pa.table({"who": ["a"] * len(when), "n": list(range(len(when))), "when": when})
+    return int(gathered(table, Gathered(name="n", how=How.LAST, column="n"), order="when").column("n")[0].as_py())
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        ["2024-03-31 23:30:00-02:00", "2024-04-01 00:10:00+00:00"],
+        ["2024-04-01T09:00Z", "2024-04-01 10:00 +01", "2024-04-01T08:59:59.5+00"],
+        ["2024-04-01 11:00", "2024-04-01T10:00", "2024-04-01"],
+        ["visit 10", "visit 2", "visit 09"],
+        ["V" + "9" * 5_000, "V2"],
+    ],
+    ids=["zones", "spellings", "no zones", "words", "long"],
+)
+def test_rows_are_ordered_by_what_their_cells_mean(when):
+    assert [last_of(when), last_of(when[::-1])] == [0, len(when) - 1]
+
+
+def test_moments_with_and_without_a_zone_are_not_ordered():
+    with pytest.raises(DataError, match=r"(?s)Column 'when': 1 of its 2 values tell their time zone.*all of them"):
+        last_of(["2024-04-01 10:00Z", "2024-04-01 10:30"])
+
+
+def test_an_order_of_words_is_said():
+    table = pa.table({"who": ["a", "a"], "n": [1, 2], "visit": ["visit 2", "visit 10"], "day": ["2024-04-01"] * 2})
+    for order, said in (("visit", ["order of words in 'visit'"]), ("day", []), (None, [])):
+        asked = Gather(person="who", columns=(Gathered(name="n", how=How.LAST, column="n"),), order=order)
+        schema = Schema(rest=Role.OTHER)
+        sentences = gather(table.select(["who", "n", *([order] if order else [])]), asked, schema, None)[1].sentences()
+        assert [part in sentence for part, sentence in zip(said, sentences, strict=True)] == [True] * len(said)
+
+
 def test_sets_are_united_cut_at_the_separator_of_the_column():
     table = pa.table({"who": ["a", "b", "a"], "codes": ["x|y", "", "y|z"], "lists": [["k", None], None, ["l"]]})
     schema = Schema({name: ColumnSpec(name=name, role=Role.ITEMS, kind=Kind.SET) for name in ("codes", "lists")})
@@ -200,6 +234,13 @@ def test_explain_gathers_first_and_says_so(folder):
     assert (found["rows"], found["people"]) == (16, True)
     assert fate["person_id"] == "says whose row it is; dropped"
     assert fate["codes"].startswith("set of a person's rows; ")
+
+
+def test_explain_says_that_rows_are_in_the_order_of_words(folder):
+    text = folder.joinpath("condition.csv").read_text(encoding="utf-8").replace("2024-01-", "visit ")
+    folder.joinpath("condition.csv").write_text(text, encoding="utf-8")
+    warnings = sf.Plan.load(folder / "plan.toml").explain().warnings
+    assert any("in the order of words in 'day', numbers inside them by size" in warning for warning in warnings)
 
 
 def test_a_plan_that_gathers_goes_through_python_with_a_frame(folder):

@@ -40,6 +40,14 @@ def test_kinds_are_inferred_and_fates_told(tmp_path):
     assert found["ill"]["fate"] == "published as it is"
 
 
+def test_keys_that_say_nothing_of_a_format_are_told_and_change_nothing(tmp_path):
+    plan = a_plan(tmp_path, COLUMNS)
+    given = replace(plan, source=replace(plan.source, sheet="Sheet 1", labels=False, separator=",", header=True))
+
+    said = "Not used, since the format 'csv' has no such thing: [source] sheet, labels."
+    assert preview(given, every_row=True).warnings == (*preview(plan, every_row=True).warnings, said)
+
+
 def test_columns_that_do_not_fit_are_found_without_reading_the_data(tmp_path):
     with pytest.raises(DataError, match="'wage'"):
         preview(a_plan(tmp_path, {**COLUMNS, "wage": {"role": "sensitive"}}))

@@ -46,6 +46,14 @@ DAY_FIRST, MONTH_FIRST, ISO = "day-month-year", "month-day-year", "year-month-da
 DECIMALS = (POINT, COMMA)
 ORDERS = (DAY_FIRST, MONTH_FIRST, ISO)
 TEXT_FORMATS = ("csv", "tsv", "transactions")
+# Keys of [source] that say how a table is written, and the formats that can be written in several ways.
+_HOW = {
+    "separator": ("csv", "tsv", "transactions"),
+    "encoding": ("csv", "tsv", "transactions", "stata", "spss", "sas"),
+    **dict.fromkeys(("header", "decimal", "dates"), ("csv", "tsv", "excel")),
+    "sheet": ("excel",),
+    "labels": ("stata", "spss", "sas"),
+}
 _DIGESTED = 1 << 20  # bytes digested at once
 
 
@@ -174,6 +182,12 @@ def format_of(source: Source) -> Format:
             ".xlsx .xls .xlsb .ods, .dta, .sav .zsav .por, .sas7bdat .xpt."
         )
     return form
+
+
+def ignored_keys(source: Source) -> list[str]:
+    """Return the keys that were given for a source, but mean nothing in its format."""
+    form, usual = format_of(source), Source(source.path)
+    return [key for key, forms in _HOW.items() if form not in forms and getattr(source, key) != getattr(usual, key)]
 
 
 def _check_exists(source: Source) -> None:

@@ -1,11 +1,13 @@
 """Paths: what is refused before anything is read, and digests."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
 import sfumato as sf
 from sfumato.data.files import Source, digest, read_columns, read_table, sample
+from sfumato.data.files.source import ignored_keys
 from sfumato.errors import DataError
 from tables_on_disk import refusal, write
 
@@ -78,3 +80,20 @@ def test_a_digest_follows_content_and_names(tmp_path):
     assert digest(folder) == before
     (folder / "1.parquet").rename(folder / "2.parquet")
     assert digest(folder) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "ignored"),
+    [
+        ("a.csv", ["sheet", "labels"]),
+        ("a.txt", ["header", "decimal", "dates", "sheet", "labels"]),
+        ("a.xlsx", ["separator", "encoding", "labels"]),
+        ("a.dta", ["separator", "header", "decimal", "dates", "sheet"]),
+        ("a.parquet", ["separator", "encoding", "header", "decimal", "dates", "sheet", "labels"]),
+    ],
+)
+def test_each_format_is_written_in_ways_of_its_own(tmp_path, name, ignored):
+    source = write(tmp_path, name, "")
+    how = {"separator": ";", "encoding": "utf-8", "header": False, "decimal": ",", "dates": "day-month-year"}
+    assert ignored_keys(replace(source, **how, sheet="1", labels=False)) == ignored
+    assert ignored_keys(source) == []
