@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from sfumato.data.builders import Given, HierarchyFile, NestedHierarchy
-from sfumato.data.dataset import Dataset
+from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.hierarchy import ROOT, Hierarchy
-from sfumato.data.release import Release, ReleasedColumn
+from sfumato.data.release import Release
+from sfumato.data.schema import ColumnSpec, Role
 
 _DECLARED = (HierarchyFile, NestedHierarchy, Given)  # the others list values of the data
 
@@ -49,10 +50,20 @@ def legends(dataset: Dataset, release: Release, *, members: bool) -> dict[str, d
     """
     found = {}
     for name, shown in release.columns.items():
-        column, spec = dataset.columns[name], dataset.schema.spec(name)
-        hierarchy = getattr(column, "hierarchy", None)
-        if hierarchy is not None and isinstance(shown, ReleasedColumn) and spec is not None:
+        spec = dataset.schema.spec(name)
+        hierarchy = _hierarchy(dataset, name, spec)
+        if hierarchy is not None and spec is not None:
             declared = isinstance(spec.hierarchy, _DECLARED)
             if legend := legend_of(hierarchy, shown.labels, members=members and declared):
                 found[name] = legend
     return found
+
+
+def _hierarchy(dataset: Dataset, name: str, spec: ColumnSpec | None) -> Hierarchy | None:
+    """Return the hierarchy whose labels a column may show: that of its values, or of its items."""
+    column = dataset.columns[name]
+    if not isinstance(column, CodedSets):
+        return column.hierarchy
+    if spec is None or spec.hierarchy is None or column.role is not Role.ITEMS:
+        return None
+    return spec.hierarchy.build(column.labels, f"The hierarchy of column {name!r}", secret=True)

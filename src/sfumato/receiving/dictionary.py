@@ -30,9 +30,11 @@ _CELLS = {
     Kind.CATEGORY: _LABELS,
 }
 _AS_IT_WAS = "Not at all: cells are as they were in the source."
-_NO_MEASUREMENT = "Bounds are no measurements: neither the middle nor the end of a range is anybody's value."
+_AS_GATHERED = "Not at all, once the rows of each person had become one."
+_NO_MEASUREMENT = "Bounds are no measurements: neither the middle nor the end of a range need be anybody's value."
 _NO_VALUE = "A group is no value of its own: which of its values a person has stays open."
 _NOTHING_HIDDEN = "Cells are true. The promises are about what they give away of people, not about the cells."
+_MAY_BE_EMPTY = (Role.QUASI_SENSITIVE, Role.ITEMS, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +105,10 @@ class Dictionary:
         return cls(
             rows=int(description.get("rows", 0)),
             missing=str(description.get("missing", "")),
-            entries=tuple(_entry(name, about, name in masked) for name, about in description["columns"].items()),
+            entries=tuple(
+                _entry(name, about, masked=name in masked, gathered=beside.gathered)
+                for name, about in description["columns"].items()
+            ),
             promises=tuple(_promise(described, model, beside) for described, model in _models(description)),
             test_only=bool(description.get("test_only")),
             weight=str(description["weight"]) if "weight" in description else None,
@@ -158,7 +163,12 @@ class Dictionary:
         if self.test_only:
             yield "**For tests only:** it was made with a seed, so whoever guesses it repeats every draw.\n"
         marker = f"shows `{_code(self.missing)}`" if self.missing else "is empty"
-        yield f"A cell that {marker} was missing in the source: that is a value of its own and stands for no other.\n"
+        empty = [f"`{_code(entry.name)}`" for entry in self.entries if entry.role in _MAY_BE_EMPTY]
+        hides = f" In {', '.join(empty)} it may also be what was left of a cell, or drawn by chance." if empty else ""
+        yield (
+            f"A cell that {marker} was missing in the source: that is a value of its own and stands for no other."
+            f"{hides}\n"
+        )
         if self.dialect:
             yield f"The table is written {_written(self.dialect)}.\n"
         if self.weight is not None:
@@ -262,12 +272,16 @@ def _beware(roles: set[str], dropped: int) -> Iterator[str]:
     if {Role.QUASI_SENSITIVE.value, Role.ITEMS.value} & roles:
         yield "That something is not in a set does not say that the person does not have it."
     if Role.SENSITIVE_QUASI_IDENTIFIER.value in roles:
-        yield "Cells drawn by chance are wrong for many people, and right only in tables of many: never read one alone."
+        yield (
+            "Cells that show other values beside the true one, or in its place, are right only in tables of many: "
+            "never read one alone."
+        )
 
 
-def _entry(name: str, about: Mapping[str, Any], masked: bool) -> Entry:
+def _entry(name: str, about: Mapping[str, Any], *, masked: bool, gathered: bool) -> Entry:
     role, kind = Role(about["role"]), Kind(about["kind"]) if "kind" in about else None
     cells, changed, beware = _words(role, kind, about, masked=masked)
+    changed = _AS_GATHERED if gathered and changed == _AS_IT_WAS else changed
     label = str(about.get("label", ""))
     return Entry(name=name, role=role.value, kind=kind, cells=cells, changed=changed, beware=beware, label=label)
 
@@ -280,7 +294,8 @@ def _words(role: Role, kind: Kind | None, about: Mapping[str, Any], *, masked: b
             return (
                 "The number of a person, the same in all rows about them.",
                 "People were numbered anew, by chance.",
-                "It says nothing of a person but which rows are theirs, and is of no use with any other table.",
+                "It says nothing of a person but which rows are theirs, and is of no use with any other table. Rows of "
+                "one person are alike: errors that take each row for somebody of their own are too small.",
             )
         case Role.QUASI_IDENTIFIER if "shows" in about:
             figure = _code(str(about["shows"]))
@@ -304,7 +319,20 @@ def _words(role: Role, kind: Kind | None, about: Mapping[str, Any], *, masked: b
                 "are rare: leaving such rows out gives wrong shares.",
             )
         case Role.QUASI_SENSITIVE:
-            return members, "Terms were removed that would have told too much.", "A term that is absent may be there."
+            return (
+                members if kind in (Kind.SET, None) else "The value itself, or none.",
+                "Terms were removed that would have told too much.",
+                "A term that is absent may be there.",
+            )
+        case Role.ITEMS if "legend" in about:
+            return (
+                f"{members} A label of the hierarchy stands for one or several of the items below it; release.json "
+                "says which labels these are (`legend`).",
+                "Items that would have told too much are shown as such a label, or were withheld; in some rows more "
+                "than in others.",
+                "An item that is absent may be there, also behind a label; a label that is shown does not say which "
+                "item, nor how many.",
+            )
         case Role.ITEMS:
             return members, "Items were withheld that would have told too much.", "An item that is absent may be there."
         case Role.SENSITIVE_QUASI_IDENTIFIER:

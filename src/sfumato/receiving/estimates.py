@@ -15,6 +15,7 @@ from sfumato.data.dataset import Codes, as_arrow, distinct_codes
 from sfumato.data.figures import MOST_OFF
 from sfumato.data.hierarchy import ROOT
 from sfumato.errors import DataError
+from sfumato.receiving.rows import Rows
 from sfumato.receiving.spreading import Rates, spread, weights_in
 from sfumato.receiving.values import Floats, Groups, Ranges, day_text
 
@@ -119,14 +120,12 @@ def table_of(
     bins: Mapping[str, Sequence[Any]],
     values: Mapping[str, Sequence[str]],
     rates: Mapping[str, Rates],
-    weight: Floats,
-    count: Floats,
+    rows: Rows,
     dropped: int = 0,
 ) -> SpreadTable:
     """Return the table of some columns, with the rows behind each label spread over what it may stand for.
 
-    Each row counts by its `weight`, and stands for `count` such rows; both (n,). `dropped` rows of the original may
-    have been in any cell.
+    `dropped` rows of the original may have been in any cell.
     """
     axes = [
         spread(column, bins=bins.get(column.name), values=values.get(column.name), rates=rates.get(column.name))
@@ -139,8 +138,8 @@ def table_of(
         )
     n_rows = columns[0].codes.size
     kinds = distinct_codes([(column.codes, len(column.labels)) for column in columns], n_rows)
-    total = np.bincount(kinds.cell_of, count * weight, minlength=len(kinds.weight))
-    squared = np.bincount(kinds.cell_of, count * weight**2, minlength=len(kinds.weight))
+    total = np.bincount(kinds.cell_of, rows.both, minlength=len(kinds.weight))
+    squared = rows.squares_in(kinds.cell_of, len(kinds.weight))
     counts, variance, lower, upper = (np.zeros(shape) for _ in range(4))
     step = max(1, _AT_ONCE // math.prod(shape))
     for first in range(0, total.size, step):
@@ -152,7 +151,7 @@ def table_of(
         variance += np.tensordot(squared[part], share * (1 - share), 1)
         lower += np.tensordot(total[part], sure.astype(np.float64), 1)
         upper += np.tensordot(total[part], possible.astype(np.float64), 1)
-    upper += dropped * (np.average(weight, weights=count) if count.any() else 1.0)
+    upper += rows.with_dropped(dropped).both[-1]
     aside = 2 * CROWDED * np.maximum(counts - lower, upper - counts)
     shows_nothing = [np.array([label == ROOT for label in column.labels])[column.codes] for column in columns]
     return SpreadTable(
@@ -162,7 +161,7 @@ def table_of(
         std_error=np.sqrt(variance + aside**2),
         lower=lower,
         upper=upper,
-        open_rows=int(count[np.any(shows_nothing, axis=0)].sum()),
+        open_rows=rows.only(np.any(shows_nothing, axis=0)).total,
         dropped=dropped,
     )
 
@@ -197,47 +196,43 @@ def means_of(
     *,
     limits: Sequence[Any] | None,
     rates: Rates | None,
-    weight: Floats,
-    count: Floats,
+    rows: Rows,
     classwise: bool,
     dropped: int = 0,
 ) -> tuple[Mean, ...]:
     """Return the mean of a column in all rows, or by published labels of others.
 
-    Each row counts by its `weight`, and stands for `count` such rows; both (n,).
     `classwise`: rows are put together by whole classes, so that a class's published mean is that of its rows.
     `dropped` rows of the original show nothing at all, and no label of a group.
     """
     labels, codes = column.labels, column.codes
     if dropped and not groups:
         labels, codes = (*labels, ROOT), np.append(codes, np.int32(len(labels)))
-        weight = np.append(weight, np.average(weight, weights=count) if count.any() else 1.0)
-        count = np.append(count, dropped)
+        rows = rows.with_dropped(dropped)
     known = _known(replace(column, codes=codes, labels=labels), limits, rates, classwise=classwise)
     kinds = distinct_codes([(group.codes, len(group.labels)) for group in groups], codes.size)
     found = []
     for number in range(len(kinds.weight)):
         chosen = (kinds.cell_of == number) & ~np.isnan(known.low[codes])
         group = {group.name: group.labels[code] for group, code in zip(groups, kinds.codes[number], strict=True)}
-        found.append(_mean(column, group, known, codes[chosen], weight[chosen], count[chosen]))
+        found.append(_mean(column, group, known, codes[chosen], rows.only(chosen)))
     return tuple(found)
 
 
-def _mean(
-    column: Ranges, group: Mapping[str, str], known: _Labels, codes: Codes, weight: Floats, count: Floats
-) -> Mean:
+def _mean(column: Ranges, group: Mapping[str, str], known: _Labels, codes: Codes, rows: Rows) -> Mean:
     """Return the mean of some rows, none of them missing."""
-    rows = count * weight
-    whole, shows = float(rows.sum()), np.isfinite(known.middle[codes])
-    total, middle = float(rows[shows].sum()), known.middle[codes]
-    value = float(rows[shows] @ middle[shows]) / total if total else math.nan
-    variance = (middle[shows] - value) ** 2 + known.variance[codes][shows]
-    sampled = math.sqrt(float((rows[shows] * weight[shows]) @ variance)) / total if total else math.nan
+    both, shows = rows.both, np.isfinite(known.middle[codes])
+    whole, total, middle = float(both.sum()), float(both[shows].sum()), known.middle[codes][shows]
+    value = float(both[shows] @ middle) / total if total else math.nan
+    off = np.stack([middle - value, np.sqrt(known.variance[codes][shows])], axis=1)  # of the mean, of the middle
+    alone = replace(rows, person=None)  # the rows of a single person are at least as far off as those of several
+    squared = max(float(each.only(shows).squares(off).sum()) for each in (rows, alone))
+    sampled = math.sqrt(squared) / total if total else math.nan
     aside = known.crowded[codes]
 
     def overall(of_row: Floats) -> float:
-        counting = rows > 0  # what counts nothing has no part, be it without end
-        return float(rows[counting] @ of_row[counting]) / whole if whole else math.nan
+        counting = both > 0  # what counts nothing has no part, be it without end
+        return float(both[counting] @ of_row[counting]) / whole if whole else math.nan
 
     spread_error = overall(np.where(shows, aside, np.inf))
     return Mean(
@@ -248,8 +243,8 @@ def _mean(
         spread_error=spread_error,
         lower=overall(known.low[codes]),
         upper=overall(known.high[codes]),
-        rows=int(count.sum()),
-        open_rows=int(count[known.no_ends[codes]].sum()),
+        rows=rows.total,
+        open_rows=rows.only(known.no_ends[codes]).total,
         days=column.days,
     )
 

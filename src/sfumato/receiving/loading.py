@@ -21,6 +21,7 @@ from sfumato.errors import DataError, did_you_mean
 from sfumato.receiving.dictionary import Dictionary, masked_columns
 from sfumato.receiving.estimates import Mean, SpreadTable, means_of, table_of
 from sfumato.receiving.regression import Regression, regression_of
+from sfumato.receiving.rows import Rows
 from sfumato.receiving.spreading import Rates
 from sfumato.receiving.values import Floats, Groups, Ranges, Sets, is_ranged
 
@@ -117,8 +118,7 @@ class Loaded:
             bins=bins or {},
             values=values or {},
             rates=rates or {},
-            weight=self.row_weights(weight),
-            count=self.row_counts(),
+            rows=self._rows(weight),
             dropped=self.n_dropped,
         )
 
@@ -143,8 +143,7 @@ class Loaded:
             [self._single(name) for name in listed(by)],
             limits=limits,
             rates=rates,
-            weight=self.row_weights(weight),
-            count=self.row_counts(),
+            rows=self._rows(weight),
             dropped=self.n_dropped,
             classwise=weight in (None, self.weight or "") and set(listed(by)) <= quasi_identifiers,
         )
@@ -168,14 +167,20 @@ class Loaded:
             covariates,
             value=value,
             rates=rates or {},
-            weight=self.row_weights(weight),
-            count=self.row_counts(),
+            rows=self._rows(weight),
         )
 
     def row_counts(self) -> Floats:
         """Return how many published rows each row stands for: one, unless equal ones are held once."""
         weights = self.release.weights
         return np.ones(self.release.n_rows) if weights is None else weights.astype(np.float64)
+
+    def _rows(self, weight: str | None) -> Rows:
+        """Return how much each row counts, and whose it is."""
+        name = self.release.description.get("person")
+        person = self[name] if name in self.release.order else None
+        whose = None if person is None or isinstance(person, Sets) else person.codes
+        return Rows(self.row_weights(weight), self.row_counts(), whose)
 
     @property
     def weight(self) -> str | None:
@@ -221,9 +226,9 @@ def _column(release: Release, name: str, masked: frozenset[str]) -> Column:
     column, about = release.columns.get(name), release.description.get("columns", {}).get(name, {})
     if column is None:
         return _carried(release, name)
-    if isinstance(column, CodedSets):
-        return Sets(name, column, **_drawn(about))
     legend = about.get("legend", {})
+    if isinstance(column, CodedSets):
+        return Sets(name, column, legend=legend, **_drawn(about))
     coarse = column.role is Role.QUASI_IDENTIFIER or name in masked
     if is_ranged(column):
         spans = {str(label): dict(stands_for) for label, stands_for in about.get("spans", {}).items()}

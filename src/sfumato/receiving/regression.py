@@ -3,9 +3,9 @@
 A range of a covariate is taken by its middle, or by the figure of its class: what is left open then adds to the noise
 and does not pull coefficients to zero, as drawing values would (Berkson 1950). A word that stands for several counts in
 parts. An outcome in ranges is fitted by the likelihood of its ranges, with normal errors (Stewart 1983). Standard
-errors are those of White (1980), which do not take errors for equally large. That values lie around the middle of their
-ranges, and evenly behind a word, is an assumption: what changes when they crowd on one side, in all ranges alike or in
-each for itself, is an error of its own.
+errors are those of White (1980), which do not take errors for equally large, and by people where these are numbered.
+That values lie around the middle of their ranges, and evenly behind a word, is an assumption: what changes when they
+crowd on one side, in all ranges alike or in each for itself, is an error of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import Codes, as_arrow
 from sfumato.errors import DataError
 from sfumato.receiving.estimates import CROWDED, shown
+from sfumato.receiving.rows import Rows
 from sfumato.receiving.spreading import Rates, spread
 from sfumato.receiving.values import Floats, Groups, Ranges
 
@@ -78,33 +78,29 @@ def regression_of(
     *,
     value: str | None,
     rates: Mapping[str, Rates],
-    weight: Floats,
-    count: Floats,
+    rows: Rows,
 ) -> Regression:
-    """Return the regression of an outcome, numbers or the share of one value, on some columns.
-
-    Each row counts by its `weight`, and stands for `count` such rows; both (n,).
-    """
+    """Return the regression of an outcome, numbers or the share of one value, on some columns."""
     n_rows = outcome.codes.size
     low, high = _outcome(outcome, value, rates)
     parts, names, room = [np.ones((n_rows, 1))], [INTERCEPT], [np.zeros((n_rows, 1, 2))]
     label_of = [np.zeros(n_rows, dtype=np.int32)]  # of each term
     for column in covariates:
-        part, terms, either_way = _terms(column, rates.get(column.name), count)
+        part, terms, either_way = _terms(column, rates.get(column.name), rows.count)
         parts.append(part)
         names += terms
         room.append(either_way)
         label_of += [column.codes] * len(terms)
     design, leeway = np.hstack(parts), CROWDED * np.hstack(room)
     used = np.isfinite(design).all(axis=1) & np.isfinite(low) & np.isfinite(high)
-    used &= weight > 0
+    used &= rows.weight > 0
     design, low, high = design[used], low[used], high[used]
-    rows = _Rows(weight[used], count[used])
-    if rows.total <= design.shape[1] + SPARE or not tell_apart(design):
+    every, rows = rows.total, rows.only(used)
+    if rows.units <= design.shape[1] + SPARE or not tell_apart(design):
         raise DataError(
-            f"A regression with {design.shape[1]:,} terms was asked for, which {rows.total:,} rows do not tell apart, "
-            f"or without an error to go by.\nAsk for fewer columns, or for columns that differ, of "
-            f"{design.shape[1] + SPARE + 1:,} rows at least."
+            f"A regression with {design.shape[1]:,} terms was asked for, which {rows.units:,} {rows.what} do not tell "
+            "apart, or without an error to go by.\nAsk for fewer columns, or for columns that differ, of "
+            f"{design.shape[1] + SPARE + 1:,} {rows.what} at least."
         )
     fit = _fitted(design, low, high, rows)
     moved = _moved_by_outcome(design, (low, high, rows), fit.coefficients) ** 2
@@ -119,7 +115,7 @@ def regression_of(
         std_error=np.sqrt(fit.std_error(design, rows) ** 2 + moved),
         spread_error=np.sqrt(moved),
         rows=rows.total,
-        left_out=int(count.sum()) - rows.total,
+        left_out=every - rows.total,
     )
 
 
@@ -133,24 +129,6 @@ def tell_apart(design: Floats) -> bool:
         if np.linalg.eigvalsh(products)[0] > WELL_APART:
             return True
     return bool(np.linalg.matrix_rank(design) == design.shape[1])
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """How much each row counts."""
-
-    weight: Floats
-    count: Floats  # of rows that it stands for
-
-    @property
-    def total(self) -> int:
-        """How many rows there are."""
-        return int(self.count.sum())
-
-    @cached_property
-    def both(self) -> Floats:
-        """What all rows that a row stands for count together."""
-        return self.count * self.weight
 
 
 def _outcome(outcome: Ranges | Groups, value: str | None, rates: Mapping[str, Rates]) -> tuple[Floats, Floats]:
@@ -198,15 +176,13 @@ class _Fit:
     residual: Floats  # of each row
     open_share: Floats  # of what is not known of each row's outcome, in units of the variance
 
-    def std_error(self, design: Floats, rows: _Rows) -> Floats:
+    def std_error(self, design: Floats, rows: Rows) -> Floats:
         """Return the standard error of each coefficient."""
-        each = design * (rows.weight * self.residual)[:, None]
-        correction = rows.total / (rows.total - design.shape[1])
-        moved = each @ self._bread(design, rows)
-        variance = correction * (rows.count[:, None] * moved**2).sum(axis=0)  # no rounding makes it negative
-        return np.asarray(np.sqrt(variance))
+        correction = rows.units / (rows.units - design.shape[1])
+        moved = (design * self.residual[:, None]) @ self._bread(design, rows)
+        return np.asarray(np.sqrt(correction * rows.squares(moved)))
 
-    def moved_by_label(self, design: Floats, place: int, codes: Codes, shift: Floats, rows: _Rows) -> Floats:
+    def moved_by_label(self, design: Floats, place: int, codes: Codes, shift: Floats, rows: Rows) -> Floats:
         """Return the squared change of each coefficient when a covariate moves behind each label for itself.
 
         Labels, `codes` of rows, move by `shift`, (n,), each in a direction of its own: to first order.
@@ -216,11 +192,11 @@ class _Fit:
         pull[:, place] += np.bincount(codes, by * self.residual)
         return np.asarray(((pull @ self._bread(design, rows)) ** 2).sum(axis=0))
 
-    def _bread(self, design: Floats, rows: _Rows) -> Floats:
+    def _bread(self, design: Floats, rows: Rows) -> Floats:
         return np.asarray(np.linalg.inv((design * (rows.both * (1 - self.open_share))[:, None]).T @ design))
 
 
-def _fitted(design: Floats, low: Floats, high: Floats, rows: _Rows) -> _Fit:
+def _fitted(design: Floats, low: Floats, high: Floats, rows: Rows) -> _Fit:
     """Return the fit of outcomes; their ranges are filled in by what it expects in them."""
     ranged = high > low
     value, open_share = (low + high) / 2, np.zeros(len(low))
@@ -241,7 +217,7 @@ def _fitted(design: Floats, low: Floats, high: Floats, rows: _Rows) -> _Fit:
 
 
 def _moved(
-    design: Floats, place: int, shift: Floats, fitted_to: tuple[Floats, Floats, _Rows], coefficients: Floats
+    design: Floats, place: int, shift: Floats, fitted_to: tuple[Floats, Floats, Rows], coefficients: Floats
 ) -> Floats:
     """Return the most that coefficients change when a covariate lies on one side of its ranges, or on the other.
 
@@ -255,7 +231,7 @@ def _moved(
     return most
 
 
-def _moved_by_outcome(design: Floats, fitted_to: tuple[Floats, Floats, _Rows], coefficients: Floats) -> Floats:
+def _moved_by_outcome(design: Floats, fitted_to: tuple[Floats, Floats, Rows], coefficients: Floats) -> Floats:
     """Return the most that coefficients change when outcomes lie in the lower halves of their ranges, or the upper."""
     low, high, rows = fitted_to
     middle = (low + high) / 2

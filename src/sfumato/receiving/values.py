@@ -309,6 +309,7 @@ class Sets:
     eta: int | None = None  # of a column drawn by chance: how many values a cell shows,
     p: float | None = None  # with which chance it was drawn around the true one,
     domain: tuple[str, ...] | None = None  # and from which values
+    legend: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by label, as release.json has it
 
     def __repr__(self) -> str:
         return f"<Sets {self.name!r}: {len(self.column.labels):,} members>"
@@ -319,6 +320,12 @@ class Sets:
         if self.eta is None or self.p is None or not self.domain:
             return None
         return self.p + (1 - self.p) * self.eta / len(self.domain)
+
+    @property
+    def members(self) -> Mapping[str, tuple[str, ...] | None]:
+        """By label that a cell may hold, the items that it may stand for; None where that is not said."""
+        told = {label: self.legend.get(label, {"members": [label]}).get("members") for label in self.column.labels}
+        return {label: None if members is None else tuple(members) for label, members in told.items()}
 
     def arrow(self) -> pa.Array:
         """Return a list for each row."""

@@ -169,3 +169,43 @@ def test_a_receiver_is_told_how_to_open_a_file_in_the_dialect_of_its_source(tmp_
         assert ("with `;` between cells, in the encoding `windows-1252`" in page) is bool(release)
         assert ("dialect" in sf.describe(out / "release").as_dict()) is bool(release)
     assert "tabs between cells" in str(Dictionary.of({"rows": 1, "columns": {}, "dialect": {"separator": "\t"}}))
+
+
+def words_of(columns, **more):
+    return Dictionary.of({"rows": 1, "columns": columns, **more})
+
+
+def test_an_empty_cell_need_not_have_been_missing_where_cells_were_cut_or_drawn():
+    cut = words_of({"age": {"role": "quasi-identifier"}, "blood": {"role": "quasi-sensitive", "kind": "category"}})
+
+    assert "stands for no other. In `blood` it may also be" in str(cut)
+    assert cut.entries[1].cells == "The value itself, or none."  # no set
+    assert "it may also be" not in str(words_of({"age": {"role": "quasi-identifier"}}))
+
+
+def test_what_became_of_several_rows_is_not_said_to_be_as_it_was():
+    cost = {"cost": {"role": "other"}}
+
+    assert words_of(cost).entries[0].changed.endswith("as they were in the source.")
+    assert (
+        words_of(cost, gathered=True).entries[0].changed == "Not at all, once the rows of each person had become one."
+    )
+
+
+def test_items_that_are_shown_as_labels_are_not_said_to_be_withheld_alone():
+    people = pa.table({"basket": ["a|b", "b|c", "a|c", "c|d", "d", "a|d"]})
+    columns = {
+        "basket": {"role": "items", "kind": "set", "separator": "|", "hierarchy": {"X": ["a", "b"], "Y": ["c", "d"]}}
+    }
+    require = [{"model": "km-anonymity", "column": "basket", "k": 4, "m": 1}]
+    release = sf.anonymize(people, sf.Plan.from_dict({"columns": columns, "require": require}), seed=1).release
+    found = sf.load(release)
+
+    assert release.description["columns"]["basket"]["legend"] == {
+        "X": {"level": 1, "members": ["a", "b"]},
+        "Y": {"level": 1, "members": ["c", "d"]},
+    }
+    assert found["basket"].members == {"X": ("a", "b"), "Y": ("c", "d")}
+    (entry,) = found.dictionary.entries
+    assert "A label of the hierarchy stands for one or several" in entry.cells
+    assert "shown as such a label, or were withheld" in entry.changed

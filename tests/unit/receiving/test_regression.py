@@ -7,6 +7,7 @@ import pytest
 
 from sfumato.errors import DataError
 from sfumato.receiving.regression import regression_of, tell_apart
+from sfumato.receiving.rows import Rows
 from sfumato.receiving.values import Groups, Ranges
 
 
@@ -27,7 +28,7 @@ def in_ranges(values, width):
 
 def fitted(outcome, *covariates, **more):
     each = np.ones(outcome.codes.size)
-    return regression_of(outcome, covariates, value=None, rates={}, weight=each, count=each, **more)
+    return regression_of(outcome, covariates, value=None, rates={}, rows=Rows(each, each), **more)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def test_rows_with_nothing_to_say_are_left_out_and_weights_count(data):
     assert fitted(numbers("y", y), numbers("x", shown)).left_out == 100
     weight = (np.arange(len(x)) < 500).astype(float)
     each = np.ones(weight.size)
-    part = regression_of(numbers("y", y), [numbers("x", x)], value=None, rates={}, weight=weight, count=each)
+    part = regression_of(numbers("y", y), [numbers("x", x)], value=None, rates={}, rows=Rows(weight, each))
     alone = fitted(numbers("y", y[:500]), numbers("x", x[:500]))
     assert part["x"] == pytest.approx(alone["x"])
 
@@ -143,7 +144,7 @@ def test_equal_rows_may_be_held_once(data):
     each = fitted(numbers("y", in_ranges(y, 20)), numbers("x", x))
     outcome, covariate = numbers("y", in_ranges(pairs[1], 20)), numbers("x", pairs[0])
     once = regression_of(
-        outcome, [covariate], value=None, rates={}, weight=np.ones(count.size), count=count.astype(np.float64)
+        outcome, [covariate], value=None, rates={}, rows=Rows(np.ones(count.size), count.astype(np.float64))
     )
 
     assert pairs.shape[1] < len(x) / 10
@@ -165,9 +166,9 @@ def test_numbers_far_from_zero_have_an_error():
 def test_a_word_that_is_not_there_is_named():
     some, x, each = words("job", list("abcdabcd")), np.arange(8.0), np.ones(8)
     with pytest.raises(DataError, match="'job' has no value 'z'"):
-        regression_of(some, [numbers("x", x)], value="z", rates={}, weight=each, count=each)
+        regression_of(some, [numbers("x", x)], value="z", rates={}, rows=Rows(each, each))
     with pytest.raises(DataError, match="'job' holds words"):
-        regression_of(some, [numbers("x", x)], value=None, rates={}, weight=each, count=each)
+        regression_of(some, [numbers("x", x)], value=None, rates={}, rows=Rows(each, each))
 
 
 @pytest.mark.parametrize("near", [0, 1e-16, 1e-12, 1e-9, 1e-6, 1e-3, 1])
