@@ -23,12 +23,13 @@ from sfumato.errors import DataError
 
 CENTURY = 30  # two digits of a year from here on are of the last century, as spreadsheets have it
 
+_BLANKS = " \xa0\u2009\u202f"
+_BETWEEN = {COMMA: f"[.{_BLANKS}'\u2019]", POINT: f"[,{_BLANKS}'\u2019]"}  # thousands
 _NUMBER = {
-    COMMA: re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:[. \xa0\u202f'\u2019]\d{3})+|\d+)(?:,\d+)?", re.ASCII),
-    POINT: re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:[,\xa0\u202f'\u2019]\d{3})+|\d+)(?:\.\d+)?", re.ASCII),
+    mark: re.compile(rf"[+-]?(?:[1-9]\d{{0,2}}(?:{between}\d{{3}})+|\d+)(?:{re.escape(mark)}\d+)?", re.ASCII)
+    for mark, between in _BETWEEN.items()
 }
-_BETWEEN = {COMMA: re.compile("[. \xa0\u202f'\u2019]"), POINT: re.compile("[,\xa0\u202f'\u2019]")}  # between thousands
-_MARKS = {COMMA: "[,. \xa0\u202f'\u2019]", POINT: "[,\xa0\u202f'\u2019]"}  # of what has to be respelled
+_MARKS = {COMMA: f"[,.{_BLANKS}'\u2019]", POINT: _BETWEEN[POINT]}  # of what has to be respelled
 _SHORTEST_CODE = 4  # letters and digits whose order says that a cell is a code
 _ENOUGH = 64  # cells that show whether it is worth looking at all of them
 _TIME = (
@@ -46,8 +47,10 @@ def decimal_of(source: Source, columns: Mapping[str, Collection[str]], separator
 
     Between commas `1.234` has three decimals; where something else separates cells, commas may be kept for decimals.
     """
+    apart = [name for name, cells in columns.items() if _has_blanks(cells)]
+    blanks = f"; blanks between thousands in {some(apart)}" if apart else ""
     if source.decimal is not None:
-        return Found("decimal", source.decimal, "the plan says so")
+        return Found("decimal", source.decimal, f"the plan says so{blanks}")
     sure: dict[str, list[str]] = {COMMA: [], POINT: []}
     unsure: dict[str, list[str]] = {COMMA: [], POINT: []}
     for name, cells in columns.items():
@@ -65,7 +68,14 @@ def decimal_of(source: Source, columns: Mapping[str, Collection[str]], separator
         raise _asked(source.path, "numbers", both, why, "decimal", '","')
     mark = COMMA if sure[COMMA] else POINT
     reason = f"numbers are written so in {some(sure[mark])}" if sure[mark] else "as usual"
-    return Found("decimal", mark, reason, told)
+    return Found("decimal", mark, reason + blanks, told)
+
+
+def _has_blanks(cells: Collection[str]) -> bool:
+    """Whether cells are numbers, some with blanks between thousands."""
+    if not any(blank in cell for cell in cells for blank in _BLANKS):
+        return False
+    return any(all(map(_NUMBER[mark].fullmatch, cells)) for mark in DECIMALS) and not _may_be_codes(cells)
 
 
 def dates_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
@@ -215,15 +225,25 @@ class Spelling:
 def _spelled(known: Sequence[str], decimal: str, order: str) -> Sequence[str] | None:
     """Return how all these cells are respelled, if they are numbers, or dates in one order."""
     if all(map(_NUMBER[decimal].fullmatch, known)):
-        # Numbers of places or phones, for all we know.
-        if all(cell.isdecimal() or (" " in cell and COMMA not in cell) for cell in known):
+        if _may_be_codes(known):
             return None
-        return [_BETWEEN[decimal].sub("", cell).replace(COMMA, POINT) for cell in known]
+        return [re.sub(_BETWEEN[decimal], "", cell).replace(COMMA, POINT) for cell in known]
     for each in (order, DAY_FIRST, MONTH_FIRST)[: 1 if order == ISO else 3]:
         dates = [_iso(cell, each) for cell in known]
         if all(dates):
             return [date for date in dates if date]
     return None
+
+
+def _may_be_codes(numbers: Collection[str]) -> bool:
+    """Whether digits, plain blanks aside, are of places or phones for all we know: as many in each, or a zero ahead.
+
+    >>> _may_be_codes(["1 234", "987"]), _may_be_codes(["110 001", "560 034"]), _may_be_codes(["1 234", "0987"])
+    (False, True, True)
+    """
+    digits = [cell.replace(" ", "") for cell in numbers]
+    coded = len(set(map(len, digits))) == 1 or any(each[0] == "0" != each for each in digits)
+    return coded and all(map(str.isdecimal, digits))
 
 
 def _iso(cell: str, order: str) -> str | None:

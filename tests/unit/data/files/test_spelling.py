@@ -29,6 +29,15 @@ def column(folder, *values, **settings):
         (["78,4", "NA", ""], ["78.4", "NA", ""]),
         (["78,4", "a,b"], ["78,4", "a,b"]),
         (["12 345", "67 890"], ["12 345", "67 890"]),
+        (["110 001", "560 034", "NA"], ["110 001", "560 034", "NA"]),
+        (["1 234", "987", "0"], ["1234", "987", "0"]),
+        (["12 345", "1 234 567", "NA"], ["12345", "1234567", "NA"]),
+        (["-1 234", "+5 678"], ["-1234", "+5678"]),
+        (["1 234.5", "2 000.25"], ["1234.5", "2000.25"]),
+        (["12\u2009345", "67\xa0890", "12\u202f345"], ["12345", "67890", "12345"]),
+        (["1 234", "0987"], ["1 234", "0987"]),
+        (["1 234", "123 45"], ["1 234", "123 45"]),
+        (["1 234", "12 Main"], ["1 234", "12 Main"]),
         (["01234", "02345"], ["01234", "02345"]),
         (["31.12.1980", "1.2.1981"], ["1980-12-31", "1981-02-01"]),
         (["12/31/80", "1/2/29"], ["1980-12-31", "2029-01-02"]),
@@ -126,6 +135,14 @@ def test_years_of_two_digits_are_said_to_be_of_a_century(tmp_path):
     assert "two digits are 1930 to 2029" in how_read(source)[-1].reason
     assert "two digits are 1930 to 2029" in how_read(replace(source, dates="day-month-year"))[-1].reason
     assert "digits" not in how_read(write(tmp_path, "b.csv", "a;b\n31.12.1925;x\n"))[-1].reason
+
+
+def test_blanks_between_thousands_are_said(tmp_path):
+    source = write(tmp_path, "a.csv", "wage;zip\n1 234;123 45\n987;110 00\n")
+    for each, reason in ((source, "as usual"), (replace(source, decimal=","), "the plan says so")):
+        found = {found.key: found.reason for found in how_read(each)}
+        assert found["decimal"] == f"{reason}; blanks between thousands in 'wage'"
+    assert "blanks" not in str(how_read(write(tmp_path, "b.csv", "wage;zip\n12 345;12345\n67 890;67890\n")))
 
 
 def test_how_a_file_is_read_is_known_with_reasons(tmp_path):
