@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.data.dates import day_of
+from sfumato.data.files.months import month_of
 from sfumato.data.files.source import COMMA, DAY_FIRST, DECIMALS, ISO, MONTH_FIRST, ORDERS, POINT, Found, Source
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import MARKERS, MARKERS_AMONG_NUMBERS
@@ -40,6 +41,17 @@ _DAY_OR_MONTH = re.compile(
     r"(?P<a>\d{1,2})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)" + _TIME, re.ASCII
 )
 _YEAR = re.compile(r"(?P<year>\d{4})(?P<mark>[./])(?P<a>\d{1,2})(?P=mark)(?P<b>\d{1,2})" + _TIME, re.ASCII)
+
+_YEARS, _MONTH, _LATER = (
+    r"(?P<year>\d{4}|\d\d)",
+    r"(?P<month>[A-Za-z\xc0-\xff]{3,10})\.?",
+    _TIME.replace("[T ]", "[T :]"),
+)
+_NAMED = (  # 12-Jan-2020, 3. März 1985, 12JAN2020:10:30:00, 1º de janeiro de 2020; January 12th, 2020
+    rf"(?P<day>\d{{1,2}})(?:er|st|nd|rd|th|[\xb0\xba])?(?:[./-] ?| (?:de )?)?{_MONTH}(?:[/-]|,? (?:del? )?)?{_YEARS}",
+    rf"{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? {_YEARS}",
+)
+_WITH_NAMES = tuple(re.compile(pattern + _LATER, re.ASCII) for pattern in _NAMED)
 
 
 def decimal_of(source: Source, columns: Mapping[str, Collection[str]], separator: str) -> Found:
@@ -80,15 +92,16 @@ def _has_blanks(cells: Collection[str]) -> bool:
 
 def dates_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
     """Return the order of dates in the first cells of the columns, or raise when it cannot be told."""
-    dated = (list(map(_DAY_OR_MONTH.fullmatch, cells)) for cells in columns.values())
-    short = any(all(found) and any(len(each["year"]) == 2 for each in found if each) for found in dated)
+    short = any(map(_has_short_years, columns.values()))
     years = f"; years of two digits are {1900 + CENTURY} to {1999 + CENTURY}" if short else ""
     if source.dates is not None:
         return Found("dates", source.dates, f"the plan says so{years}")
     sure: dict[str, list[str]] = {DAY_FIRST: [], MONTH_FIRST: []}
     unsure: list[str] = []
+    named: list[str] = []
     for name, cells in columns.items():
-        if all(map(_YEAR.fullmatch, cells)):
+        if all(_iso(cell, ISO) for cell in cells):
+            named += [name] if any(map(_named, cells)) else []
             continue
         fits = [order for order in sure if all(_iso(cell, order) for cell in cells)]
         if len(fits) == 1:
@@ -100,7 +113,19 @@ def dates_of(source: Source, columns: Mapping[str, Collection[str]]) -> Found:
         raise _asked(source.path, "dates", unsure, "day and month may stand in either order", "dates", f'"{DAY_FIRST}"')
     order = next((order for order, names in sure.items() if names), ISO)
     reason = f"days beyond 12, or points between, in {some(sure[order])}" if order != ISO else "no others were found"
-    return Found("dates", order, reason + years, told)
+    names = f"; months have names in {some(named)}" if named else ""
+    return Found("dates", order, reason + names + years, told)
+
+
+def _has_short_years(cells: Collection[str]) -> bool:
+    """Whether cells are dates with the year behind, some of two digits."""
+    short = False
+    for cell in cells:
+        found = _DAY_OR_MONTH.fullmatch(cell) or _named(cell)
+        if found is None:
+            return False
+        short = short or len(found["year"]) == 2
+    return short
 
 
 def _asked(path: Path, what: str, names: Sequence[str], why: str, key: str, example: str) -> DataError:
@@ -246,15 +271,22 @@ def _may_be_codes(numbers: Collection[str]) -> bool:
     return coded and all(map(str.isdecimal, digits))
 
 
+def _named(cell: str) -> re.Match[str] | None:
+    """Return the parts of a date whose month has a name, or None for what is none."""
+    found = next((found for pattern in _WITH_NAMES if (found := pattern.fullmatch(cell))), None)
+    return found if found is not None and month_of(found["month"]) else None
+
+
 def _iso(cell: str, order: str) -> str | None:
     """Return a date as ISO 8601 has it, or None for what is no date in this order.
 
     >>> _iso("31.12.80 4:05 pm", DAY_FIRST), _iso("12/31/29", MONTH_FIRST), _iso("31/12/80", MONTH_FIRST)
     ('1980-12-31 16:05', '2029-12-31', None)
     """
-    found = _YEAR.fullmatch(cell)
-    if found is not None:
+    if (found := _YEAR.fullmatch(cell)) is not None:
         day, month = found["b"], found["a"]
+    elif (found := _named(cell)) is not None:
+        day, month = found["day"], str(month_of(found["month"]))
     else:
         found = _DAY_OR_MONTH.fullmatch(cell) if order != ISO else None
         if found is None:

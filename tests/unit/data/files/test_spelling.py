@@ -46,6 +46,19 @@ def column(folder, *values, **settings):
         (["12/31/1980 10:00 UTC", "12/30/1980 10:00+01:00"], ["1980-12-31 10:00Z", "1980-12-30 10:00+01:00"]),
         (["1980/12/31", "1981/1/2"], ["1980-12-31", "1981-01-02"]),
         (["31.12.1980", "31.13.1980"], ["31.12.1980", "31.13.1980"]),
+        (["12-Jan-2020", "1-FEB-21", "NA"], ["2020-01-12", "2021-02-01", "NA"]),
+        (["3. März 1985", "12. Dez. 1999", "1.Mai 2000"], ["1985-03-03", "1999-12-12", "2000-05-01"]),
+        (["12 janv. 2020", "1er août 2020"], ["2020-01-12", "2020-08-01"]),
+        (["12 de enero de 2020", "1º de março de 2021"], ["2020-01-12", "2021-03-01"]),
+        (["12 maart 2020", "7 mei 2020"], ["2020-03-12", "2020-05-07"]),
+        (["12 giugno 2020", "7 ott 2020"], ["2020-06-12", "2020-10-07"]),
+        (["January 12, 2020", "Feb 3rd, 2021"], ["2020-01-12", "2021-02-03"]),
+        (["12JAN2020", "2020-02-03"], ["2020-01-12", "2020-02-03"]),
+        (["12JAN2020:10:30:00", "12 Jan 2020 4:05 pm"], ["2020-01-12 10:30:00", "2020-01-12 16:05"]),
+        (["12-Jan-2020", "30-Feb-2020"], ["12-Jan-2020", "30-Feb-2020"]),
+        (["12-Jan-2020", "soon"], ["12-Jan-2020", "soon"]),
+        (["12-Moon-2020", "13-Moon-2020"], ["12-Moon-2020", "13-Moon-2020"]),
+        (["May 2020", "June 2020"], ["May 2020", "June 2020"]),
         (["1980-12-31", "1981-01-02"], ["1980-12-31", "1981-01-02"]),
     ],
     ids=str,
@@ -135,6 +148,19 @@ def test_years_of_two_digits_are_said_to_be_of_a_century(tmp_path):
     assert "two digits are 1930 to 2029" in how_read(source)[-1].reason
     assert "two digits are 1930 to 2029" in how_read(replace(source, dates="day-month-year"))[-1].reason
     assert "digits" not in how_read(write(tmp_path, "b.csv", "a;b\n31.12.1925;x\n"))[-1].reason
+
+
+def test_names_of_months_are_said_and_leave_other_dates_to_be_asked_for(tmp_path):
+    source = write(tmp_path, "a.csv", "a;b\n3. März 85;x\n12. Mai 99;y\n")
+    reason = how_read(source)[-1].reason
+    assert "months have names in 'a'" in reason
+    assert "two digits are 1930 to 2029" in reason
+    source = write(tmp_path, "a.csv", "a;b\n3. März 1985;01/02/1980\n12. Mai 1999;03/04/1981\n")
+    assert "[source] dates =" in refusal(source)
+    assert cells(read_table(replace(source, dates="month-day-year"))) == {
+        "a": ["1985-03-03", "1999-05-12"],
+        "b": ["1980-01-02", "1981-03-04"],
+    }
 
 
 def test_blanks_between_thousands_are_said(tmp_path):
