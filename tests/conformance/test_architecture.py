@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 
 import pytest
 
-from house import FILES, ROOT, SOURCE, layers, rooms
+from house import FILES, ROOT, SOURCE, layers, parsed, rooms
 
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
@@ -81,3 +82,21 @@ def test_every_list_of_members_is_in_the_table_of_families():
 
     assert found <= listed
     assert len(found) >= 6
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in (SOURCE / "kernels").glob("*/__init__.py")), ids=lambda path: path.name
+)
+def test_the_map_of_a_folder_of_loops_names_every_file_and_whoever_calls_it(folder):
+    named = set(quoted(ast.get_docstring(parsed(folder / "__init__.py"))))
+    wanted = re.compile(rf"^ *from sfumato\.kernels\.{folder.name}\b", re.MULTILINE)
+    callers = {
+        path.relative_to(SOURCE).as_posix()
+        for path in FILES
+        if path.parent != folder and wanted.search(path.read_text(encoding="utf-8"))
+    }
+    places = {name for name in named if "/" in name}
+
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} <= named
+    assert {path for path in callers if not path.startswith(tuple(places))} == set()
+    assert {place for place in places if not any(path.startswith(place) for path in callers)} == set()
