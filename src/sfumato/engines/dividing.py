@@ -26,6 +26,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pyarrow as pa
 
+from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Divides, Phase, RowByRow, Workplace
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy
@@ -194,11 +195,13 @@ class DividedEngine:
                 book = books.by_column.get(name)
                 found = int(book.tally.counts.sum()) if book is not None else 0
                 if step.anonymizer.divides is Divides.NOT and found > self.occurrences:
+                    able = [each for each in ANONYMIZERS.values() if each.divides is Divides.ANYHOW]
+                    names = ", ".join(each.name for each in able if all(map(each.aims, step.policy)))
                     raise DataError(
                         f"{step.anonymizer.name} was asked for on column {name!r} with {found:,} items in all records, "
                         f"but it has to see all of them at once: a part has at most {self.occurrences:,}.\n"
-                        'Use anonymizer = "partial-suppression", which works in parts, or '
-                        f"{LOCAL_SERVES}, with 4 bytes an item as well."
+                        f"Name an anonymizer that works in parts ({names}), or {LOCAL_SERVES}, with 4 bytes an item as "
+                        "well."
                     )
 
     def _distinct_rows(self, template: Dataset, steps: Sequence[Step]) -> Dataset:

@@ -9,6 +9,7 @@ from sfumato.data.schema import Role
 from sfumato.errors import Problem, did_you_mean
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Need, PrivacyModel, place_of
+from sfumato.plan.members import requirable
 from sfumato.plan.values import Plan
 
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
@@ -131,9 +132,10 @@ def warnings_of(plan: Plan) -> Iterator[str]:
     judged = plan.policy.judged_columns
     bare = [name for name in schema.named(Role.SENSITIVE) if name not in judged]
     if bare:
+        able = ", ".join(name for name, each in requirable().items() if each.judges is Role.SENSITIVE)
         yield (
             f"No requirement judges the sensitive column(s) {', '.join(map(repr, bare))}: whoever is linked to a class "
-            "of equal values learns them. Add l-diversity, t-closeness or multi-diversity."
+            f"of equal values learns them. Add one that does: {able}."
         )
     open_ended = [name for name in schema.named(Role.SENSITIVE_QUASI_IDENTIFIER) if schema.columns[name].domain is None]
     if open_ended:

@@ -128,9 +128,12 @@ def test_parts_with_different_columns_are_refused(folder, tmp_path):
 BASKETS = [["bread", "milk"] + (["wine"] if number % 3 == 0 else ["tea"]) for number in range(90)]
 
 
+RHO = {"model": "rho-uncertainty", "rho": 0.3}
+
+
 def baskets_plan(path, **requirement) -> sf.Plan:
     column = {"role": "items", "kind": "set", "sensitive_items": ["wine"]}
-    need = {"model": "rho-uncertainty", "column": "items", "rho": 0.3, **requirement}
+    need = {"column": "items"} | (requirement if "model" in requirement else {**RHO, **requirement})
     return sf.Plan.from_dict({"source": {"path": str(path)}, "columns": {"items": column}, "require": [need]})
 
 
@@ -151,8 +154,11 @@ def test_items_are_withheld_in_parts_of_alike_records_and_all_together_are_safe(
 
 def test_who_must_see_all_records_at_once_is_refused_before_work(baskets, tmp_path):
     engine = DividedEngine(Repeating(), occurrences=100)
-    with pytest.raises(DataError, match="partial-suppression"):
+    with pytest.raises(DataError, match=r"\(partial-suppression, drop-sensitive\)"):
         sf.run(baskets_plan(baskets, anonymizer="td-control"), tmp_path / "run", engine=engine)
+    labels = {"model": "km-anonymity", "k": 2, "m": 1, "within": "table", "anonymizer": "apriori-anonymization"}
+    with pytest.raises(DataError, match=r"\(item-generalization\)"):
+        sf.run(baskets_plan(baskets, **labels), tmp_path / "run", engine=engine)
 
 
 DRAWN = {

@@ -17,6 +17,7 @@ DIVERSE = {"model": "l-diversity", "sensitive": "ill", "l": 2}
     ("document", "words"),
     [
         (plan(), "No requirement judges the sensitive column(s) 'ill'"),
+        (plan(), "Add one that does: l-diversity, t-closeness, beta-likeness, delta-disclosure, alpha-diversity, "),
         (plan(release={"shuffle": False}), "Rows keep their order"),
         (plan(columns={**COLUMNS, "*": {"role": "other"}}), "are published as they are"),
         (plan(anonymizers={"local-recoding": {}}), "[anonymizers.local-recoding] is set, but mondrian does the work."),
