@@ -16,7 +16,7 @@ class Ncp(MetricOfClasses):
     Others: (values covered - 1) / (values - 1), over the values that occur. A record that was dropped counts 1 in every
     column. After Xu et al. (2006).
     Limit: all columns count the same, whether anybody needs them or not; with weights in the plan, the fact `weighted`
-    is the mean by these.
+    is the mean by these. Of a bare table it cannot tell a mean of a class from a value: it says where it met such.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.encoding import encode
@@ -37,6 +37,8 @@ class Ncp(MetricOfClasses):
         """Measure a comparison."""
         columns = [detail_lost(comparison, pair) for pair in comparison.quasi_identifiers]
         value = ratio(sum(column["loss"] for column in columns), len(columns))
+        numbers = (pair for pair in comparison.quasi_identifiers if pair.original.values is not None)
+        strange = ", ".join(repr(pair.original.name) for pair in numbers if pair.cover.outside.any())
         return Measurement(
             title="Detail lost in quasi-identifiers" if comparison.release.masked_columns else "Detail lost",
             value=value,
@@ -46,6 +48,7 @@ class Ncp(MetricOfClasses):
             explanation=f"On average a quasi-identifier leaves {amount(value, 'share')} of its range open: "
             "0 % is the original, 100 % is nothing left.",
             worst=1.0,
+            note=strange and f"what {strange} shows and the original lacks counts as the nearest number, without loss",
             warning=little_left(value, "the quasi-identifiers"),
             facts={"columns": columns, "rows_dropped": comparison.n_dropped}
             | _weighted(comparison, columns)

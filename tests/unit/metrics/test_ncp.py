@@ -51,10 +51,13 @@ def test_a_dropped_record_loses_everything(pair_of):
     assert measured.facts["columns"][0]["loss_of_kept"] == 0.0
 
 
-def test_numbers_that_never_occurred_are_counted(pair_of):
-    measured = Ncp().measure(*pair_of({"age": [20, 30]}, {"age": ["25", "30"]}))
+def test_numbers_that_never_occurred_are_counted_and_told(pair_of):
+    measured = Ncp().measure(*pair_of({"age": [20, 30], "zip": [1, 2]}, {"age": ["25", "30"], "zip": [1, 2]}))
 
-    assert measured.facts["columns"][0]["labels_outside"] == 1
+    assert [column["labels_outside"] for column in measured.facts["columns"]] == [1, 0]
+    assert measured.value == 0.0
+    assert "what 'age' shows and the original lacks" in str(measured)
+    assert Ncp().measure(*pair_of({"age": [20, 30]}, {"age": ["[20, 30]"] * 2})).note == ""
 
 
 def test_quasi_identifiers_that_keep_next_to_nothing_are_warned_about(pair_of):
