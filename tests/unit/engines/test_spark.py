@@ -49,10 +49,14 @@ def test_an_old_java_is_refused(monkeypatch, told, words):
 
 def test_the_oldest_java_that_will_do_is_taken(monkeypatch):
     monkeypatch.setattr(spark.shutil, "which", lambda name, path=None: "/usr/bin/java")
-    told = f'openjdk version "{spark.JAVA_NEEDED}.0.1"'
-    monkeypatch.setattr(spark.subprocess, "run", lambda *_, **__: type("Told", (), {"stderr": told}))
+    told, asked = f'openjdk version "{spark.JAVA_NEEDED}.0.1"', []
+    monkeypatch.setattr(
+        spark.subprocess, "run", lambda ask, **_: asked.append(ask) or type("Told", (), {"stderr": told})
+    )
 
     spark._check_java()
+
+    assert asked == [["/usr/bin/java", "-version"]]
 
 
 def test_no_java_is_said(monkeypatch):

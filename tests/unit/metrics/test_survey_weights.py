@@ -11,6 +11,7 @@ import pytest
 from sfumato.data.encoding import encode
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.errors import DataError
 from sfumato.metrics import METRICS as ALL
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Metric
@@ -84,7 +85,7 @@ def test_what_is_at_risk_is_counted_in_people_of_the_table() -> None:
 def test_weights_that_are_no_numbers_are_refused() -> None:
     original, released = tables(1, dropped=False)
     bad = original.set_column(3, "w", pa.array(["x"] * original.num_rows))
-    with pytest.raises(Exception, match="needs a number"):
+    with pytest.raises(DataError, match="needs a number"):
         measured(Ncp(), bad, released, weight="w", columns=DESCRIBED)
 
 

@@ -252,7 +252,7 @@ def test_a_plan_goes_from_a_transport_file_of_sas_to_a_release(tmp_path):
 def test_damaged_files_of_sas_are_refused_without_their_cells(tmp_path, name):
     content = sas(tmp_path, 5).path.read_bytes()
     (tmp_path / name).write_bytes(content[: len(content) // 2].replace(b"HEADER", b"HEADES", 1))
-    with pytest.raises(Exception, match="SAS") as refused:
+    with pytest.raises(sf.DataError, match="SAS") as refused:
         read_table(Source(tmp_path / name))
     assert SECRET not in str(refused.value)
 
@@ -272,7 +272,7 @@ def test_data_sets_of_sas_are_read(tmp_path):
     assert read_table(source).column("name").to_pylist() == rows["name"]
     content = source.path.read_bytes()
     source.path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(Exception, match="SAS") as refused:
+    with pytest.raises(sf.DataError, match="SAS") as refused:
         read_table(source)
     assert SECRET not in str(refused.value)
 
