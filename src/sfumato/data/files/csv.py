@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -243,11 +244,14 @@ def _columns(asked: Reading, layout: Layout, block_size: int) -> dict[str, Texts
             if _STRADDLING in str(error) and block_size < text.BLOCK:
                 return None
             if records.wrong:  # too many of them: the reader gave up
+                _refuse_escapes(path, layout)
                 raise _uneven(source, layout, records) from None
             raise _unparsed(path, str(error), rows) from None
         finally:
             stream.end()
         stream.tell_progress(asked.stage)
+    if stream.escapes:
+        _refuse_escapes(path, layout)
     if records.wrong:
         raise _uneven(source, layout, records)
     if not records.complete:
@@ -337,21 +341,51 @@ def _uneven(source: Source, layout: Layout, records: _Records) -> DataError:
 
 def _line_of(path: Path, layout: Layout, number: int) -> int | None:
     """Return the line on which a record begins, or None when it cannot be told."""
+    seen = before = 0
+    with _once_more(path, layout) as (reader, _), contextlib.suppress(csv.Error, DataError):
+        for row in reader:
+            seen += bool(row) or len(layout.names) == 1
+            if seen == number:
+                return layout.header_lines + before + 1
+            before = reader.line_num
+    return None
+
+
+def _refuse_escapes(path: Path, layout: Layout) -> None:
+    """Raise where a quoted cell goes on behind a backslash and a quote: nobody meant it to end there."""
+    line = _escaped_line(path, layout)
+    if line is not None:
+        raise DataError(
+            f"{path} has a quote behind a backslash inside a quoted cell, on line {line:,}, where the cell would end.\n"
+            'Write quotes inside quoted cells twice: "say ""hi""".'
+        )
+
+
+def _escaped_line(path: Path, layout: Layout) -> int | None:
+    with _once_more(path, layout, strict=True) as (reader, last), contextlib.suppress(StopIteration, DataError):
+        while True:
+            try:
+                next(reader)
+            except csv.Error as error:
+                if "expected after" in str(error) and '\\"' in last[0]:
+                    return layout.header_lines + int(reader.line_num)
+    return None
+
+
+@contextlib.contextmanager
+def _once_more(path: Path, layout: Layout, *, strict: bool = False) -> Iterator[tuple[Any, list[str]]]:
+    """Yield the records of a file once more, slowly, and a place with the last line of them."""
     with opened(path, encoding=layout.encoding) as stream:
         stream.skip(layout.header_size)
         blocks = (block.decode(errors="replace") for block in whole_lines(stream))
-        lines = (line for block in blocks for line in io.StringIO(block))
-        reader = csv.reader(lines, delimiter=layout.separator, skipinitialspace=layout.blanks)
-        seen = before = 0
-        try:
-            for row in reader:
-                seen += bool(row) or len(layout.names) == 1
-                if seen == number:
-                    return layout.header_lines + before + 1
-                before = reader.line_num
-        except (csv.Error, DataError):
-            pass
-    return None
+        last = [""]
+
+        def lines() -> Iterator[str]:
+            for block in blocks:
+                for last[0] in io.StringIO(block):
+                    yield last[0]
+
+        yield csv.reader(lines(), delimiter=layout.separator, skipinitialspace=layout.blanks, strict=strict), last
 
 
 def _unparsed(path: Path, message: str, rows: int) -> DataError:

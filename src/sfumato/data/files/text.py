@@ -88,6 +88,7 @@ class TextBytes:
         self.last = b"\n"  # the last byte given out
         self.trailer = b""  # given out behind the last byte, on a line of its own
         self.blanks: Blanks | None = None  # left out from here on
+        self.escapes = False  # whether a backslash before a quote was seen
         self.reading = threading.Lock()
         self.ended = False
         self.exhausted = threading.Event()
@@ -131,6 +132,9 @@ class TextBytes:
             block = pa.py_buffer((b"" if self.last in (b"\n", b"\r") else b"\n") + self.trailer)
             self.trailer = b""
         self.at += block.size
+        if block.size and not self.escapes:
+            content = block.to_pybytes()  # in which one byte is found faster than two
+            self.escapes = (b"\\" in content or self.last == b"\\") and b'\\"' in self.last + content
         if block.size:
             self.last = block[-1:].to_pybytes()
         return block

@@ -147,6 +147,20 @@ def test_a_quoted_cell_at_the_end_may_close_in_every_way(tmp_path):
         assert read_table(write(tmp_path, "a.csv", "a,b\n" + end)).num_rows == 1
 
 
+@pytest.mark.parametrize("block", [16, 4 << 20])
+@pytest.mark.parametrize("cell", ['"say \\"Xylophonist\\""', '"a \\"b, Xylophonist\\" c"', '"a\n6\\" long"'])
+def test_a_quote_behind_a_backslash_is_refused_where_it_would_not_end_its_cell(tmp_path, monkeypatch, cell, block):
+    monkeypatch.setattr(text_files, "BLOCK", max(block, 64))
+    monkeypatch.setattr(text_files, "SMALL", max(block, 64))
+    message = refusal(write(tmp_path, "a.csv", 'a,b\n1,"C:\\"\n' + f"2,{cell}\n" + "3,x\n" * 20))
+    assert f"a quote behind a backslash inside a quoted cell, on line {3 + cell.count(chr(10))}," in message
+
+
+def test_backslashes_at_the_end_of_cells_and_in_plain_ones_are_letters(tmp_path):
+    source = write(tmp_path, "a.csv", 'a,b\n"C:\\","x ""\\"" y"\n5\\" pipe,"D:\\"\n"5" pipe",x\n')
+    assert cells(read_table(source)) == {"a": ["C:\\", '5\\" pipe', '5 pipe"'], "b": ['x "\\" y', "D:\\", "x"]}
+
+
 def test_wrong_records_are_not_counted_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_files, "_ENOUGH", 5)
     assert "at least 5 record(s)" in refusal(write(tmp_path, "a.csv", "a,b\n" + "Xylophonist\n" * 50))
