@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from dataclasses import fields
 
 import pytest
 
-from house import FILES, ROOT, SOURCE, layers, parsed, rooms
+from house import FILES, PROJECT, ROOT, SOURCE, layers, parsed, rooms
+from sfumato.data.knowledge import PublicInputs
 
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
@@ -58,6 +60,46 @@ def test_every_name_of_the_code_exists():
 
     assert {"Case", "Recoding.tree", "SECRET_ROLES", "also_meets"} <= named
     assert {each for name in named for each in name.split(".")} - {"Fraction"} <= defined
+
+
+def test_the_rooms_that_know_no_single_member_are_those_of_the_rule():
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    (rule,) = (each for each in contracts if each["name"] == "The house knows lists, never members")
+    told = re.search(r"^The house knows lists(.*?)\simport no single", TEXT, re.MULTILINE | re.DOTALL)
+
+    named = {name.strip("/").removesuffix(".py") for name in quoted(told[1])}
+    assert named == {module.removeprefix("sfumato.") for module in rule["source_modules"]}
+
+
+def test_one_file_of_the_plan_reads_rows():
+    readers = {
+        path.name
+        for path in (SOURCE / "plan").glob("*.py")
+        if re.search(
+            r"^from sfumato\.data\.files import .*\b(read_table|read_digested|sample)\b", path.read_text("utf-8"), re.M
+        )
+    }
+
+    assert readers == {"preview.py"}
+    assert "(`plan/preview.py`)" in part("The rooms")
+
+
+def test_audits_that_decide_up_to_a_tolerance_are_named():
+    inexact = {
+        path.relative_to(SOURCE).as_posix()
+        for path in FILES
+        if path.is_relative_to(SOURCE / "models") and "TOLERANCE" in path.read_text(encoding="utf-8")
+    }
+    (told,) = re.findall(r"- \*\*Exactness\.\*\*(.*?)\n- ", TEXT, re.DOTALL)
+
+    assert inexact
+    assert inexact == {name for name in quoted(told) if name.endswith(".py")}
+
+
+def test_public_inputs_are_told():
+    (told,) = re.findall(r"`PublicInputs`: ([^)]*)\)", TEXT)
+
+    assert told.replace(" ", "_").split(",_") == [field.name for field in fields(PublicInputs)]
 
 
 @pytest.mark.parametrize("row", cells("Adding a member of a family"), ids=lambda row: row[0])

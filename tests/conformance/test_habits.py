@@ -8,10 +8,12 @@ import subprocess
 
 import pytest
 import yaml
+from typer.main import get_command
 
 import sfumato
 from house import PROJECT, ROOT
 from sfumato.anonymizers import ANONYMIZERS
+from sfumato.cli import app
 from sfumato.models import PRIVACY_MODELS
 
 DEV = {re.split(r"[<>=]", each)[0] for each in PROJECT["project"]["optional-dependencies"]["dev"]}
@@ -148,3 +150,24 @@ def test_every_tool_that_the_makefile_calls_is_installed_by_it():
 
     assert called == set(TOOLS)
     assert {TOOLS[command] for command in called} <= DEV
+
+
+def test_what_newcomers_are_told_to_type_is_there():
+    pages = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
+    said = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in pages)
+    text = "\n".join(re.findall(r"```\n.*?```|`[^`\n]+`", said, re.DOTALL))
+    known = get_command(app).commands
+    typed = re.findall(r"(?:^|`)sfumato ([a-z]+)([^`#\n]*)", text, re.MULTILINE)
+    targets = set(
+        re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1].split()
+    )
+    made = set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE))
+    scripts = set(re.findall(r"python (benchmarks/\w+\.py)", text))
+
+    assert {"anonymize", "audit", "sweep"} <= {name for name, _ in typed} <= set(known)
+    for name, rest in typed:
+        taken = {option for each in known[name].params for option in each.opts}
+        assert set(re.findall(r"--[a-z-]+", rest)) <= taken, name
+    assert {"demo", "test"} <= made <= targets
+    assert len(scripts) > 3
+    assert all((ROOT / script).is_file() for script in scripts)
