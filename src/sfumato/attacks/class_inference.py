@@ -17,6 +17,7 @@ from sfumato.data.schema import Role
 from sfumato.models.base import PrivacyModel
 from sfumato.models.judging.classes import Values, at_most, classes_of, sensitive_column, values_of
 from sfumato.models.judging.posteriors import Secrets, chances
+from sfumato.models.judging.sets_of_values import held_by
 from sfumato.models.judging.weights import row_weights, tally
 
 NEAR = 1e-9
@@ -39,7 +40,8 @@ class ClassInference(AttackOfColumn):
     What l-diversity and t-closeness are about: homogeneity and skewness (Machanavajjhala et al. 2007, Li et al. 2007).
     A label, and what is withheld (`*`), counts for the values below it in proportion to base rates: those that
     everybody knows, else the shares of the whole table. A person is exposed when some value is believed in more than
-    the threshold and more than its base rate. The mean is the share of people whose value the intruder names.
+    the threshold and more than its base rate. The mean is the share of people whose value the intruder names. Where
+    people have several values in their rows, each is believed in as often as people of the class have it.
 
     >>> import pyarrow as pa
     >>> from sfumato.data.schema import ColumnSpec, Schema
@@ -83,7 +85,9 @@ class ClassInference(AttackOfColumn):
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
-        found = self._by_labels(table) if self.column in table.masked_columns else self._by_values(table)
+        masked = self.column in table.masked_columns
+        several = not masked and self._read(table).several
+        found = (self._by_labels if masked else self._by_people if several else self._by_values)(table)
         people = int(found.size.sum())
         return Finding(
             people=people,
@@ -103,15 +107,33 @@ class ClassInference(AttackOfColumn):
             rates = table.public.base_rates[self.column]
             common = max([*rates.weight.values(), rates.missing]) / max(rates.total, 1)
         else:
-            column = sensitive_column(table, self.column, cast(PrivacyModel, self))
+            column = self._read(table)
+            if column.several:
+                held = held_by(classes_of(table), column)
+                share = held.counts.total(held.n_values).max(initial=0) / max(table.total, 1)
+                return Finding(people=table.total, exposed=0, worst=float(share), mean=float(share))
             values = values_of(column, table.n_rows)
             total = tally(values.value_of[column.codes], len(values), row_weights(table))
             common = float(_known(total, values).max(initial=0) / max(int(_known(total, values).sum()), 1))
         return Finding(people=table.total, exposed=0, worst=common, mean=common)
 
+    def _read(self, table: Release) -> ReleasedColumn:
+        return sensitive_column(table, self.column, cast(PrivacyModel, self))
+
+    def _by_people(self, table: Release) -> _Believed:
+        """Count the people of each class who have a value among theirs."""
+        held = held_by(classes_of(table), self._read(table))
+        counts, of_class = held.counts, held.counts.class_of
+        total, people, whole = counts.total(held.n_values)[counts.value], table.total, counts.size[of_class]
+        above = ~at_most(counts.count, whole, Fraction(str(self.threshold))) & (counts.count * people > whole * total)
+        highest = np.zeros(counts.size.size)
+        np.maximum.at(highest, of_class, counts.count / whole)
+        gain = float((counts.count / whole - total / people).max(initial=0.0))
+        return _Believed(counts.size, highest, _any(above, of_class, counts.size.size), gain)
+
     def _by_values(self, table: Release) -> _Believed:
         """Count values in whole numbers; the belief in x is (count(x) T + withheld total(x)) / (size T)."""
-        column = sensitive_column(table, self.column, cast(PrivacyModel, self))
+        column = self._read(table)
         classes, values = classes_of(table), values_of(column, table.n_rows)
         counts = classes.counts(column, values.value_of)
         total, size = _known(counts.total(len(values)), values), counts.size

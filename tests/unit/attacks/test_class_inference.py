@@ -16,6 +16,7 @@ from sfumato.data.base_rates import BaseRates
 from sfumato.data.builders import Given
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.knowledge import PublicInputs
+from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Role, Schema
 
@@ -116,3 +117,17 @@ def test_it_is_tried_on_every_sensitive_column_where_classes_can_be_found():
     assert [attack.about for attack in ClassInference.suited_to(release_of([("20-29", "flu")]), Asked())] == [("ill",)]
     alone = Release.from_table(pa.table({"ill": ["flu"]}), Schema({"ill": SCHEMA.columns["ill"]}))
     assert not list(ClassInference.suited_to(alone, Asked()))
+
+
+def test_people_with_several_values_are_believed_to_have_each_as_often_as_their_class_does():
+    schema = replace(SCHEMA, person="who")
+    rows = [("a", 1, "flu"), ("a", 1, "HIV"), ("b", 1, "HIV"), ("b", 1, "cold"), ("c", 1, "HIV"), ("c", 1, "gout")]
+    rows += [("d", 1, "flu"), ("e", 2, "flu"), ("e", 2, "cold"), ("f", 2, "cold"), ("g", 2, "gout"), ("h", 2, "gout")]
+    table = pa.table(dict(zip(("who", "age", "ill"), zip(*rows, strict=True), strict=True)))
+    attack = ClassInference(column="ill")
+    found = attack.on(by_person(Release.from_table(table, schema)))
+
+    assert (found.people, found.exposed, found.worst, found.facts["certain"]) == (8, 4, 3 / 4, 0)  # HIV, in class 1
+    assert found.facts["gain"] == 3 / 4 - 3 / 8
+    assert found.mean == (3 / 4 + 1 / 2) / 2
+    assert attack.guess(by_person(Release.from_table(table, schema))).worst == 3 / 8

@@ -235,7 +235,8 @@ def _data_of(folder: Path, description: Mapping[str, Any], stored: Source | None
         if stored is None:
             raise DataError(
                 f"{folder} describes a table of a database, but nothing says which database.\n"
-                "Give the plan that published it: its [release] names the database."
+                "Give the plan that published it, whose [release] names the database, or put the table into the folder "
+                "as data.csv."
             )
         return stored
     raise DataError(

@@ -284,3 +284,13 @@ def test_a_disk_that_fills_up_while_writing_is_said_as_such(tmp_path, monkeypatc
     with pytest.raises(OutputError, match="Free some space"), atomic_folder(tmp_path / "out") as folder:
         write_release(RELEASE, folder, "csv")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_table_of_a_database_that_nobody_names_can_be_put_into_the_folder(tmp_path):
+    about = {"format": 1, "rows": 2, "columns": {"age": {"role": "quasi-identifier", "kind": "number"}}, "models": []}
+    (tmp_path / "release.json").write_text(json.dumps(about | {"table": {"name": "people"}}))
+    with pytest.raises(DataError, match=r"which database[^.]*\.\nGive the plan [^.]*put the table into the folder as"):
+        read_release(tmp_path)
+    (tmp_path / "data.csv").write_text('age\n"[20, 29]"\n"[20, 29]"\n')
+
+    assert read_release(tmp_path).column("age").labels == ("[20, 29]",)
