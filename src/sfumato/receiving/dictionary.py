@@ -23,9 +23,9 @@ _LABELS = (
 )
 _CELLS = {
     Kind.NUMBER: "A number is the value itself. `[20, 29]` is a number from 20 to 29, both included; `[20, 30)` goes "
-    "up to 30, without it; `*` is any number.",
+    "up to 30, without it; `*` is any number, or a missing one.",
     Kind.DATE: "A day is the value itself. `2024-03`, `2024-Q1`, `2024` and `[2024-01-01, 2024-03-31]` are periods: "
-    "one of their days, the first and the last included; `*` is any day.",
+    "one of their days, the first and the last included; `*` is any day, or a missing one.",
     Kind.ORDERED: _LABELS,
     Kind.CATEGORY: _LABELS,
 }
@@ -308,7 +308,7 @@ def _words(role: Role, kind: Kind | None, about: Mapping[str, Any], *, masked: b
         case Role.QUASI_IDENTIFIER:
             return (
                 _CELLS.get(kind or Kind.CATEGORY, members),
-                "Made coarser, in some rows more than in others, until the promises held.",
+                "Made coarser until the promises held, in some rows perhaps more than in others.",
                 _NO_MEASUREMENT if kind in (Kind.NUMBER, Kind.DATE) else _NO_VALUE,
             )
         case Role.SENSITIVE if masked:

@@ -209,3 +209,15 @@ def test_items_that_are_shown_as_labels_are_not_said_to_be_withheld_alone():
     (entry,) = found.dictionary.entries
     assert "A label of the hierarchy stands for one or several" in entry.cells
     assert "shown as such a label, or were withheld" in entry.changed
+
+
+def test_a_star_may_hide_a_missing_value_and_its_words_say_so():
+    people = pa.table({"age": [None, 31, 32, 58]})
+    plan = {
+        "columns": {"age": {"role": "quasi-identifier", "kind": "number"}},
+        "require": [{"model": "k-anonymity", "k": 4}],
+    }
+    release = sf.anonymize(people, sf.Plan.from_dict(plan), seed=1).release
+
+    assert set(release.data["age"].to_pylist()) == {"*"}
+    assert "`*` is any number, or a missing one." in sf.describe(release).entries[0].cells
