@@ -17,10 +17,10 @@ def test_nothing_on_it_was_counted_in_the_original(facts):
 
 
 def test_it_says_which_promises_were_judged_and_the_digests_of_the_files(facts):
-    page = certificate(facts)
+    page = certificate({**facts, "release": {**facts["release"], "files": {"data.csv": "d1" * 32}}})
 
     assert all(entry["model"] in page for entry in facts["verdicts"])
-    assert all(digest in page for digest in facts["release"].get("files", {}).values())
+    assert "d1" * 32 in page
 
 
 def test_facts_that_say_nothing_certify_nothing():
