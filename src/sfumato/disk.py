@@ -134,7 +134,7 @@ def _resolved(target: Path) -> Path:
 @contextmanager
 def _workplace(target: Path) -> Iterator[Path]:
     """Yield a free name beside the target; whatever has this name when work ends is deleted."""
-    sweep_up(target)
+    clear_leftovers(target)
     try:
         lock, path = _claimed(target)
     except OSError as error:
@@ -181,7 +181,7 @@ def work_on(name: str) -> str | None:
     return f"{found[1] or ''}{found[2]}" if found else None
 
 
-def sweep_up(target: Path) -> None:
+def clear_leftovers(target: Path) -> None:
     """Delete what was left beside the target by who was killed in the middle of work; nothing of who still works."""
     for path in target.parent.glob(f".{glob.escape(target.name)}.lock-*"):
         with suppress(OSError):

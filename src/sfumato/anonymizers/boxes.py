@@ -56,7 +56,7 @@ def grids_of(
     }
 
 
-def publish(dataset: Dataset, groups: SplitTree) -> tuple[dict[str, Labelled], Codes]:
+def label_boxes(dataset: Dataset, groups: SplitTree) -> tuple[dict[str, Labelled], Codes]:
     """Return the published quasi-identifiers and each row's class; rows that take no part have class -1."""
     columns: dict[str, Labelled] = {}
     class_of = np.zeros(groups.n_groups, dtype=np.int64)  # of each group

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.boxes import Integers, publish
+from sfumato.anonymizers.boxes import Integers, label_boxes
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, weights_of
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
@@ -117,7 +117,7 @@ def coarser(dataset: Dataset, made: Recoding) -> Iterator[Recoding]:
             yield made.with_columns(columns, class_of=class_of)
         elif made.tree is not None:
             tree = made.tree.merged(node_of)
-            columns, class_of = publish(dataset, tree)
+            columns, class_of = label_boxes(dataset, tree)
             yield made.with_columns(columns, class_of=class_of, tree=tree)
 
 

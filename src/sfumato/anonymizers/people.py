@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.boxes import publish
+from sfumato.anonymizers.boxes import label_boxes
 from sfumato.data.dataset import Codes, Dataset, RowsOf, as_arrow
 from sfumato.data.keystream import in_random_order
 from sfumato.data.recoding import Labelled, Recoding, SplitTree
@@ -29,7 +29,7 @@ def spread(people: Dataset, recoding: Recoding, key: bytes) -> tuple[Dataset, Re
         if isinstance(column, Labelled)
     }
     if rows.varying:
-        covering, _ = publish(rows.table, _groups(people, rows, recoding, kept))
+        covering, _ = label_boxes(rows.table, _groups(people, rows, recoding, kept))
         columns |= {name: covering[name] for name in rows.varying}
     table = _numbered(rows, kept, str(people.schema.person), key)
     keep_row = None if recoding.keep_row is None else recoding.keep_row[rows.person_of]

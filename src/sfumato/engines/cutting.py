@@ -126,7 +126,7 @@ class Regions:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class SampledClasses:
     """The classes that a sample was put into: p pieces of its rows."""
 
     class_of: NDArray[np.int64]  # (p,)
@@ -138,7 +138,7 @@ class Classes:
 Meets = Callable[[Regions, dict[int, list[Cut]]], dict[int, list[bool]]]
 
 
-def cut_up(sample: Sample, classes: Classes, columns: Sequence[int], limit: int, meets: Meets) -> Regions:
+def cut_up(sample: Sample, classes: SampledClasses, columns: Sequence[int], limit: int, meets: Meets) -> Regions:
     """Return as few regions as it takes for each to have so many distinct rows at most; where no cut can be met, more.
 
     columns: the places of the quasi-identifiers among those of the sample.
@@ -164,7 +164,7 @@ def cut_up(sample: Sample, classes: Classes, columns: Sequence[int], limit: int,
 
 
 def best_cuts(
-    sample: Sample, classes: Classes, columns: Sequence[int], inside: NDArray[np.bool_], limit: float
+    sample: Sample, classes: SampledClasses, columns: Sequence[int], inside: NDArray[np.bool_], limit: float
 ) -> list[Cut]:
     """Return cuts of a region, (s,) rows inside, the one that divides the fewest people first.
 

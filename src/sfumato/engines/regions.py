@@ -25,7 +25,7 @@ from sfumato.anonymizers.conditions import hold_together, judged_in_classes
 from sfumato.data.dataset import CodedColumn, Dataset, counted, weights_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Role
-from sfumato.engines.cutting import SAMPLED, Classes, Cut, Regions, Sample, cut_up, joined_failing
+from sfumato.engines.cutting import SAMPLED, Cut, Regions, Sample, SampledClasses, cut_up, joined_failing
 from sfumato.engines.region_tasks import (
     AllCells,
     Dealt,
@@ -178,7 +178,7 @@ class RegionalWork:
             self.shape, regions=cut_up(self.sample, whole, axes, self.limit, partial(self._meets, step))
         )
         node_of = self.shape.regions.numbers(self.sample.codes)
-        cut: list[Classes] = []
+        cut: list[SampledClasses] = []
         for number in range(len(self.shape.regions.leaves)):
             rows = np.flatnonzero(node_of == number)
             here = replace(sampled.standing_for(rows, self.sample.weight[rows]), whole=sampled.total)
@@ -186,7 +186,7 @@ class RegionalWork:
             try:
                 made = _classes(carry_out_on_cells(step, here, Recoding(), workplace), self.sample, rows)
             except Unsatisfiable:  # so few of its people are in the sample
-                made = Classes(np.zeros(rows.size, dtype=np.int64), rows, self.sample.weight[rows])
+                made = SampledClasses(np.zeros(rows.size, dtype=np.int64), rows, self.sample.weight[rows])
             cut.append(made)
         columns = [self.dataset.column(self.shape.columns[at]) for at in axes]
         before = self._loss(columns, axes, [whole])
@@ -226,7 +226,7 @@ class RegionalWork:
             ]
         return met
 
-    def _loss(self, columns: Sequence[CodedColumn], axes: Sequence[int], classes: Sequence[Classes]) -> float:
+    def _loss(self, columns: Sequence[CodedColumn], axes: Sequence[int], classes: Sequence[SampledClasses]) -> float:
         """Return what the extents of classes lose, from 0 to 1 for each person, in the mean."""
         lost = people = 0.0
         weights = weights_of(columns)
@@ -253,12 +253,12 @@ def _as_whole(sample: Dataset) -> Dataset:
     return replace(sample, columns=columns, whole=None)
 
 
-def _classes(made: Recoding, sample: Sample, rows: NDArray[np.int64] | None = None) -> Classes:
+def _classes(made: Recoding, sample: Sample, rows: NDArray[np.int64] | None = None) -> SampledClasses:
     assert made.class_of is not None, "whoever is asked for regions knows its classes"
     rows = np.arange(sample.weight.size) if rows is None else rows
     if made.pieces is None:
-        return Classes(made.class_of.astype(np.int64), rows, sample.weight[rows])
-    return Classes(made.class_of.astype(np.int64), rows[made.pieces.row_of], made.pieces.count)
+        return SampledClasses(made.class_of.astype(np.int64), rows, sample.weight[rows])
+    return SampledClasses(made.class_of.astype(np.int64), rows[made.pieces.row_of], made.pieces.count)
 
 
 def added(facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ STEPS = 1_000  # at most, on the likelihood of whole sets; where noise is tiny, 
 USUAL = 40  # steps that a table is expected to need
 PASSES = 2.2  # over the patterns for each step: on four fifths of the records, the rest, and all of them
 DISCREPANCY_STEPS = 2_000
-SWEEPS = 30  # over the margins, to find the most even table that has them
+ROUNDS = 30  # over the margins, to find the most even table that has them
 ALL_SUBSETS = 6  # columns up to which every table of fewer columns is estimated first
 
 
@@ -97,7 +97,7 @@ def _start(records: Records, chosen: tuple[int, ...], found: dict[tuple[int, ...
     if len(chosen) == 2 or not margins:
         margins = [(position,) for position in chosen]
     table = even(records)
-    for _ in range(SWEEPS):
+    for _ in range(ROUNDS):
         before = table
         for margin in margins:
             table = _fitted(table, chosen, margin, found[margin])

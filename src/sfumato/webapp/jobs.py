@@ -22,7 +22,7 @@ from typing import Any
 
 from sfumato import processes
 from sfumato.data.files.databases.connections import apart
-from sfumato.disk import sweep_up
+from sfumato.disk import clear_leftovers
 from sfumato.progress import Way, way_of
 from sfumato.webapp.project import ID, Project, write_private
 
@@ -252,7 +252,7 @@ class Jobs:
         if state != FINISHED and job.state == CANCELLING:
             state = CANCELLED
         if state != FINISHED and job.target:
-            sweep_up(self.project.folder / job.target)
+            clear_leftovers(self.project.folder / job.target)
         self._keep(replace(job, state=state, exit=code, seconds=self._took(job)))
         self._waiting.set()
 

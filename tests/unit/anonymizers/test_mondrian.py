@@ -377,7 +377,7 @@ def test_the_tree_tells_how_groups_came_about_and_lets_them_be_merged():
     assert set(children.values()) == {2}
     assert set(node_of.tolist()) == set(range(parent.size)) - set(children)
 
-    columns, class_of = boxes.publish(dataset, recoding.tree.merged(node_of))
+    columns, class_of = boxes.label_boxes(dataset, recoding.tree.merged(node_of))
     assert len(set(zip(class_of.tolist(), recoding.class_of.tolist(), strict=True))) == recoding.facts["classes"]
     assert all(
         [column.labels[code] for code in column.codes]
@@ -386,14 +386,16 @@ def test_the_tree_tells_how_groups_came_about_and_lets_them_be_merged():
     )
 
     last = parent[-1]  # the last two nodes are siblings
-    columns, class_of = boxes.publish(dataset, recoding.tree.merged(np.where(parent[node_of] == last, last, node_of)))
+    columns, class_of = boxes.label_boxes(
+        dataset, recoding.tree.merged(np.where(parent[node_of] == last, last, node_of))
+    )
     shown = released(dataset, recoding.with_columns(columns, class_of=class_of))
     merged = [labels[:4] for labels, node in zip(shown, node_of.tolist(), strict=True) if parent[node] == last]
     assert len(set(merged)) == 1
     for row, labels in zip(rows, shown, strict=True):
         assert all(covers(name, label, value) for name, label, value in zip(QI, labels, row, strict=False))
 
-    columns, class_of = boxes.publish(dataset, recoding.tree.merged(np.zeros_like(node_of)))
+    columns, class_of = boxes.label_boxes(dataset, recoding.tree.merged(np.zeros_like(node_of)))
     assert set(class_of.tolist()) == {0}
     assert columns["town"].labels == ("*",)
 
@@ -411,7 +413,7 @@ def test_rows_that_were_dropped_before_take_no_part():
     kept = [row for row, there in zip(rows, keep, strict=True) if there]
     for row, labels in zip(kept, shown, strict=True):
         assert all(covers(name, label, value) for name, label, value in zip(QI, labels, row, strict=False))
-    _, merged = boxes.publish(dataset, recoding.tree.merged(np.where(keep, 0, -1)))
+    _, merged = boxes.label_boxes(dataset, recoding.tree.merged(np.where(keep, 0, -1)))
     assert merged.tolist() == np.where(keep, 0, -1).tolist()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.engines.cutting import Classes, Cut, Regions, Sample, best_cuts, cut_up, joined_failing, mixed
+from sfumato.engines.cutting import Cut, Regions, Sample, SampledClasses, best_cuts, cut_up, joined_failing, mixed
 
 SIZES = (40, 30, 20)
 
@@ -66,7 +66,7 @@ def test_the_first_cut_divides_the_fewest_people_of_all_that_leave_enough_on_bot
         class_of = rng.integers(0, 8, len(codes))
         sample = Sample(codes, weight)
         everybody = np.ones(len(codes), dtype=np.bool_)
-        cuts = best_cuts(sample, Classes(class_of, np.arange(len(codes)), weight), (0, 1), everybody, 10)
+        cuts = best_cuts(sample, SampledClasses(class_of, np.arange(len(codes)), weight), (0, 1), everybody, 10)
         possible = [
             Cut(column, bound)
             for column in (0, 1)
@@ -84,7 +84,7 @@ def everything_is_met(regions, cuts):
 def test_no_region_has_more_rows_than_it_may_and_there_are_few():
     codes, weight = table(2000)
     sample = Sample.of(codes, weight)
-    classes = Classes(np.arange(len(sample.codes)) // 7, np.arange(len(sample.codes)), sample.weight)
+    classes = SampledClasses(np.arange(len(sample.codes)) // 7, np.arange(len(sample.codes)), sample.weight)
     regions = cut_up(sample, classes, (0, 1, 2), 300, everything_is_met)
     sizes = np.bincount(regions.numbers(sample.codes))
     assert sizes.max() <= 300
@@ -94,7 +94,7 @@ def test_no_region_has_more_rows_than_it_may_and_there_are_few():
 def test_a_cut_that_cannot_be_met_is_not_made():
     codes, weight = table(500)
     sample = Sample.of(codes, weight)
-    classes = Classes(np.arange(len(codes)) // 7, np.arange(len(codes)), sample.weight)
+    classes = SampledClasses(np.arange(len(codes)) // 7, np.arange(len(codes)), sample.weight)
     regions = cut_up(
         sample, classes, (0, 1, 2), 100, lambda _, cuts: {node: [False] * len(cuts[node]) for node in cuts}
     )

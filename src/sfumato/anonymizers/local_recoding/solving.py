@@ -19,7 +19,7 @@ from sfumato.anonymizers.local_recoding.units import combine, make_units, thinne
 from sfumato.data.recoding import Pieces, divide_rows
 from sfumato.kernels.classes.conditions import Conditions
 from sfumato.kernels.classes.moves import gather, load, move, price_joining
-from sfumato.kernels.classes.regions import close_regions, make_desk, make_keys
+from sfumato.kernels.classes.regions import close_regions, make_agenda, make_keys
 from sfumato.kernels.classes.store import CLASSES, ROWS, SHARES, VISITS, Store, hand_out, make_store
 from sfumato.kernels.classes.units import LEAF, VALUES, Trees, Units
 
@@ -96,10 +96,10 @@ def _solve(
     share = np.empty((shares, 2), dtype=np.int64)
     class_start = np.zeros(int(copies @ units.size) // conditions.k + 2, dtype=np.int64)
     keys = make_keys(units, lattice)
-    desk = make_desk(conditions, units, lattice, keys, copies)
+    agenda = make_agenda(conditions, units, lattice, keys, copies)
     checkpoint()
     reach = effort.reach if conditions.size_only else effort.reach_tested
-    classes = close_regions(conditions, units, lattice, keys, desk, effort.early, reach, copies, share, class_start)
+    classes = close_regions(conditions, units, lattice, keys, agenda, effort.early, reach, copies, share, class_start)
     checkpoint()
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
     moving = min(3 * conditions.k, shares) + 1

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
+from sfumato.anonymizers.boxes import Integers, grids_of, label_boxes, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
 from sfumato.anonymizers.microaggregation.mdav import Floats, Groups, Units, mdav_groups
 from sfumato.anonymizers.microaggregation.univariate import best_groups
@@ -122,7 +122,7 @@ class Microaggregation(Anonymizer):
             rounds=1,
             grids=grids_of(columns, least, asked.weights),
         )
-        labelled, _ = publish(dataset, tree)
+        labelled, _ = label_boxes(dataset, tree)
         facts = {"classes": n_groups}
         recoding = before.with_columns(labelled, class_of=group_of, facts=facts)
         # The dataset has a row for each piece already; what is said of pieces is about the table before.

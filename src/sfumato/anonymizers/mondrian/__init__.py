@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.boxes import Integers, grids_of, publish, quasi_identifiers
+from sfumato.anonymizers.boxes import Integers, grids_of, label_boxes, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, knows_secrets, refuse_hopeless
 from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people, recode_apart, refuse_dropping, whole_only
 from sfumato.anonymizers.dropping import (
@@ -170,7 +170,7 @@ class Mondrian(Anonymizer):
                 before = before.with_columns({}, keep_row=kept.keep_row(dataset.n_rows))
         else:
             tree = split(dataset, asked, self, workplace, rows, _all_of(checks) if checks else None)
-        columns, class_of = publish(dataset, tree)
+        columns, class_of = label_boxes(dataset, tree)
         facts = {
             "classes": int(class_of.max(initial=-1)) + 1,
             "groups": tree.n_groups,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.boxes import publish
+from sfumato.anonymizers.boxes import label_boxes
 from sfumato.anonymizers.joining import LabelledClasses
 from sfumato.data.dataset import Dataset, distinct_rows
 from sfumato.data.recoding import Labelled, Recoding, SplitTree
@@ -50,7 +50,7 @@ class Grouping:
             return {}, class_of, self.tree
         if self.tree is not None:
             tree = self.tree.merged(node_of)
-            return *publish(dataset, tree), tree
+            return *label_boxes(dataset, tree), tree
         if self.labelled is not None and not np.array_equal(node_of, self.class_of):
             return *self.labelled.joined(node_of), None
         return {}, class_of, None

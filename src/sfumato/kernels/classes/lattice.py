@@ -20,7 +20,7 @@ from sfumato.kernels.classes.conditions import DISTINCT, KIND, Conditions, first
 from sfumato.kernels.classes.losing import rows_to_lose
 
 PASSES, FAILS, FAILS_BELOW = range(3)  # the last: so does every part of the class
-WORD, SHIFT, MASK, LEVELS, STRIDE, PLACE = range(6)  # columns of Layout.column
+WORD, SHIFT, BITS, LEVELS, STRIDE, PLACE = range(6)  # columns of Layout.column
 AT, NODE, START, CELLS = range(4)  # columns of Pool.table
 LOOKED_UP = 3  # the last column of Pool.change
 LATER_BITS = 31  # of all words of a key but the first
@@ -35,13 +35,13 @@ COUNTED = 10
 class Layout(NamedTuple):
     """Where columns are in a key, and what stands for each label."""
 
-    column: NDArray[np.int64]  # (q, 6): WORD, SHIFT and MASK in a key, LEVELS, STRIDE of nodes, PLACE in Pool.table
+    column: NDArray[np.int64]  # (q, 6): WORD, SHIFT and BITS in a key, LEVELS, STRIDE of nodes, PLACE in Pool.table
     begin: NDArray[np.int64]  # (q, levels): code x of column j at a level is looked up at begin[j, level] + x
     labels: NDArray[np.int64]  # (q, levels): how many there are
     field: NDArray[np.int64]  # (x,): the first value of its label, as it is in a key
     kept: NDArray[np.float64]  # (x,): the detail that the label keeps, 1 at most where columns weigh the same
     chain: NDArray[np.int64]  # the columns of most values
-    kind: NDArray[np.int64]  # (3,): WORD, SHIFT and MASK of a cell's kind
+    kind: NDArray[np.int64]  # (3,): WORD, SHIFT and BITS of a cell's kind
     guard: int  # a bit above the place of each column in Pool.table
     at: NDArray[np.int64]  # (q,), scratch
 
@@ -56,7 +56,7 @@ class Pool(NamedTuple):
     used: NDArray[np.int64]  # (2,): TABLES that are kept, and the END of their cells
     slot_of: NDArray[np.int32]  # scratch: its length a power of two above twice the cells of the finest node
     number_of: NDArray[np.int32]  # (u,), scratch
-    change: NDArray[np.int64]  # (q, 4), scratch: SHIFT and MASK of columns that change, and where they are looked up
+    change: NDArray[np.int64]  # (q, 4), scratch: SHIFT and BITS of columns that change, and where they are looked up
 
 
 class Groups(NamedTuple):
@@ -93,29 +93,29 @@ def count_values(layout, key, weight, count):
     """Add up how often each value of each column occurs, where its lowest level is looked up.  (w, u), (u,) -> (x,)."""
     for j in range(layout.column.shape[0]):
         for cell in range(weight.size):
-            code = key[layout.column[j, WORD], cell] >> layout.column[j, SHIFT] & layout.column[j, MASK]
+            code = key[layout.column[j, WORD], cell] >> layout.column[j, SHIFT] & layout.column[j, BITS]
             count[layout.begin[j, 0] + code] += weight[cell]
 
 
 @lean_kernel
 def _changes(layout, pool, word, of, node, kinds):
-    """Set which columns of a word change from one node to a coarser one; return how many, and a mask of the others."""
+    """Set which columns of a word change from one node to a coarser one; return how many, and all other bits."""
     changes = 0
-    mask = np.int64(-1)
+    unchanged = np.int64(-1)
     if not kinds and layout.kind[WORD] == word:
-        mask &= ~(layout.kind[MASK] << layout.kind[SHIFT])
+        unchanged &= ~(layout.kind[BITS] << layout.kind[SHIFT])
     for j in range(layout.column.shape[0]):
         stride = layout.column[j, STRIDE]
         level = node // stride % layout.column[j, LEVELS]
         if layout.column[j, WORD] == word and level != of // stride % layout.column[j, LEVELS]:
-            mask &= ~(layout.column[j, MASK] << layout.column[j, SHIFT])
+            unchanged &= ~(layout.column[j, BITS] << layout.column[j, SHIFT])
             if layout.labels[j, level] == 1:
                 continue  # its first value is 0
             pool.change[changes, SHIFT] = layout.column[j, SHIFT]
-            pool.change[changes, MASK] = layout.column[j, MASK]
+            pool.change[changes, BITS] = layout.column[j, BITS]
             pool.change[changes, LOOKED_UP] = layout.begin[j, level]
             changes += 1
-    return changes, mask
+    return changes, unchanged
 
 
 @lean_kernel
@@ -131,15 +131,15 @@ def _number_cells(layout, pool, table, node, kinds, key, at, number_of):
         slots *= 2
     found = 0
     for word in range(key.shape[0]):
-        changes, mask = _changes(layout, pool, word, pool.table[table, NODE], node, kinds)
+        changes, unchanged = _changes(layout, pool, word, pool.table[table, NODE], node, kinds)
         for slot in range(slots):
             pool.slot_of[slot] = -1
         found = 0
         for i in range(cells):
             old = pool.key[word, first + i]
-            new = old & mask
+            new = old & unchanged
             for c in range(changes):
-                new |= layout.field[pool.change[c, LOOKED_UP] + ((old >> pool.change[c, SHIFT]) & pool.change[c, MASK])]
+                new |= layout.field[pool.change[c, LOOKED_UP] + ((old >> pool.change[c, SHIFT]) & pool.change[c, BITS])]
             if word > 0:  # what differs so far is told apart by its number
                 new |= np.int64(number_of[i]) << LATER_BITS
             mixed = (new ^ (new >> 32)) * ODD
@@ -160,12 +160,12 @@ def _number_cells(layout, pool, table, node, kinds, key, at, number_of):
 def _set_keys(layout, pool, table, node, kinds, key, at, number_of):
     """Set all words of the keys of numbered cells."""
     for word in range(key.shape[0]):
-        changes, mask = _changes(layout, pool, word, pool.table[table, NODE], node, kinds)
+        changes, unchanged = _changes(layout, pool, word, pool.table[table, NODE], node, kinds)
         for i in range(pool.table[table, CELLS]):
             old = pool.key[word, pool.table[table, START] + i]
-            new = old & mask
+            new = old & unchanged
             for c in range(changes):
-                new |= layout.field[pool.change[c, LOOKED_UP] + ((old >> pool.change[c, SHIFT]) & pool.change[c, MASK])]
+                new |= layout.field[pool.change[c, LOOKED_UP] + ((old >> pool.change[c, SHIFT]) & pool.change[c, BITS])]
             key[word, at + number_of[i]] = new
 
 
@@ -266,7 +266,7 @@ def sum_up(layout, node, key, size, first, verdict, classes, detail, counted):
         kept = 0.0
         if detail:
             for j in range(layout.column.shape[0]):
-                code = key[layout.column[j, WORD], first + c] >> layout.column[j, SHIFT] & layout.column[j, MASK]
+                code = key[layout.column[j, WORD], first + c] >> layout.column[j, SHIFT] & layout.column[j, BITS]
                 kept += layout.kept[layout.at[j] + code]
         counted[GONE] += 1.0
         counted[GONE_ROWS] += rows
@@ -333,7 +333,7 @@ def judge_groups(layout, pool, groups, classes, asked, lasting, limit):
             histogram[i] = 0
         for at in range(groups.start[c], groups.start[c + 1]):
             cell = groups.order[at]
-            kind = (pool.key[layout.kind[WORD], cell] >> layout.kind[SHIFT]) & layout.kind[MASK]
+            kind = (pool.key[layout.kind[WORD], cell] >> layout.kind[SHIFT]) & layout.kind[BITS]
             for column in range(asked.histogram_of.shape[1]):
                 histogram[asked.histogram_of[kind, column]] += pool.weight[cell]
         if first_failing(conditions, np.int64(0), everything, histogram, size) < 0:

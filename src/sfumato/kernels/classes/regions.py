@@ -28,9 +28,9 @@ STALE = 0.8  # such a list is renewed when the open units fall below this share 
 REPRICE = 0.9  # nodes are priced anew when the open rows fall below this share of what they were
 
 FROM, TO, WIDTH, TABLE = range(4)  # columns of Keys.group
-START, LENGTH, OPEN = range(3)  # columns of Desk.lists
-REGION_ROWS, KINDS = range(2)  # columns of Desk.region
-# Places in Desk.counter: rows and units that are open, and rows when nodes were priced; units in `open_list`, in the
+START, LENGTH, OPEN = range(3)  # columns of Agenda.lists
+REGION_ROWS, KINDS = range(2)  # columns of Agenda.region
+# Places in Agenda.counter: rows and units that are open, and rows when nodes were priced; units in `open_list`, in the
 # pool; nodes that exist and that are queued; classes made, and their shares.
 OPEN_ROWS, OPEN_UNITS, PRICED_ROWS, LISTED, POOLED, NODES, QUEUED, CLASSES, SHARES = range(9)
 NOTHING = 1e300  # dearer than any region
@@ -84,8 +84,8 @@ def make_keys(units: Units, trees: Trees) -> Keys:
     return Keys(np.array(member, dtype=np.int64), group, np.concatenate(tables), part, projected, lists)
 
 
-class Desk(NamedTuple):
-    """Space to work in. Sizes: u units, q quasi-identifiers, a axes, v cells of a histogram."""
+class Agenda(NamedTuple):
+    """What is open, and which node is next. Sizes: u units, q quasi-identifiers, a axes, v cells of a histogram."""
 
     counter: NDArray[np.int64]  # (9,)
     axis_levels: NDArray[np.int64]  # (a,) levels of each axis of the lattice; the sizes below are for nodes of it
@@ -114,7 +114,7 @@ class Desk(NamedTuple):
     example: NDArray[np.int64]  # (kinds,) one unit of each kind; empty when there are too many kinds for bits
 
 
-def make_desk(conditions: Conditions, units: Units, trees: Trees, keys: Keys, copies: NDArray[np.int64]) -> Desk:
+def make_agenda(conditions: Conditions, units: Units, trees: Trees, keys: Keys, copies: NDArray[np.int64]) -> Agenda:
     """Return space to work in, with everything open."""
     u = units.size.size
     axes, first = np.unique(trees.column[:, AXIS], return_index=True)
@@ -142,7 +142,7 @@ def make_desk(conditions: Conditions, units: Units, trees: Trees, keys: Keys, co
     def space(n: int, kind: type = np.int32) -> NDArray[Any]:
         return np.empty(n, dtype=kind)
 
-    return Desk(
+    return Agenda(
         counter=counter,
         axis_levels=levels,
         level=np.zeros((nodes, axes.size), dtype=np.int8),
@@ -210,37 +210,37 @@ def sink(price, item, length, position):
 
 
 @thorough_kernel
-def close_regions(conditions, units, trees, keys, desk, early, reach, copies, share, class_start):
+def close_regions(conditions, units, trees, keys, agenda, early, reach, copies, share, class_start):
     """Close regions from cheap to dear; return how many classes were made.
 
     Class c holds share[i, 1] copies of unit share[i, 0] for i from class_start[c] to class_start[c + 1].
     `copies` (u,) starts as all copies and keeps what stays open.
     """
-    counter = desk.counter
+    counter = agenda.counter
     while counter[OPEN_ROWS] >= conditions.k and counter[OPEN_ROWS] > 0 and counter[QUEUED] > 0:
         if counter[OPEN_ROWS] < REPRICE * counter[PRICED_ROWS]:
-            price_nodes(trees, desk, early)
-        cost = desk.price[0]
-        node = take_first(desk)
-        queue_children(trees, desk, node, early)
-        which = look_up(trees, keys, desk, node)
-        low, length, mask = list_units(conditions.k, units, keys, desk, which, copies)
-        regions = chain_regions(conditions.k, units, desk, low, length, mask, copies)
+            price_nodes(trees, agenda, early)
+        cost = agenda.price[0]
+        node = take_first(agenda)
+        queue_children(trees, agenda, node, early)
+        which = look_up(trees, keys, agenda, node)
+        low, length, mask = list_units(conditions.k, units, keys, agenda, which, copies)
+        regions = chain_regions(conditions.k, units, agenda, low, length, mask, copies)
         most = cost * reach + 1e-9
-        waiting = close_cheap(conditions, units, trees, desk, node, most, regions, low, copies, share, class_start)
-        desk.tried[node] = most
+        waiting = close_cheap(conditions, units, trees, agenda, node, most, regions, low, copies, share, class_start)
+        agenda.tried[node] = most
         if waiting < NOTHING:
-            desk.least[node] = waiting / reach
-            push(desk.price, desk.item, counter[QUEUED], desk.least[node], node)
+            agenda.least[node] = waiting / reach
+            push(agenda.price, agenda.item, counter[QUEUED], agenda.least[node], node)
             counter[QUEUED] += 1
     return counter[CLASSES]
 
 
 @inline_kernel
-def price_nodes(trees, desk, early):
+def price_nodes(trees, agenda, early):
     """Price all queued nodes by the mean loss of the rows that are open now, and put the queue in order."""
-    column, counter, mean = trees.column, desk.counter, desk.mean
-    price, item = desk.price, desk.item
+    column, counter, mean = trees.column, agenda.counter, agenda.mean
+    price, item = agenda.price, agenda.item
     counter[PRICED_ROWS] = counter[OPEN_ROWS]
     for j in range(column.shape[0]):
         v = column[j, VALUES]
@@ -248,54 +248,54 @@ def price_nodes(trees, desk, early):
             total = 0.0
             for at in range(v):
                 label = trees.at_level[column[j, AT] + height * v + at]
-                total += desk.open_at[column[j, LEAF] + at] * trees.loss[label]
+                total += agenda.open_at[column[j, LEAF] + at] * trees.loss[label]
             mean[j, height] = total / counter[OPEN_ROWS]
     for i in range(counter[QUEUED]):
         total = 0.0
         for j in range(column.shape[0]):
-            total += mean[j, desk.level[item[i], column[j, AXIS]]]
-        price[i] = max(total * early, desk.least[item[i]])
+            total += mean[j, agenda.level[item[i], column[j, AXIS]]]
+        price[i] = max(total * early, agenda.least[item[i]])
     for i in range(counter[QUEUED] // 2, -1, -1):
         sink(price, item, counter[QUEUED], i)
 
 
 @inline_kernel
-def take_first(desk):
+def take_first(agenda):
     """Take the cheapest node off the queue and return it."""
-    node = np.int64(desk.item[0])
-    desk.counter[QUEUED] -= 1
-    last = desk.counter[QUEUED]
-    desk.price[0] = desk.price[last]
-    desk.item[0] = desk.item[last]
+    node = np.int64(agenda.item[0])
+    agenda.counter[QUEUED] -= 1
+    last = agenda.counter[QUEUED]
+    agenda.price[0] = agenda.price[last]
+    agenda.item[0] = agenda.item[last]
     if last > 0:
-        sink(desk.price, desk.item, last, np.int64(0))  # a plain 0 would be a type of its own to the compiler
+        sink(agenda.price, agenda.item, last, np.int64(0))  # a plain 0 would be a type of its own to the compiler
     return node
 
 
 @inline_kernel
-def queue_children(trees, desk, node, early):
+def queue_children(trees, agenda, node, early):
     """Queue the nodes one level above a node that is visited for the first time."""
-    counter, level = desk.counter, desk.level
-    axes = desk.axis_levels.size
-    for axis in range(desk.raised[node], axes):
+    counter, level = agenda.counter, agenda.level
+    axes = agenda.axis_levels.size
+    for axis in range(agenda.raised[node], axes):
         # Only axes from the last raised one on: every node has one parent and is queued once.
-        if level[node, axis] + 1 < desk.axis_levels[axis]:
+        if level[node, axis] + 1 < agenda.axis_levels[axis]:
             child = counter[NODES]
             for other in range(axes):
                 level[child, other] = level[node, other]
             level[child, axis] += 1
-            desk.raised[child] = axis
+            agenda.raised[child] = axis
             total = 0.0
             for j in range(trees.column.shape[0]):
-                total += desk.mean[j, level[child, trees.column[j, AXIS]]]
-            push(desk.price, desk.item, counter[QUEUED], total * early, child)
+                total += agenda.mean[j, level[child, trees.column[j, AXIS]]]
+            push(agenda.price, agenda.item, counter[QUEUED], total * early, child)
             counter[NODES] += 1
             counter[QUEUED] += 1
-    desk.raised[node] = axes
+    agenda.raised[node] = axes
 
 
 @inline_kernel
-def look_up(trees, keys, desk, node):
+def look_up(trees, keys, agenda, node):
     """Set where the keys of a node stand, group by group, and return which list of units is the node's."""
     column, group = trees.column, keys.group
     which = np.int64(0)
@@ -303,23 +303,23 @@ def look_up(trees, keys, desk, node):
         row = np.int64(0)
         for position in range(group[g, FROM], group[g, TO]):
             j = keys.member[position]
-            height = desk.level[node, column[j, AXIS]]
+            height = agenda.level[node, column[j, AXIS]]
             row = row * column[j, LEVELS] + height
             if g < keys.projected:
                 which = which * column[j, LEVELS] + height
-        desk.base[g] = group[g, TABLE] + row * group[g, WIDTH]
+        agenda.base[g] = group[g, TABLE] + row * group[g, WIDTH]
     return which
 
 
 @inline_kernel
-def list_units(k, units, keys, desk, which, copies):
+def list_units(k, units, keys, agenda, which, copies):
     """List the open units that may find partners at a node; return where the list stands, its length, and slots - 1.
 
     Two rounds over a list: in the first, which may be left out, the list is made or renewed from the projected groups
     alone; in the second, all groups are looked at. A round counts rows by key, in slots that keys may share, which only
     keeps a few units more.
     """
-    counter, lists, pool, key_of, seen = desk.counter, desk.lists, desk.pool, desk.key, desk.seen
+    counter, lists, pool, key_of, seen = agenda.counter, agenda.lists, agenda.pool, agenda.key, agenda.seen
     room = pool.size - copies.size  # the end is for lists that are not kept
     low = lists[which, START]
     length = lists[which, LENGTH]
@@ -337,15 +337,15 @@ def list_units(k, units, keys, desk, which, copies):
             seen[slot] = 0
         alive = 0
         for i in range(length):
-            unit = desk.open_list[i] if fresh else pool[low + i]
+            unit = agenda.open_list[i] if fresh else pool[low + i]
             if copies[unit] > 0:
                 key = np.int64(0)
                 for g in range(used):
-                    key += keys.table[desk.base[g] + keys.part[unit, g]]
+                    key += keys.table[agenda.base[g] + keys.part[unit, g]]
                 key_of[alive] = key
                 pool[low + alive] = unit
                 if fresh:
-                    desk.open_list[alive] = unit
+                    agenda.open_list[alive] = unit
                 seen[key & mask] += copies[unit] * units.size[unit]
                 alive += 1
         if fresh:
@@ -366,13 +366,13 @@ def list_units(k, units, keys, desk, which, copies):
 
 
 @inline_kernel
-def chain_regions(k, units, desk, low, length, mask, copies):
+def chain_regions(k, units, agenda, low, length, mask, copies):
     """Chain the listed units of each region that may have k rows; return how many regions there are."""
-    key_of, slot_of, next_of, head, region_of = desk.key, desk.slot, desk.next, desk.head, desk.region
+    key_of, slot_of, next_of, head, region_of = agenda.key, agenda.slot, agenda.next, agenda.head, agenda.region
     regions = 0
     for i in range(length):
         key = key_of[i]
-        if desk.seen[key & mask] < k:
+        if agenda.seen[key & mask] < k:
             continue
         if regions == 0:
             for slot in range(mask + 1):
@@ -390,43 +390,45 @@ def chain_regions(k, units, desk, low, length, mask, copies):
             regions += 1
         next_of[i] = head[region]
         head[region] = i
-        unit = desk.pool[low + i]
+        unit = agenda.pool[low + i]
         region_of[region, REGION_ROWS] += copies[unit] * units.size[unit]
-        if desk.example.size > 0:
+        if agenda.example.size > 0:
             region_of[region, KINDS] |= 1 << units.kind[unit]
     return regions
 
 
 @inline_kernel
-def close_cheap(conditions, units, trees, desk, node, most, regions, low, copies, share, class_start):
+def close_cheap(conditions, units, trees, agenda, node, most, regions, low, copies, share, class_start):
     """Make classes of the regions that pass and cost at most `most`; return what the cheapest of the others costs."""
-    column, counter = trees.column, desk.counter
-    members, take = desk.members, desk.take
+    column, counter = trees.column, agenda.counter
+    members, take = agenda.members, agenda.take
     waiting = NOTHING
     for region in range(regions):
-        if desk.region[region, REGION_ROWS] < conditions.k:
+        if agenda.region[region, REGION_ROWS] < conditions.k:
             continue
         loss = 0.0
-        unit = desk.pool[low + desk.head[region]]
+        unit = agenda.pool[low + agenda.head[region]]
         for j in range(column.shape[0]):
-            at = column[j, AT] + desk.level[node, column[j, AXIS]] * column[j, VALUES]
+            at = column[j, AT] + agenda.level[node, column[j, AXIS]] * column[j, VALUES]
             loss += trees.loss[trees.at_level[at + units.code[unit, j]]]
-        if loss <= desk.tried[node]:
+        if loss <= agenda.tried[node]:
             continue
         if loss > most:
             waiting = min(waiting, loss)
             continue
-        if desk.example.size > 0 and hopeless(conditions, units, desk.example, desk.region[region, KINDS], desk.target):
+        if agenda.example.size > 0 and hopeless(
+            conditions, units, agenda.example, agenda.region[region, KINDS], agenda.target
+        ):
             continue
         found = 0
-        i = desk.head[region]
+        i = agenda.head[region]
         while i >= 0:
-            members[found] = desk.pool[low + i]
+            members[found] = agenda.pool[low + i]
             take[found] = copies[members[found]]
             found += 1
-            i = desk.next[i]
+            i = agenda.next[i]
         if conditions.table.shape[0] > 0 and not trim(
-            conditions, units, members, take, found, desk.histogram, desk.target
+            conditions, units, members, take, found, agenda.histogram, agenda.target
         ):
             continue
         for i in range(found):
@@ -441,7 +443,7 @@ def close_cheap(conditions, units, trees, desk, node, most, regions, low, copies
                 if copies[unit] == 0:
                     counter[OPEN_UNITS] -= 1
                 for j in range(column.shape[0]):
-                    desk.open_at[column[j, LEAF] + units.code[unit, j]] -= rows
+                    agenda.open_at[column[j, LEAF] + units.code[unit, j]] -= rows
         counter[CLASSES] += 1
         class_start[counter[CLASSES]] = counter[SHARES]
     return waiting
