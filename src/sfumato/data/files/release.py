@@ -144,7 +144,7 @@ def _write_parquet(release: Release, path: Path, *, numbers: bool = True) -> Ite
                 writer = pa_parquet.ParquetWriter(path, part.schema, compression="zstd")
             writer.write_table(part)
             yield part.num_rows
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # a type, or a moment beyond what it can tell
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         raise DataError(
             f"The release has a column that Parquet cannot hold, among {some(set(map(str, part.schema.types)))}.\n"
             'Convert it to text, or write [release] format = "csv".'
