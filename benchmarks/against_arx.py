@@ -41,8 +41,8 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.conditions import conditions_for
 from sfumato.anonymizers.dropping import rows_to_drop
 from sfumato.anonymizers.full_domain import FullDomain
-from sfumato.anonymizers.full_domain.cells import cells_of, ladder_of
 from sfumato.anonymizers.full_domain.judging import Judge
+from sfumato.anonymizers.full_domain.lattice import ladder_of, lattice_of
 from sfumato.anonymizers.full_domain.search import Discernibility, Ncp, Search
 from sfumato.data.builders import HierarchyFile
 from sfumato.data.dataset import Dataset
@@ -231,15 +231,15 @@ def judge_of(dataset: Dataset, policy: Policy, limit: int, *, bounded: bool = Tr
     columns = dataset.quasi_identifiers
     ladders = [ladder_of(column, 1.0, every_level=True) for column in columns]
     asked = conditions_for(dataset, policy, np.arange(dataset.n_rows))
-    cells = cells_of(ladders, [column.codes for column in columns], asked.cell_of)
-    return Judge(cells, asked.conditions, asked.among, limit=limit, bounded=bounded)
+    lattice = lattice_of(ladders, [column.codes for column in columns], asked.bar_of)
+    return Judge(lattice, asked.conditions, asked.among, limit=limit, bounded=bounded)
 
 
 def _first_that_passes(dataset: Dataset, model: PrivacyModel, most: float) -> tuple[float, tuple[int, ...]]:
     limit = int(most * dataset.n_rows)
     judge = judge_of(dataset, Policy((model,)), limit)
     lost: list[list[float]] = []
-    for column, ladder in zip(dataset.quasi_identifiers, judge.cells.ladders, strict=True):
+    for column, ladder in zip(dataset.quasi_identifiers, judge.lattice.ladders, strict=True):
         count = np.bincount(column.codes, minlength=len(column.labels)).astype(np.float64)
         at = [np.bincount(first, weights=count, minlength=count.size)[first] for first in ladder.first]
         lost.append([float((-count * np.log2(count / together)).sum()) for together in at])
@@ -247,7 +247,7 @@ def _first_that_passes(dataset: Dataset, model: PrivacyModel, most: float) -> tu
     def entropy(node: tuple[int, ...]) -> float:
         return sum(each[level] for each, level in zip(lost, node, strict=True))
 
-    every = sorted(enumerate(product(*map(range, judge.cells.shape))), key=lambda each: entropy(each[1]))
+    every = sorted(enumerate(product(*map(range, judge.lattice.shape))), key=lambda each: entropy(each[1]))
     found = next(node for number, node in every if judge(number).allowed)
     return entropy(found), found
 

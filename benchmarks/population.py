@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from figures import Figures
-from sfumato.data.dataset import Cells, distinct_codes, distinct_rows
+from sfumato.data.dataset import DistinctRows, distinct_codes, distinct_rows
 from sfumato.data.encoding import encode
 from sfumato.data.files import Source, read_table
 from sfumato.data.schema import ColumnSpec, Role, Schema
@@ -38,24 +38,24 @@ def main() -> None:
     options = parser.parse_args()
     table = read_table(Source(path=options.data / "adult" / "adult_arx.csv.gz", separator=";")).select(list(COLUMNS))
     figures = Figures(options.out)
-    cells = cells_of(table, COLUMNS)
-    uniques(figures, cells)
+    distinct = distinct_in(table, COLUMNS)
+    uniques(figures, distinct)
     made_up(figures)
     approximation(figures)
     special(figures, table)
 
 
-def cells_of(table, names) -> Cells:
+def distinct_in(table, names) -> DistinctRows:
     schema = Schema({name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER) for name in names})
     dataset = encode(table.select(list(names)), schema)
     return distinct_rows(dataset.quasi_identifiers, dataset.n_rows)
 
 
-def uniques(figures: Figures, cells: Cells) -> None:
+def uniques(figures: Figures, distinct: DistinctRows) -> None:
     shown = figures.table(
         "Adult: unique in the population", "fraction", "chosen", "share", "pitman", "zayatz", "snb", "ARX", "CPU s"
     )
-    sizes = Sizes.of(cells.weight)
+    sizes = Sizes.of(distinct.weight)
     for fraction in (0.01, 0.05, 0.1, 0.2, 0.5, 1.0):
         population = round(sizes.rows / fraction)
         begin = time.process_time()
@@ -91,22 +91,22 @@ def approximation(figures: Figures) -> None:
 
 def special(figures: Figures, table) -> None:
     shown = figures.table(
-        "Minimal sample uniques", "table", "cells", "columns", "up to", "visits", "by 3 or fewer", "CPU s"
+        "Minimal sample uniques", "table", "distinct rows", "columns", "up to", "visits", "by 3 or fewer", "CPU s"
     )
     rng = np.random.default_rng(1)
     values = [20, 3, 8, 5, 10, 2, 6, 4, 40]
     random = distinct_codes([(rng.integers(0, n, 1_000_000).astype(np.int32), n) for n in values], 1_000_000)
-    for name, cells, size in (
-        ("Adult", cells_of(table, COLUMNS[:8]), None),
-        ("Adult", cells_of(table, COLUMNS), None),
-        ("Adult", cells_of(table, COLUMNS), 3),
+    for name, distinct, size in (
+        ("Adult", distinct_in(table, COLUMNS[:8]), None),
+        ("Adult", distinct_in(table, COLUMNS), None),
+        ("Adult", distinct_in(table, COLUMNS), 3),
         ("random, 1,000,000 rows", random, None),
     ):
         begin = time.process_time()
-        found = minimal_uniques(cells, size)
+        found = minimal_uniques(distinct, size)
         spent = time.process_time() - begin
         few = int(((found.smallest > 0) & (found.smallest <= 3)).sum())
-        shown.row(name, cells.weight.size, found.columns, found.size, found.visits, few, spent)
+        shown.row(name, distinct.weight.size, found.columns, found.size, found.visits, few, spent)
     try:
         from suda import suda
     except ImportError:
@@ -116,8 +116,8 @@ def special(figures: Figures, table) -> None:
     begin = time.process_time()
     other = suda(table.select(list(COLUMNS[:8])).to_pandas(), max_msu=3)
     spent = time.process_time() - begin
-    cells = cells_of(table, COLUMNS[:8])
-    ours = minimal_uniques(cells, 3).smallest[cells.cell_of]
+    distinct = distinct_in(table, COLUMNS[:8])
+    ours = minimal_uniques(distinct, 3).smallest[distinct.distinct_of]
     theirs = other["msu"].to_numpy()
     shown.row("Adult, by suda", "", 8, 3, "", int((theirs > 0).sum()), spent)
     print(f"records whose smallest set has the size that suda finds: {float((ours == theirs).mean()):.1%}")

@@ -99,13 +99,13 @@ def _below(pid: int) -> list[tuple[int, str]]:
     return found
 
 
-def run_once(plan: Path, out: Path, engine: str, master: str | None, cells: int | None) -> None:
+def run_once(plan: Path, out: Path, engine: str, master: str | None, distinct: int | None) -> None:
     """Run one engine, and print what it took."""
     chosen: Any = LocalEngine()
     if engine == "spark":
         chosen = SparkEngine(master=master)
     elif engine == "parts":
-        chosen = DividedEngine(InOneProcess(), cells_here=cells or 20_000_000)
+        chosen = DividedEngine(InOneProcess(), distinct_here=distinct or 20_000_000)
     moved: dict[str, int] = {}
     if isinstance(chosen, DividedEngine):
         _counting(chosen, moved)
@@ -232,8 +232,8 @@ def cut_up(rows: int, regions: Sequence[int], folder: Path) -> None:
     plan, distinct = people_in(folder, rows)
     whole = None
     for wanted in (1, *regions):
-        cells = distinct if wanted == 1 else max(1, int(distinct / wanted * 1.3))
-        told = measured([str(plan), str(folder / f"{wanted}"), "parts", "--cells", str(cells)], folder)
+        most = distinct if wanted == 1 else max(1, int(distinct / wanted * 1.3))
+        told = measured([str(plan), str(folder / f"{wanted}"), "parts", "--distinct", str(most)], folder)
         lost = loss_of(folder / f"{wanted}", plan)
         whole = lost if whole is None else whole
         foretold = told["regions"].get("more_loss_in_sample", 0.0)
@@ -252,10 +252,10 @@ def main() -> None:
     parser.add_argument("--terms", action="store_true", help="patients whose terms are removed, class by class")
     parser.add_argument("--folder", type=Path, help="where there is room; what is written there is removed")
     parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--cells", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--distinct", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.once:
-        run_once(Path(given.once[0]), Path(given.once[1]), given.once[2], given.master, given.cells)
+        run_once(Path(given.once[0]), Path(given.once[1]), given.once[2], given.master, given.distinct)
         return
     if given.regions:
         print("| rows | distinct | regions | classes | loss | more | foretold | CPU s |")

@@ -189,7 +189,7 @@ def run(
     threads: int | None = None,
     engine: str | Engine | None = None,
     master: str | None = None,
-    cells_on_driver: int | None = None,
+    distinct_on_driver: int | None = None,
     overwrite: bool = False,
     measure: bool = True,
     attack: bool = True,
@@ -204,7 +204,9 @@ def run(
     from sfumato.report.page import render
 
     _refuse_no_plan(plan)
-    case = Case(plan, engine=engine_of(plan, engine, master=master, cells_on_driver=cells_on_driver), progress=progress)
+    case = Case(
+        plan, engine=engine_of(plan, engine, master=master, distinct_on_driver=distinct_on_driver), progress=progress
+    )
     return Run.of(
         case.make_folder(
             Path(out),
@@ -299,7 +301,7 @@ def audit(
 
     What is public beyond the release comes from the plan, from the run, or is counted in the `original`: a frame, or
     the plan's source when none is given. Verdicts say which. With `name_items`, those that can name what breaks them.
-    Here and below, `engine`, `master` and `cells_on_driver` say where folders are looked at, as for `run`.
+    Here and below, `engine`, `master` and `distinct_on_driver` say where folders are looked at, as for `run`.
     """
     announce(progress, ("read", "audit"))
     with _looking(data, plan, original, progress, every_row=False, **where) as (case, seen):

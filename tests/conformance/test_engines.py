@@ -128,7 +128,7 @@ def test_columns_that_a_release_lacks_are_named(randomized):
     with pytest.raises(DataError, match="'jobb'"):
         sf.reconstruct(randomized, ["jobb"], engine=in_parts(150))
     with pytest.raises(DataError, match="fewer columns"):
-        sf.reconstruct(randomized, ["job", "household"], engine=in_parts(150, cells_here=3))
+        sf.reconstruct(randomized, ["job", "household"], engine=in_parts(150, distinct_here=3))
 
 
 def test_files_of_any_tool_are_judged_in_parts(tmp_path):

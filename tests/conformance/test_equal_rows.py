@@ -15,7 +15,7 @@ from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import Dataset, distinct_rows
 from sfumato.data.recoding import Recoding
 from sfumato.data.release import publish
-from sfumato.engines.dividing import carry_out_on_cells
+from sfumato.engines.dividing import carry_out_on_distinct
 from sfumato.models.base import Need
 
 OF_CLASSES = [
@@ -35,10 +35,10 @@ def repeated(dataset: Dataset) -> Dataset:
 
 
 def weighted(dataset: Dataset) -> Dataset:
-    cells = distinct_rows(list(dataset.columns.values()), dataset.n_rows)
-    first = np.zeros(cells.weight.size, dtype=np.int64)
-    first[cells.cell_of[::-1]] = np.arange(dataset.n_rows)[::-1]
-    return dataset.standing_for(first, cells.weight)
+    distinct = distinct_rows(list(dataset.columns.values()), dataset.n_rows)
+    first = np.zeros(distinct.weight.size, dtype=np.int64)
+    first[distinct.distinct_of[::-1]] = np.arange(dataset.n_rows)[::-1]
+    return dataset.standing_for(first, distinct.weight)
 
 
 def shown(dataset: Dataset, recoding: Recoding) -> Counter:
@@ -64,7 +64,7 @@ def test_equal_rows_held_once_give_the_same_release(job: Job):
     workplace = replace(job.workplace(), public=replace(job.public, base_rates=rates))
     once, each = Recoding(), Recoding()
     for step in job.steps:
-        once = carry_out_on_cells(step, held, once, workplace)
+        once = carry_out_on_distinct(step, held, once, workplace)
         each = step.carry_out(table, each, workplace)
 
     assert shown(held, once) == shown(table, each)

@@ -38,7 +38,7 @@ class Case:
 CASES = {
     **{family: Case(family) for family in FAMILIES if family != PEOPLE},  # who are refused in parts
     "single values by chance": Case("cells", required=PRAM),
-    "regions": Case("classes", {"cells_here": 40}),
+    "regions": Case("classes", {"distinct_here": 40}),
     "items in several parts": Case("items", {"occurrences": 60}),
     "rows as they were": Case("hospital", release="[release]\nshuffle = false\n"),
 }

@@ -339,9 +339,9 @@ class TestInOneSession:
 
     def test_too_many_distinct_rows_are_decided_about_in_regions_as_here(self, session, tmp_path):
         plan = sf.Plan.load(plan_in(tmp_path, "classes"))
-        here = DividedEngine(Here(), rows_a_part=PARTS, rows_a_file=FILES, cells_here=40)
+        here = DividedEngine(Here(), rows_a_part=PARTS, rows_a_file=FILES, distinct_here=40)
         sf.run(plan, tmp_path / "here", seed=5, engine=here, measure=False, attack=False)
-        engine = SparkEngine(session=session, cells_on_driver=40)
+        engine = SparkEngine(session=session, distinct_on_driver=40)
         engine.rows_a_part, engine.rows_a_file = PARTS, FILES
         run = sf.run(plan, tmp_path / "there", seed=5, engine=engine, measure=False, attack=False)
         assert run.facts["steps"][0]["facts"]["regions"]["regions"] > 1

@@ -318,13 +318,13 @@ class ClassesDone:
 class ClassWork(Protocol):
     """What is done with each class, decided from counts of the whole table: plain data."""
 
-    def classes(self, cells: Dataset, before: Recoding) -> ClassTree:
+    def classes(self, distinct: Dataset, before: Recoding) -> ClassTree:
         """Return the classes, given distinct rows and what steps before decided of them."""
 
     def solve(self, dataset: Dataset, tree: ClassTree, workplace: Workplace) -> ClassesDone:
         """Return what becomes of classes, given all of their rows; joined ones are solved from their original rows."""
 
-    def joined(self, cells: Dataset, before: Recoding, node_of: NDArray[np.int64]) -> Recoding:
+    def joined(self, distinct: Dataset, before: Recoding, node_of: NDArray[np.int64]) -> Recoding:
         """Return what steps before decided, with labels of joined classes: node_of[row] is where each row ended, (n,).
 
         Columns that `solve` makes are not in it.
@@ -340,8 +340,8 @@ class ClassWork(Protocol):
 class ByClass(Anonymizer, Protocol):
     """An anonymizer whose work divides by classes, unless `rows_only` says why not."""
 
-    def by_class(self, cells: Dataset, policy: Policy, workplace: Workplace) -> ClassWork:
-        """Return what to do with each class; what it looks at besides single values is in `cells.of_terms`.
+    def by_class(self, distinct: Dataset, policy: Policy, workplace: Workplace) -> ClassWork:
+        """Return what to do with each class; what it looks at besides single values is in `distinct.of_terms`.
 
         Raises what can be told to be out of reach.
         """

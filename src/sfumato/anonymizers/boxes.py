@@ -43,7 +43,7 @@ def measure_of(column: CodedColumn, *, value_sets: bool, exact: bool) -> int:
 def grids_of(
     columns: Sequence[CodedColumn], least: int, weights: Integers | None = None, *, apart: bool = False
 ) -> dict[str, Grid]:
-    """Return the grid of each column of figures that has no hierarchy, with so many people in a cell.
+    """Return the grid of each column of figures that has no hierarchy, with so many people in a band.
 
     Where these rows are a region apart from others, people of the whole table count.
     """
@@ -76,7 +76,7 @@ def _label_groups(column: CodedColumn, groups: SplitTree) -> tuple[Integers, tup
     """Return the label of each group, as a number, and the labels."""
     codes, grid = column.codes[groups.some_row], groups.grids.get(column.name)
     if grid is not None:
-        codes = grid.cell_of[codes]
+        codes = grid.band_of[codes]
     low, high = (
         extreme.reduceat(codes, groups.start[:-1]).astype(np.int64) if codes.size else np.empty(0, dtype=np.int64)
         for extreme in (np.minimum, np.maximum)
@@ -146,7 +146,7 @@ def _losses(
         np.maximum.at(high, parent[nodes], high[nodes])
     grid = groups.grids.get(column.name)
     if grid is not None:
-        low, high = grid.first[grid.cell_of[low]], grid.last[grid.cell_of[high]]
+        low, high = grid.first[grid.band_of[low]], grid.last[grid.band_of[high]]
     if measure == RANGE or column.tree is None:
         return column.interval_loss(low.astype(np.int32), high.astype(np.int32))
     node = low.copy()
@@ -165,7 +165,7 @@ def _values_in(chosen: Integers, codes: Codes, start: Integers, n_values: int) -
 
 
 def _text(column: CodedColumn, measure: int, grid: Grid | None, low: int, high: int) -> str:
-    """Return the label of all values from one code to another, or from one cell of a grid to another."""
+    """Return the label of all values from one code to another, or from one band of a grid to another."""
     if grid is not None:
         return grid.label(column, low, high)
     if low == high:

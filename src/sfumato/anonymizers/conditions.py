@@ -51,7 +51,7 @@ class Asked:
     """What a policy asks of every class, in the arrays of kernels/conditions.py."""
 
     conditions: Conditions
-    cell_of: NDArray[np.int32]  # (s, n): each row's place in a histogram, for each sensitive column
+    bar_of: NDArray[np.int32]  # (s, n): each row's place in a histogram, for each sensitive column
     models: tuple[SensitiveModel, ...]  # (q,): where each condition comes from
     among: Callable[[NDArray[np.int64], int], Conditions]  # what is asked of so many rows with this histogram
     weights: NDArray[np.int64] | None = None  # (n,): how many rows of the table each row stands for
@@ -102,16 +102,16 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
         reference = np.concatenate([np.zeros(0, dtype=np.int64), *(column.occurrences for column in columns)])
         total = dataset.whole
     asked = tuple(model for model, _ in (*plain, *of_sets))
-    return Asked(among(reference, total), cells_of(codes, sizes, n_rows), asked, among, weights, own)
+    return Asked(among(reference, total), bars_of(codes, sizes, n_rows), asked, among, weights, own)
 
 
-def cells_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:
-    """Return each row's cell in the histogram for each sensitive column, shape (columns, rows)."""
+def bars_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:
+    """Return each row's bar in the histogram for each sensitive column, shape (columns, rows)."""
     offset = np.concatenate([[0], np.cumsum(sizes)]) if len(sizes) else np.zeros(1, dtype=np.int64)
-    cell_of = np.empty((len(codes), rows), dtype=np.int32)
+    bar_of = np.empty((len(codes), rows), dtype=np.int32)
     for column, values in enumerate(codes):
-        cell_of[column] = values + offset[column]
-    return cell_of
+        bar_of[column] = values + offset[column]
+    return bar_of
 
 
 def refuse_bare(name: str, columns: Sequence[CodedColumn], shown: str = "labels", otherwise: str = "") -> None:

@@ -161,9 +161,9 @@ class Land:
             return False
         if conditions.size_only:
             return True
-        histogram = np.zeros(conditions.cells, dtype=np.int64)
-        for cells in self.asked.cell_of:
-            np.add.at(histogram, cells[region.rows], self.rows[region.rows])
+        histogram = np.zeros(conditions.bars, dtype=np.int64)
+        for bars in self.asked.bar_of:
+            np.add.at(histogram, bars[region.rows], self.rows[region.rows])
         return bool(first_failing(conditions, 0, conditions.table.shape[0], histogram, size) < 0)
 
     def lost(self, region: Region) -> float:
@@ -282,13 +282,15 @@ def land_of(
         raise DataError(f"Requirements name {len(names)} populations: {', '.join(names)}.\nName one in all of them.")
     population, columns = public.populations[names[0]], dataset.quasi_identifiers
     known = [population.column(column.name) for column in columns]
-    cells = distinct_rows(known, population.n_rows)
+    distinct = distinct_rows(known, population.n_rows)
     row_codes = [
         _places(column, those)[column.codes if rows is None else column.codes[rows]]
         for column, those in zip(columns, known, strict=True)
     ]
-    weights = asked.weights if asked.weights is not None else np.ones(asked.cell_of.shape[1], dtype=np.int64)
-    _refuse_outsiders(row_codes, weights, cells.codes, cells.weight, [len(those.labels) for those in known], names[0])
+    weights = asked.weights if asked.weights is not None else np.ones(asked.bar_of.shape[1], dtype=np.int64)
+    _refuse_outsiders(
+        row_codes, weights, distinct.codes, distinct.weight, [len(those.labels) for those in known], names[0]
+    )
     presence = [model for model in models if isinstance(model, DeltaPresence)]
     least = max(asked.conditions.k, 2)
     land = Land(
@@ -297,9 +299,9 @@ def land_of(
             for those, weight in zip(known, weights_of(columns), strict=True)
         ],
         row=row_codes,
-        person=[np.ascontiguousarray(cells.codes[:, at]) for at in range(len(columns))],
+        person=[np.ascontiguousarray(distinct.codes[:, at]) for at in range(len(columns))],
         rows=weights,
-        people=cells.weight,
+        people=distinct.weight,
         asked=asked,
         k=max((model.k for model in models if isinstance(model, KMap)), default=1),
         low=max((model.exact_low for model in presence), default=Fraction(0)),
@@ -350,12 +352,12 @@ def _refuse_outsiders(
     if not weights.size:
         return
     table = np.stack([*rows], axis=1).astype(np.int64) if rows else np.zeros((weights.size, 0), dtype=np.int64)
-    cells, number_of = np.unique(table, axis=0, return_inverse=True)
-    size = np.bincount(number_of.ravel(), weights=weights, minlength=len(cells))
-    there = {tuple(cell): int(count) for cell, count in zip(people.tolist(), counts.tolist(), strict=True)}
-    more = sum(count > there.get(tuple(cell), 0) for cell, count in zip(cells.tolist(), size.tolist(), strict=True))
+    distinct, number_of = np.unique(table, axis=0, return_inverse=True)
+    size = np.bincount(number_of.ravel(), weights=weights, minlength=len(distinct))
+    there = {tuple(each): int(count) for each, count in zip(people.tolist(), counts.tolist(), strict=True)}
+    more = sum(count > there.get(tuple(each), 0) for each, count in zip(distinct.tolist(), size.tolist(), strict=True))
     if more:
         raise DataError(
-            f"The population {name!r} must contain the table, but {more:,} of {len(cells):,} combinations of "
+            f"The population {name!r} must contain the table, but {more:,} of {len(distinct):,} combinations of "
             "quasi-identifiers occur more often in the table.\nGive one that contains it, in the same spelling."
         )

@@ -128,7 +128,7 @@ def _between(column: CodedColumn, measure: int, grid: Grid | None) -> Callable[[
 
     def between(low: Integers, high: Integers) -> Losses:
         if grid is not None:
-            low, high = (grid.first[grid.cell_of[low]].astype(np.int64), grid.last[grid.cell_of[high]].astype(np.int64))
+            low, high = (grid.first[grid.band_of[low]].astype(np.int64), grid.last[grid.band_of[high]].astype(np.int64))
         if measure == RANGE or tree is None:
             return column.interval_loss(low.astype(np.int32), high.astype(np.int32))
         node = low.copy()

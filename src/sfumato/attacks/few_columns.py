@@ -60,9 +60,9 @@ class FewColumns(Attack):
         """Attack a table as published."""
         columns = table.quasi_identifiers
         shown = [codes_of_labels(column, table.n_rows) for column in columns]
-        cells = distinct_codes(shown, table.n_rows, row_weights(table))
-        found = minimal_uniques(cells, self.most)
-        crowd, weight = found.crowd, cells.weight
+        distinct = distinct_codes(shown, table.n_rows, row_weights(table))
+        found = minimal_uniques(distinct, self.most)
+        crowd, weight = found.crowd, distinct.weight
         people = int(weight.sum())
         return Finding(
             people=people,

@@ -61,7 +61,7 @@ Engine = Annotated[
 Master = Annotated[
     str | None, typer.Option(metavar="URL", help="Of Spark, such as spark://HOST:7077.", show_default="this machine")
 ]
-CellsOnDriver = Annotated[
+DistinctOnDriver = Annotated[
     int | None,
     typer.Option(help="Of Spark: distinct rows that the driver decides about.", min=1, show_default="20,000,000"),
 ]

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sfumato.cli.app import (
-    CellsOnDriver,
+    DistinctOnDriver,
     Engine,
     Json,
     Master,
@@ -231,7 +231,7 @@ def anonymize(
     threads: Threads = None,
     engine: Engine = None,
     master: Master = None,
-    cells_on_driver: CellsOnDriver = None,
+    distinct_on_driver: DistinctOnDriver = None,
     overwrite: Overwrite = False,
     no_measure: NoMeasure = False,
     no_attack: NoAttack = False,
@@ -249,7 +249,7 @@ def anonymize(
         threads=threads,
         engine=engine,
         master=master,
-        cells_on_driver=cells_on_driver,
+        distinct_on_driver=distinct_on_driver,
         overwrite=overwrite,
         measure=not no_measure,
         attack=not no_attack,

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from sfumato.cli.app import (
-    CellsOnDriver,
+    DistinctOnDriver,
     Engine,
     Json,
     Master,
@@ -54,7 +54,7 @@ def audit(
     _: ProgressFile = None,
     engine: Engine = None,
     master: Master = None,
-    cells_on_driver: CellsOnDriver = None,
+    distinct_on_driver: DistinctOnDriver = None,
     as_json: Json = False,
 ) -> None:
     """Judge any table by the plan's requirements; exit 1 if one does not hold."""
@@ -68,7 +68,7 @@ def audit(
             Plan.load(plan),
             name_items=show_items,
             progress=progress,
-            **_where(engine, master, cells_on_driver),
+            **_where(engine, master, distinct_on_driver),
         )
     satisfied = all(verdict.satisfied for verdict in verdicts)
     notes = list(dict.fromkeys(note for verdict in verdicts for note in verdict.notes))
@@ -83,9 +83,9 @@ def audit(
     raise typer.Exit(exit_code)
 
 
-def _where(engine: str | None, master: str | None, cells_on_driver: int | None) -> dict[str, Any]:
+def _where(engine: str | None, master: str | None, distinct_on_driver: int | None) -> dict[str, Any]:
     """Return where a table is looked at, as far as somebody said so."""
-    given = {"engine": engine, "master": master, "cells_on_driver": cells_on_driver}
+    given = {"engine": engine, "master": master, "distinct_on_driver": distinct_on_driver}
     return given if any(value is not None for value in given.values()) else {}
 
 
@@ -138,7 +138,7 @@ def measure(
     target: Annotated[str | None, typer.Option(help="Column that a classifier predicts, before and after.")] = None,
     engine: Engine = None,
     master: Master = None,
-    cells_on_driver: CellsOnDriver = None,
+    distinct_on_driver: DistinctOnDriver = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a release is still good for, against the plan's source."""
@@ -148,7 +148,7 @@ def measure(
 
     with watching() as progress:
         seen = named_database(release, table) or release
-        where = _where(engine, master, cells_on_driver)
+        where = _where(engine, master, distinct_on_driver)
         measurements = api.measure(seen, Plan.load(plan), target=target, progress=progress, **where)
     with telling():
         if as_json:
@@ -188,7 +188,7 @@ def attack(
     _: ProgressFile = None,
     engine: Engine = None,
     master: Master = None,
-    cells_on_driver: CellsOnDriver = None,
+    distinct_on_driver: DistinctOnDriver = None,
     as_json: Json = False,
 ) -> None:
     """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
@@ -198,7 +198,7 @@ def attack(
 
     with watching() as progress:
         seen = named_database(data, table) or data
-        where = _where(engine, master, cells_on_driver)
+        where = _where(engine, master, distinct_on_driver)
         exposures = api.attack(
             seen, Plan.load(plan), threshold=threshold, population=population, progress=progress, **where
         )
@@ -232,7 +232,7 @@ def reconstruct(
     overwrite: Overwrite = False,
     engine: Engine = None,
     master: Master = None,
-    cells_on_driver: CellsOnDriver = None,
+    distinct_on_driver: DistinctOnDriver = None,
     as_json: Json = False,
 ) -> None:
     """Compute a table back from a randomized release: counts with standard errors."""
@@ -248,7 +248,7 @@ def reconstruct(
     names = [name.strip() for each in columns for name in each.split(",") if name.strip()]
     with watching() as progress:
         kept = dict(each.split("=", 1) for each in where or ())
-        elsewhere = _where(engine, master, cells_on_driver)
+        elsewhere = _where(engine, master, distinct_on_driver)
         if elsewhere:
             seen = columns_at(release, (*names, *kept), **elsewhere)
         else:

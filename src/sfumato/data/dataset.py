@@ -236,22 +236,22 @@ class RowsOf:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class DistinctRows:
     """The distinct combinations of some columns, each once with its weight, in ascending order of codes."""
 
     codes: Codes  # (c, columns)
     weight: NDArray[np.int64]  # (c,)
-    cell_of: Codes  # (n,)
+    distinct_of: Codes  # (n,)
 
 
-def distinct_rows(columns: Sequence[CodedColumn], n_rows: int) -> Cells:
+def distinct_rows(columns: Sequence[CodedColumn], n_rows: int) -> DistinctRows:
     """Count identical rows once: cost afterwards follows distinct rows, not rows.
 
     >>> import numpy as np
     >>> column = lambda codes: CodedColumn(name="a", role=Role.OTHER, kind=Kind.CATEGORY,
     ...     codes=np.array(codes, np.int32), labels=("x", "y"))
-    >>> cells = distinct_rows([column([0, 1, 0]), column([1, 0, 1])], 3)
-    >>> cells.codes.tolist(), cells.weight.tolist(), cells.cell_of.tolist()
+    >>> distinct = distinct_rows([column([0, 1, 0]), column([1, 0, 1])], 3)
+    >>> distinct.codes.tolist(), distinct.weight.tolist(), distinct.distinct_of.tolist()
     ([[0, 1], [1, 0]], [2, 1], [0, 1, 0])
     """
     return distinct_codes([(column.codes, len(column.labels)) for column in columns], n_rows)
@@ -277,7 +277,7 @@ def counted(codes: NDArray[Any], size: int, weights: NDArray[np.int64] | None = 
 
 def distinct_codes(
     columns: Sequence[tuple[Codes, int]], n_rows: int, weights: NDArray[np.int64] | None = None
-) -> Cells:
+) -> DistinctRows:
     """Do the same for codes with how many values each column has, and how many rows each row stands for.
 
     Columns are taken together as far as their combinations are few, those that occur are numbered, and the next ones
@@ -285,56 +285,56 @@ def distinct_codes(
     """
     dense = min(max(4 * n_rows, 1 << 20), _DENSE)
     few = min(_FEW, dense)
-    cell_of: Codes = np.zeros(n_rows, dtype=np.int32)
-    number_of, n_cells = np.zeros(1, dtype=np.int32), min(n_rows, 1)
-    of_cells: list[Codes] = []
+    distinct_of: Codes = np.zeros(n_rows, dtype=np.int32)
+    number_of, n_distinct = np.zeros(1, dtype=np.int32), min(n_rows, 1)
+    of_distinct: list[Codes] = []
     waiting = list(columns)
     while waiting:
-        span, taken = n_cells, 0
-        if n_cells * waiting[0][1] > few:
+        span, taken = n_distinct, 0
+        if n_distinct * waiting[0][1] > few:
             few = dense  # so many combinations occur that it does not help to number them often
         while taken < len(waiting) and (not taken or span * waiting[taken][1] <= few):
             span *= waiting[taken][1]
             taken += 1
         together, waiting = waiting[:taken], waiting[taken:]
         join = _joined if span <= dense else _joined_by_hash
-        number_of, keys = join(cell_of, number_of, together, span)
-        n_cells, found = keys.size, []
+        number_of, keys = join(distinct_of, number_of, together, span)
+        n_distinct, found = keys.size, []
         for _, n_values in reversed(together):
             keys, codes = np.divmod(keys, n_values)
             found.append(codes.astype(np.int32))
-        of_cells = [*(codes[keys] for codes in of_cells), *reversed(found)]
+        of_distinct = [*(codes[keys] for codes in of_distinct), *reversed(found)]
     for start in range(0, n_rows, STEP):
-        cell_of[start : start + STEP] = number_of.take(cell_of[start : start + STEP])
-    codes = np.empty((n_cells, len(columns)), dtype=np.int32)
-    for position, each in enumerate(of_cells):
+        distinct_of[start : start + STEP] = number_of.take(distinct_of[start : start + STEP])
+    codes = np.empty((n_distinct, len(columns)), dtype=np.int32)
+    for position, each in enumerate(of_distinct):
         codes[:, position] = each
-    return Cells(codes=codes, weight=counted(cell_of, n_cells, weights), cell_of=cell_of)
+    return DistinctRows(codes=codes, weight=counted(distinct_of, n_distinct, weights), distinct_of=distinct_of)
 
 
 _Numbered: TypeAlias = tuple[Codes, NDArray[np.int64]]  # the number of each key, and the keys in ascending order
 
 
-def _joined(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], span: int) -> _Numbered:
-    """Join columns to cells, all keys below `span`: put the key of each row into `cell_of`, and number the keys."""
+def _joined(distinct_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], span: int) -> _Numbered:
+    """Join columns, all keys below `span`: put the key of each row into `distinct_of`, and number the keys."""
     occurs, room = np.zeros(span, dtype=np.bool_), np.empty(STEP, dtype=np.int64)
-    for start in range(0, cell_of.size, STEP):
-        keys = _keys(cell_of, number_of, columns, start, room)
+    for start in range(0, distinct_of.size, STEP):
+        keys = _keys(distinct_of, number_of, columns, start, room)
         occurs[keys] = True
-        cell_of[start : start + STEP] = keys
+        distinct_of[start : start + STEP] = keys
     distinct = np.flatnonzero(occurs)
     number_of = np.empty(span, dtype=np.int32)
     number_of[distinct] = np.arange(distinct.size, dtype=np.int32)
     return number_of, distinct
 
 
-def _joined_by_hash(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], span: int) -> _Numbered:
-    """Do the same where keys are too many for a place each: into `cell_of` goes where a key occurred first."""
-    wide = np.empty(cell_of.size, dtype=np.int64)
-    for start in range(0, cell_of.size, STEP):
-        _keys(cell_of, number_of, columns, start, wide[start : start + STEP])
+def _joined_by_hash(distinct_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], span: int) -> _Numbered:
+    """Do the same where keys are too many for a place each: into `distinct_of` goes where a key occurred first."""
+    wide = np.empty(distinct_of.size, dtype=np.int64)
+    for start in range(0, distinct_of.size, STEP):
+        _keys(distinct_of, number_of, columns, start, wide[start : start + STEP])
     encoded = as_arrow(wide).dictionary_encode()
-    cell_of[:] = as_numpy(encoded.indices)
+    distinct_of[:] = as_numpy(encoded.indices)
     distinct = as_numpy(encoded.dictionary)
     order = np.argsort(distinct)
     number_of = np.empty(distinct.size, dtype=np.int32)
@@ -343,10 +343,10 @@ def _joined_by_hash(cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Co
 
 
 def _keys(
-    cell_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], start: int, room: NDArray[np.int64]
+    distinct_of: Codes, number_of: Codes, columns: Sequence[tuple[Codes, int]], start: int, room: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the keys of some rows in a given room: who asks for a new one each time pays for clearing it."""
-    part = cell_of[start : start + STEP]
+    part = distinct_of[start : start + STEP]
     keys = room[: part.size]
     keys[:] = number_of.take(part) if number_of.size > 1 else 0
     for codes, n_values in columns:

@@ -98,12 +98,12 @@ def _classes(dataset: Dataset, recoding: Recoding, weight: Floats, group_of: Cod
         place = {label: code for code, label in enumerate(dict.fromkeys(labels))}  # the same label may have two codes
         parts.append((np.array([place[label] for label in labels], dtype=np.int32)[codes], tuple(place)))
     of_groups = [] if group_of is None else [(group_of[row_of], int(group_of.max(initial=0)) + 1)]
-    cells = distinct_codes([*of_groups, *((codes, len(labels)) for codes, labels in parts)], row_of.size)
+    distinct = distinct_codes([*of_groups, *((codes, len(labels)) for codes, labels in parts)], row_of.size)
     shown = {
-        column.name: (cells.codes[:, len(of_groups) + position].astype(np.int64), labels)
+        column.name: (distinct.codes[:, len(of_groups) + position].astype(np.int64), labels)
         for position, (column, (_, labels)) in enumerate(zip(dataset.quasi_identifiers, parts, strict=True))
     }
-    return _Classes(cells.cell_of.astype(np.int64), row_of, count, count * weight[row_of], shown)
+    return _Classes(distinct.distinct_of.astype(np.int64), row_of, count, count * weight[row_of], shown)
 
 
 def _figures(column: CodedColumn, classes: _Classes, shows: str, least: int) -> tuple[list[str], Spans]:

@@ -1,8 +1,8 @@
 """Bounds of published ranges: round numbers and first days of periods, never a figure that only few people have.
 
 A range from the smallest to the largest value of a class prints two people's own figures. So a column without a
-hierarchy is cut into cells first, and ranges reach from the beginning of one cell to the end of another. A bound lies
-where nobody is, or on a value that at least as many people share as a cell has, also where the outermost cells end.
+hierarchy is cut into bands first, and ranges reach from the beginning of one band to the end of another. A bound lies
+where nobody is, or on a value that at least as many people share as a band has, also where the outermost bands end.
 Where people stand so close that there is no such place (300 ages), it is a multiple of five all the same.
 """
 
@@ -27,7 +27,7 @@ from sfumato.data.kinds import exact_number
 from sfumato.data.schema import Kind
 
 FINEST = 20  # marks on the narrower side of an edge, at most: bounds are rounder than what lies between them
-AROUND = 7  # whole numbers, or days: cells are taken to be at least so wide when their bounds are rounded
+AROUND = 7  # whole numbers, or days: bands are taken to be at least so wide when their bounds are rounded
 ROUND = 5  # whole numbers, or days, between marks that may be an edge although few people are there, if all are taken
 TRIES = 16  # marks of one kind that are tried on either side of the middle
 
@@ -87,25 +87,25 @@ Text: TypeAlias = Callable[[int], str]
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Cells of a column in rising order, c of them over v codes; a missing value is a cell of its own, the last.
+    """Bands of a column in rising order, c of them over v codes; a missing value is a band of its own, the last.
 
     >>> pay = CodedColumn(name="pay", role=None, kind=Kind.NUMBER, codes=np.arange(6, dtype=np.int32),
     ...     labels=("1013", "1178", "1311", "1612", "1644", "1871"), values=np.empty(6))
     >>> grid = Grid.of(pay, np.ones(6, dtype=np.int64), 2)
-    >>> [grid.label(pay, cell, cell) for cell in range(grid.size)], grid.label(pay, 0, 1)
+    >>> [grid.label(pay, band, band) for band in range(grid.size)], grid.label(pay, 0, 1)
     (['[1000, 1399]', '[1600, 1999]'], '[1000, 1999]')
     """
 
-    cell_of: Codes  # (v,)
-    first: Codes  # (c,): the lowest code in each cell
+    band_of: Codes  # (v,)
+    first: Codes  # (c,): the lowest code in each band
     last: Codes  # (c,): the highest one
     lower: tuple[str, ...]  # (c,)
     upper: tuple[str, ...]  # (c,)
-    closed: bool  # whether upper bounds belong to their cells
+    closed: bool  # whether upper bounds belong to their bands
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """How many bands there are."""
         return self.first.size
 
     @classmethod
@@ -115,10 +115,10 @@ class Grid:
 
     @classmethod
     def of(cls, column: CodedColumn, counts: NDArray[np.int64], least: int) -> Grid:
-        """Return cells of at least so many people each (as far as there are so many), given those who have each value.
+        """Return bands of at least so many people each (as far as there are so many), given those who have each value.
 
         The coarsest mark that leaves enough people on both sides is the first to be cut at, nearest to the middle.
-        Values that nobody has, where rows were dropped, widen no cell.
+        Values that nobody has, where rows were dropped, widen no band.
         """
         n_known = len(column.labels) - (column.missing >= 0)
         if column.dates:
@@ -129,22 +129,22 @@ class Grid:
         places, people = [at_of_code[code] for code in had], counts[:n_known][had].tolist()
         line = _Line.of(places, people, least, dates=column.dates, closed=scale == 1)
         edges = line.edges()
-        cell_of_code = [bisect_right(edges, at) for at in at_of_code]
+        band_of_code = [bisect_right(edges, at) for at in at_of_code]
         text: Text = _day_text if column.dates else lambda at: decimal_text(Fraction(at, scale))
         bounds = line.bounds(edges)
         lower, upper = [text(low) for low, _ in bounds], [text(high) for _, high in bounds]
         if column.missing >= 0:
-            cell_of_code.append(len(lower))
+            band_of_code.append(len(lower))
             lower.append("")
             upper.append("")
             had = np.append(had, column.missing)
-        cell_of = np.array(cell_of_code, dtype=np.int32)
-        first = had[np.searchsorted(cell_of[had], np.arange(len(lower)))].astype(np.int32)
-        last = had[np.searchsorted(cell_of[had], np.arange(len(lower)), side="right") - 1].astype(np.int32)
-        return cls(cell_of, first, last, tuple(lower), tuple(upper), line.closed)
+        band_of = np.array(band_of_code, dtype=np.int32)
+        first = had[np.searchsorted(band_of[had], np.arange(len(lower)))].astype(np.int32)
+        last = had[np.searchsorted(band_of[had], np.arange(len(lower)), side="right") - 1].astype(np.int32)
+        return cls(band_of, first, last, tuple(lower), tuple(upper), line.closed)
 
     def label(self, column: CodedColumn, low: int, high: int) -> str:
-        """Return what is published for the cells from one to another; a value that all people in it share is itself."""
+        """Return what is published for the bands from one to another; a value that all people in it share is itself."""
         first, last = int(self.first[low]), int(self.last[high])
         if first == last:
             return column.labels[first]
@@ -178,7 +178,7 @@ class _Line:
         return cls(list(people), up_to, few, least, dates, closed)
 
     def edges(self) -> list[int]:
-        """Return where cells are divided, in rising order: an edge belongs to the cell above it."""
+        """Return where bands are divided, in rising order: an edge belongs to the band above it."""
         found: list[int] = []
         parts = [(0, len(self.at))]
         while parts:
@@ -222,32 +222,32 @@ class _Line:
         return marks.apart >= ROUND
 
     def _shows_few(self, edge: int) -> bool:
-        """Whether an edge prints a figure of too few people: itself, or the one below it that ends the lower cell."""
+        """Whether an edge prints a figure of too few people: itself, or the one below it that ends the lower band."""
         return edge in self.few or (self.closed and edge - 1 in self.few)
 
     def _marks(self, width: int) -> list[Marks]:
         return _CALENDAR if self.dates else _round_numbers(width)
 
     def bounds(self, edges: Sequence[int]) -> list[tuple[int, int]]:
-        """Return the bounds of each cell: at marks around its people, and within its edges."""
+        """Return the bounds of each band: at marks around its people, and within its edges."""
         if not self.at:
             return []
         found = []
         starts = [0, *(bisect_left(self.at, edge) for edge in edges), len(self.at)]
-        for cell, (first, last) in enumerate(pairwise(starts)):
+        for band, (first, last) in enumerate(pairwise(starts)):
             low, high = self.at[first], self.at[last - 1]
             marks = self._outer(high - low)
             if low in self.few:
                 low = marks.start(marks.place(low - 1))
             if high in self.few or not self.closed:
                 high = marks.start(marks.place(high + self.closed) + 1) - self.closed
-            low = max([low, *edges[cell - 1 : cell]]) if cell else low
-            high = min([high, *(edge - self.closed for edge in edges[cell : cell + 1])])
+            low = max([low, *edges[band - 1 : band]]) if band else low
+            high = min([high, *(edge - self.closed for edge in edges[band : band + 1])])
             found.append((low, high))
         return found
 
     def _outer(self, width: int) -> Marks:
-        """Return the coarsest marks that may bound a cell of a width: how far they are from its people stays open."""
+        """Return the coarsest marks that may bound a band of a width: how far they are from its people stays open."""
         return next(marks for marks in self._marks(max(width, AROUND)) if marks.apart <= max(width, AROUND))
 
 

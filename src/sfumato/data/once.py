@@ -29,15 +29,15 @@ def held_once(dataset: Dataset, most: int) -> Dataset | None:
     columns = {name: column for name, column in dataset.columns.items() if isinstance(column, CodedColumn)}
     assert len(columns) == len(dataset.columns), "sets are of single rows"
     assert dataset.carried is None, "columns that are carried along are of single rows"
-    cells = distinct_rows(list(columns.values()), dataset.n_rows)
-    n_cells = cells.weight.size
-    if n_cells > most:
+    distinct = distinct_rows(list(columns.values()), dataset.n_rows)
+    n_distinct = distinct.weight.size
+    if n_distinct > most:
         return None
     held: dict[str, CodedColumn | CodedSets] = {
         name: replace(column, codes=np.ascontiguousarray(codes), counts=column.occurrences)
-        for (name, column), codes in zip(columns.items(), cells.codes.T, strict=True)
+        for (name, column), codes in zip(columns.items(), distinct.codes.T, strict=True)
     }
-    return replace(dataset, columns=held, n_rows=n_cells, weights=cells.weight, entry_of=cells.cell_of)
+    return replace(dataset, columns=held, n_rows=n_distinct, weights=distinct.weight, entry_of=distinct.distinct_of)
 
 
 def widened(dataset: Dataset) -> Dataset:
@@ -97,9 +97,9 @@ def seen_once(table: pa.Table, schema: Schema, description: Mapping[str, Any]) -
     if len(columns) < len(release.columns) or release.carried is not None:
         wide = {name: replace(column, codes=column.codes.astype(np.int32)) for name, column in columns.items()}
         return replace(release, columns={**release.columns, **wide})
-    cells = distinct_codes([(column.codes, len(column.labels)) for column in columns.values()], release.n_rows)
+    distinct = distinct_codes([(column.codes, len(column.labels)) for column in columns.values()], release.n_rows)
     held: dict[str, ReleasedColumn | CodedSets] = {
         name: replace(column, codes=np.ascontiguousarray(codes))
-        for (name, column), codes in zip(columns.items(), cells.codes.T, strict=True)
+        for (name, column), codes in zip(columns.items(), distinct.codes.T, strict=True)
     }
-    return replace(release, columns=held, n_rows=cells.weight.size, weights=cells.weight)
+    return replace(release, columns=held, n_rows=distinct.weight.size, weights=distinct.weight)

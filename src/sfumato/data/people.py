@@ -200,16 +200,16 @@ def _combined(clues: Mapping[str, ReleasedColumn], rows: _Rows, n_rows: int) -> 
     for all people: who has the same lists has the same combinations.
     """
     shown = [(column.codes, len(column.labels)) for column in clues.values()]
-    cells = distinct_codes(shown, n_rows)
-    several = rows.differ(cells.cell_of)
+    distinct = distinct_codes(shown, n_rows)
+    several = rows.differ(distinct.distinct_of)
     if not several.any():
         return {name: replace(column, codes=column.codes[rows.some_row]) for name, column in clues.items()}
-    combinations = rows.sets(cells.cell_of, several)
+    combinations = rows.sets(distinct.distinct_of, several)
     found = {}
     for position, (name, column) in enumerate(clues.items()):
         number: dict[tuple[int, ...], int] = {}
         codes = column.codes[rows.some_row].copy()
-        lists = [tuple(cells.codes[list(each), position].tolist()) for each in combinations]
+        lists = [tuple(distinct.codes[list(each), position].tolist()) for each in combinations]
         codes[several] = [len(column.labels) + number.setdefault(each, len(number)) for each in lists]
         taken = set(column.labels)
         texts = [_free(json.dumps(_labels(column, each), ensure_ascii=False), taken) for each in number]

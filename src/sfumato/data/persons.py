@@ -268,7 +268,7 @@ def people_per_class(
     for column in dataset.quasi_identifiers:
         new = recoding.columns.get(column.name)
         shown.append(_as_seen(new) if isinstance(new, Labelled) else (column.codes, len(column.labels)))
-    class_of, person_of = distinct_codes(shown, dataset.n_rows).cell_of, persons.codes
+    class_of, person_of = distinct_codes(shown, dataset.n_rows).distinct_of, persons.codes
     if recoding.keep_row is not None:
         class_of, person_of = class_of[recoding.keep_row], person_of[recoding.keep_row]
     n_classes = int(class_of.max(initial=-1)) + 1

@@ -75,7 +75,7 @@ def distinct_terms(cluster: Cluster, room: Path, parts: Sequence[Part], columns:
             raise DataError(
                 f"What terms tell is added up over the distinct rows of {', '.join(columns)}, on the driver, which "
                 f"takes {most:,}; there are {held:,} or more.\n"
-                f"Raise --cells-on-driver if the driver has the memory (about 1 kB each), or {LOCAL_SERVES}, with 4 "
+                f"Raise --distinct-on-driver if the driver has the memory (about 1 kB each), or {LOCAL_SERVES}, with 4 "
                 "bytes a term as well."
             )
     [found] = waiting
@@ -220,10 +220,10 @@ def solve_classes(room: Path, number: int, parts: Sequence[Part], place: int) ->
 # What the driver does.
 
 
-def rows_in(tree: ClassTree, cells: Dataset) -> Integers:
+def rows_in(tree: ClassTree, distinct: Dataset) -> Integers:
     """Return how many rows each class has, (t,), 0 for nodes that are none."""
     own, inside = np.zeros(tree.parent.size, dtype=np.int64), tree.node_of >= 0
-    np.add.at(own, tree.node_of[inside], 1 if cells.weights is None else cells.weights[inside])
+    np.add.at(own, tree.node_of[inside], 1 if distinct.weights is None else distinct.weights[inside])
     return own
 
 
@@ -294,14 +294,14 @@ class ClassesInParts:
         decision: what steps before decided, as all parts need to know it.
         """
         pieces = before.pieces
-        cells = dataset if pieces is None else dataset.standing_for(pieces.row_of, pieces.count)
-        work = cast("ByClass", step.anonymizer).by_class(cells, step.policy, workplace)
-        tree = work.classes(cells, before)
+        distinct = dataset if pieces is None else dataset.standing_for(pieces.row_of, pieces.count)
+        work = cast("ByClass", step.anonymizer).by_class(distinct, step.policy, workplace)
+        tree = work.classes(distinct, before)
         classes = DecidedClasses(replace(decision, recoding=Recoding()), tree.node_of)
-        gathered = Gathered(tree.parent, rows_in(tree, cells), self.together)
+        gathered = Gathered(tree.parent, rows_in(tree, distinct), self.together)
         home, facts = self.solve(step, work, classes, gathered, workplace)
         node_of = np.where(tree.node_of >= 0, gathered.ended[tree.node_of], -1)
-        return replace(work.joined(cells, before, node_of), facts=facts), home
+        return replace(work.joined(distinct, before, node_of), facts=facts), home
 
     def solve(
         self, step: Step, work: ClassWork, classes: Classes, gathered: Gathered, workplace: Workplace, number: int = 0
@@ -340,6 +340,6 @@ class ClassesInParts:
             raise DataError(
                 f"{step.anonymizer.name} was asked for on classes that are not safe by themselves, or are large: "
                 f"{largest:,} rows would have to be worked on together, and a task takes {self.most:,}.\n"
-                "Raise --cells-on-driver if executors have the memory, ask for less, or "
+                "Raise --distinct-on-driver if executors have the memory, ask for less, or "
                 f"{LOCAL_SERVES}, with 4 bytes a term as well."
             )

@@ -28,7 +28,7 @@ from sfumato.data.strays import StrayKind, stray_columns
 from sfumato.engines.class_tasks import distinct_terms
 from sfumato.engines.coding import Coded
 from sfumato.engines.cutting import mixed
-from sfumato.engines.region_tasks import AllCells, of_cells
+from sfumato.engines.region_tasks import AllDistinct, of_distinct
 from sfumato.engines.regions import Cluster, too_many
 from sfumato.engines.seeing import Look, Saw, see_file, tables_seen, weighted_release
 from sfumato.engines.tasks import Part, coded_part, rows_like
@@ -127,8 +127,8 @@ class Comparing:
         sizes = [len(coded.template.column(name).labels) for name in names]
         if too_many(self.cluster, self.room, coded.parts, names, sizes, self.most) is not None:
             return self._drawn_original()
-        cells = AllCells.of(self.room, coded.parts, sizes)
-        found = of_cells(coded.template, names, cells.codes, cells.weight)
+        distinct = AllDistinct.of(self.room, coded.parts, sizes)
+        found = of_distinct(coded.template, names, distinct.codes, distinct.weight)
         order = tuple(name for name in found.order if name in names)
         found = replace(found, columns={name: found.columns[name] for name in names}, order=order)
         return replace(found, of_terms=self._terms(coded))

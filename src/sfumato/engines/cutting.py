@@ -48,8 +48,8 @@ class Sample:
         """Return the sample of two parts together, given how many values each column has."""
         codes = np.concatenate([self.codes, other.codes])
         columns = [(np.ascontiguousarray(column), size) for column, size in zip(codes.T, sizes, strict=True)]
-        cells = distinct_codes(columns, len(codes), np.concatenate([self.weight, other.weight]))
-        return Sample.of(cells.codes, cells.weight, self.most)
+        distinct = distinct_codes(columns, len(codes), np.concatenate([self.weight, other.weight]))
+        return Sample.of(distinct.codes, distinct.weight, self.most)
 
     @property
     def each(self) -> float:

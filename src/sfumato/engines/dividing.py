@@ -50,7 +50,7 @@ from sfumato.engines.foreseeing import refuse_what_no_driver_could_judge
 from sfumato.engines.item_tasks import item_parts, send_items, withhold
 from sfumato.engines.local import LOCAL_SERVES, LocalEngine
 from sfumato.engines.region_classes import decide_in_regions
-from sfumato.engines.region_tasks import AllCells, carry_out_on_cells, coded_cells, of_cells
+from sfumato.engines.region_tasks import AllDistinct, carry_out_on_distinct, coded_distinct, of_distinct
 from sfumato.engines.regions import Cluster, RegionalWork, every_label, too_many
 from sfumato.engines.seeing import columns_seen, release_seen
 from sfumato.engines.tasks import WEIGHT, Decision, Home, Part, Publishing, Splits, without_rows
@@ -59,7 +59,7 @@ from sfumato.errors import DataError
 from sfumato.models.base import Policy
 from sfumato.progress import Progress
 
-CELLS_HERE = 20_000_000  # distinct rows that are decided about here
+DISTINCT_HERE = 20_000_000  # distinct rows that are decided about here
 OCCURRENCES = 4_000_000  # of items in a part
 LOOKED_AT = 1 << 14  # rows that are looked at for columns that give one another away
 
@@ -72,7 +72,7 @@ class DividedEngine:
     holds_rows: ClassVar[bool] = False
 
     cluster: Cluster
-    cells_here: int = CELLS_HERE
+    distinct_here: int = DISTINCT_HERE
     rows_a_part: int | None = None  # None: by the size of the table
     rows_a_file: int = 1 << 20
     occurrences: int = OCCURRENCES
@@ -148,9 +148,9 @@ class DividedEngine:
             return self.comparing.original(coded)
         found = self._all_rows(coded.template) if self.by_row else self._distinct_rows(coded.template, steps)
         if self.terms:
-            of_terms = distinct_terms(self.cluster, self.room, self.parts, self.terms, self.cells_here)
+            of_terms = distinct_terms(self.cluster, self.room, self.parts, self.terms, self.distinct_here)
             found = replace(found, of_terms=of_terms)
-        refuse_what_no_driver_could_judge(self.cluster, self.room, coded, steps, self.cells_here)
+        refuse_what_no_driver_could_judge(self.cluster, self.room, coded, steps, self.distinct_here)
         return found
 
     def _decided(self, steps: Sequence[Step], template: Dataset, books: Codebooks, rows: int) -> tuple[str, ...]:
@@ -183,11 +183,11 @@ class DividedEngine:
         """Raise what cannot be done in parts, before any work."""
         for step in steps:
             why = step.anonymizer.rows_only(step.policy) if step.anonymizer.phase.forms_groups else None
-            if why is not None and rows > self.cells_here:
+            if why is not None and rows > self.distinct_here:
                 raise DataError(
                     f"{step.anonymizer.name} was asked for on {rows:,} rows in parts, but {why}, so that every row is "
-                    f"decided about on the driver, which takes {self.cells_here:,}.\nRaise --cells-on-driver if the "
-                    f"driver has the memory, or {LOCAL_SERVES}, with 4 bytes a term as well."
+                    f"decided about on the driver, which takes {self.distinct_here:,}.\nRaise --distinct-on-driver if "
+                    f"the driver has the memory, or {LOCAL_SERVES}, with 4 bytes a term as well."
                 )
             if step.anonymizer.phase is not Phase.ITEMS:
                 continue
@@ -210,20 +210,25 @@ class DividedEngine:
         Where they are too many, return a sample of them: then regions are decided about.
         """
         sizes = [len(template.column(name).labels) for name in self.columns]
-        sample = too_many(self.cluster, self.room, self.parts, self.columns, sizes, self.cells_here)
+        sample = too_many(self.cluster, self.room, self.parts, self.columns, sizes, self.distinct_here)
         if sample is not None:
             self._refuse_regions(steps, sample.distinct)
-            work = RegionalWork.of(self.cluster, self.room, self.parts, self.columns, template, self.cells_here, sample)
+            work = RegionalWork.of(
+                self.cluster, self.room, self.parts, self.columns, template, self.distinct_here, sample
+            )
             self.regions = work
             return work.dataset
-        cells = AllCells.of(self.room, self.parts, sizes)
-        begun = np.zeros(cells.weight.size, dtype=np.int64)
+        distinct = AllDistinct.of(self.room, self.parts, sizes)
+        begun = np.zeros(distinct.weight.size, dtype=np.int64)
         for part in self.parts:
-            table = got(self.room / "cells" / part.name)
-            cell = cells.places(coded_cells(table, self.columns))
-            put(self.room / "cells" / part.name, [pa.table({"cell": as_arrow(cell), "begun": as_arrow(begun[cell])})])
-            begun[cell] += as_numpy(plain(table.column(WEIGHT)))
-        return of_cells(template, self.columns, cells.codes, cells.weight)
+            table = got(self.room / "distinct" / part.name)
+            number = distinct.places(coded_distinct(table, self.columns))
+            put(
+                self.room / "distinct" / part.name,
+                [pa.table({"number": as_arrow(number), "begun": as_arrow(begun[number])})],
+            )
+            begun[number] += as_numpy(plain(table.column(WEIGHT)))
+        return of_distinct(template, self.columns, distinct.codes, distinct.weight)
 
     def _refuse_regions(self, steps: Sequence[Step], found: int) -> None:
         """Raise where somebody has to see all distinct rows at once, and they are too many."""
@@ -234,9 +239,9 @@ class DividedEngine:
             if why is not None:
                 raise DataError(
                     f"{step.anonymizer.name} was asked for on about {found:,} distinct rows of "
-                    f"{', '.join(self.columns)}, of which the driver takes {self.cells_here:,}, and it cannot work on "
-                    f"regions of the table: {why}.\nRaise --cells-on-driver if the driver has the memory (about 1 kB "
-                    f"each), declare coarser values (bins), or {LOCAL_SERVES}."
+                    f"{', '.join(self.columns)}, of which the driver takes {self.distinct_here:,}, and it cannot work "
+                    f"on regions of the table: {why}.\nRaise --distinct-on-driver if the driver has the memory (about "
+                    f"1 kB each), declare coarser values (bins), or {LOCAL_SERVES}."
                 )
 
     def _all_rows(self, template: Dataset) -> Dataset:
@@ -265,7 +270,7 @@ class DividedEngine:
             return self._by_class(step, dataset, before, workplace)
         if self.regions is not None:
             return self.regions.carry_out(step, workplace)
-        return carry_out_on_cells(step, dataset, before, workplace)
+        return carry_out_on_distinct(step, dataset, before, workplace)
 
     def _keep_decision(self, dataset: Dataset, recoding: Recoding) -> None:
         """Let all parts know what was decided so far."""
@@ -274,18 +279,18 @@ class DividedEngine:
         keep(self.room / "decision", found)
 
     def _decision(self, dataset: Dataset, recoding: Recoding) -> Decision:
-        columns, ends, cell_ends = self.columns, None, None
+        columns, ends, distinct_ends = self.columns, None, None
         if not self.by_row:
             assert dataset.weights is not None
-            cell_ends = np.cumsum(dataset.weights)
-            ends = cell_ends if recoding.pieces is None else np.cumsum(recoding.pieces.count)
+            distinct_ends = np.cumsum(dataset.weights)
+            ends = distinct_ends if recoding.pieces is None else np.cumsum(recoding.pieces.count)
         bare = Recoding(columns=recoding.columns, keep_row=recoding.keep_row)
-        return Decision(columns, ends, cell_ends, bare)
+        return Decision(columns, ends, distinct_ends, bare)
 
     def _by_class(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Have a step done class by class, where all rows of a class are."""
-        together = min(self.rows_together, self.cells_here)
-        apart = ClassesInParts(self.cluster, self.room, self.parts, self.terms, together, self.cells_here)
+        together = min(self.rows_together, self.distinct_here)
+        apart = ClassesInParts(self.cluster, self.room, self.parts, self.terms, together, self.distinct_here)
         if self.regions is not None:
             recoding, home = decide_in_regions(self.regions, apart, step, dataset, workplace)
         else:
@@ -418,15 +423,15 @@ class DividedEngine:
 
     def read_back(self, folder: Path, schema: Schema, policy: Policy) -> Release:
         """Return what was written as distinct rows with weights; in parts by class, where these are too many."""
-        return release_seen(self.cluster, self.room, folder, schema, policy, self.cells_here)
+        return release_seen(self.cluster, self.room, folder, schema, policy, self.distinct_here)
 
     def read_some(self, folder: Path, columns: Sequence[str]) -> Release:
         """Return some columns of a release in parts as distinct rows with weights."""
-        return columns_seen(self.cluster, self.room, folder, columns, self.cells_here)
+        return columns_seen(self.cluster, self.room, folder, columns, self.distinct_here)
 
     def compare(self, folder: Path, schema: Schema) -> Comparing:
         """Return who looks at a release in parts beside the original, which `encode` returns as it does from now on."""
-        self.comparing = Comparing(self.cluster, self.room, folder, schema, self.cells_here)
+        self.comparing = Comparing(self.cluster, self.room, folder, schema, self.distinct_here)
         return self.comparing
 
     def every_row(self, table: Any) -> pa.Table:

@@ -61,7 +61,7 @@ def refuse_what_no_driver_could_judge(
         raise DataError(
             f"All distinct rows of a release are looked at together by {who}, on the driver, which takes {most:,}; of "
             f"{', '.join(names)} there may be about {found:,}.\n"
-            "Raise --cells-on-driver if the driver has the memory (about 1 kB each), declare coarser "
+            "Raise --distinct-on-driver if the driver has the memory (about 1 kB each), declare coarser "
             f"values (bins), or {LOCAL_SERVES}."
         )
 

@@ -145,7 +145,7 @@ def withhold(
     dataset = rows_like(table.drop_columns([ROW]), kept(room / "template"))
     shown = [as_numpy(plain(table.column(name))) for name in table.column_names if name.startswith(CLASS)]
     sized = [(codes, int(codes.max(initial=0)) + 1) for codes in shown]
-    before = Recoding(class_of=distinct_codes(sized, rows.size).cell_of if shown else None)
+    before = Recoding(class_of=distinct_codes(sized, rows.size).distinct_of if shown else None)
     seed = int.from_bytes(keys_of(key, "items", number)()[:16], "little")
     place = replace(workplace, rng=np.random.default_rng(seed))
     made = step.carry_out(dataset, before, place)

@@ -22,29 +22,29 @@ from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import Dataset, as_arrow, as_numpy
 from sfumato.data.recoding import Recoding
 from sfumato.engines.class_tasks import NODE, ClassesInParts, Gathered, Integers, rows_in
-from sfumato.engines.region_tasks import AT, COUNT, Arrived, Said, Shape, Solved, of_cells, rows_of_runs, said_of
+from sfumato.engines.region_tasks import AT, COUNT, Arrived, Said, Shape, Solved, of_distinct, rows_of_runs, said_of
 from sfumato.engines.regions import RegionalWork
 from sfumato.engines.tasks import Home, Part
 from sfumato.engines.workroom import got, keep, kept, plain, sent
 from sfumato.errors import Unsatisfiable
 
 
-def _cells(room: Path, phase: str, shape: Shape, number: int) -> tuple[Solved, Dataset]:
+def _distinct(room: Path, phase: str, shape: Shape, number: int) -> tuple[Solved, Dataset]:
     """Return what was decided about a region, and its distinct rows, or pieces of them."""
     made: Solved = pickle.loads((room / "region" / f"{phase}-{number}").read_bytes())
-    cells, pieces = of_cells(kept(room / "counted"), shape.columns, made.codes, made.weight), made.recoding.pieces
-    return made, cells if pieces is None else cells.standing_for(pieces.row_of, pieces.count)
+    distinct, pieces = of_distinct(kept(room / "counted"), shape.columns, made.codes, made.weight), made.recoding.pieces
+    return made, distinct if pieces is None else distinct.standing_for(pieces.row_of, pieces.count)
 
 
 def find_classes(room: Path, work: ClassWork, phase: str, shape: Shape, number: int) -> tuple[Integers, Integers]:
     """Send the class of each row of a region to its part; return what classes can be joined to, and rows of each."""
-    made, cells = _cells(room, phase, shape, number)
-    tree = work.classes(cells, made.recoding)
+    made, distinct = _distinct(room, phase, shape, number)
+    tree = work.classes(distinct, made.recoding)
     here = Arrived.of(room, shape, number)
     owner, entry, count = made.runs(here)
     table = pa.table({AT: as_arrow(here.at[owner]), COUNT: as_arrow(count), NODE: as_arrow(tree.node_of[entry])})
     sent(room / "nodes" / f"{number}", table, here.part_of(owner), len(shape.parts))
-    return tree.parent, rows_in(tree, cells)
+    return tree.parent, rows_in(tree, distinct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +70,10 @@ class DealtClasses:
 def join_classes(room: Path, work: ClassWork, phases: tuple[str, str], shape: Shape, job: tuple[int, Integers]) -> Said:
     """Give classes of a region that were joined what they show together; job: its number, and where each ended."""
     number, ended = job
-    made, cells = _cells(room, phases[0], shape, number)
-    tree: ClassTree = work.classes(cells, made.recoding)
+    made, distinct = _distinct(room, phases[0], shape, number)
+    tree: ClassTree = work.classes(distinct, made.recoding)
     node_of = np.where(tree.node_of >= 0, ended[tree.node_of], -1)
-    made = replace(made, recoding=work.joined(cells, made.recoding, node_of))
+    made = replace(made, recoding=work.joined(distinct, made.recoding, node_of))
     keep(room / "region" / f"{phases[1]}-{number}", made)
     return said_of(room, shape, made, number)
 

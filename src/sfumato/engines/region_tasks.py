@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step
-from sfumato.data.dataset import Cells, Codes, Dataset, as_arrow, as_numpy, counted, distinct_codes
+from sfumato.data.dataset import Codes, Dataset, DistinctRows, as_arrow, as_numpy, counted, distinct_codes
 from sfumato.data.keystream import ascending
 from sfumato.data.recoding import Labelled, Pieces, Recoding
 from sfumato.engines.cutting import Cut, Regions, Sample, mixed
-from sfumato.engines.tasks import WEIGHT, Part, cells_of, keys_of
+from sfumato.engines.tasks import WEIGHT, Part, distinct_in, keys_of
 from sfumato.engines.workroom import arrived, got, keep, kept, plain, sent
 from sfumato.errors import Unsatisfiable
 
@@ -34,9 +34,9 @@ AT, COUNT = "\0at", "\0count"
 AT_ONCE = 1 << 20  # distinct rows of parts that are put together at least
 
 
-def carry_out_on_cells(step: Step, cells: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
+def carry_out_on_distinct(step: Step, distinct: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
     """Return what a step decides about distinct rows with weights; about single ones where it cannot take these."""
-    held = cells if before.pieces is None else cells.standing_for(before.pieces.row_of, before.pieces.count)
+    held = distinct if before.pieces is None else distinct.standing_for(before.pieces.row_of, before.pieces.count)
     if held.weights is not None and not step.anonymizer.counts_with(step.policy):
         row_of = np.repeat(np.arange(held.n_rows), held.weights)
         before = before.divided(Pieces(row_of, np.ones(row_of.size, dtype=np.int64)))
@@ -44,7 +44,7 @@ def carry_out_on_cells(step: Step, cells: Dataset, before: Recoding, workplace: 
     return step.carry_out(held, before, workplace)
 
 
-def of_cells(template: Dataset, columns: Sequence[str], codes: Codes, weight: NDArray[np.int64]) -> Dataset:
+def of_distinct(template: Dataset, columns: Sequence[str], codes: Codes, weight: NDArray[np.int64]) -> Dataset:
     """Return distinct rows with weights, given columns that know all but these."""
     found = dict(template.columns)
     for at, name in enumerate(columns):
@@ -52,27 +52,27 @@ def of_cells(template: Dataset, columns: Sequence[str], codes: Codes, weight: ND
     return replace(template, columns=found, carried=None, n_rows=weight.size, weights=weight)
 
 
-def coded_cells(table: pa.Table, columns: Sequence[object]) -> Codes:
+def coded_distinct(table: pa.Table, columns: Sequence[object]) -> Codes:
     """Return the codes of distinct rows as a task kept them, (n, q), one for each of the columns."""
     found = [as_numpy(plain(table.column(f"{at}"))) for at in range(len(columns))]
     return np.stack(found, axis=1) if found else np.empty((table.num_rows, 0), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
-class AllCells:
+class AllDistinct:
     """The distinct rows of all parts, in ascending order of codes, and how many rows each stands for."""
 
     codes: Codes  # (c, q)
     weight: NDArray[np.int64]
 
     @classmethod
-    def of(cls, room: Path, parts: Sequence[Part], sizes: Sequence[int]) -> AllCells:
+    def of(cls, room: Path, parts: Sequence[Part], sizes: Sequence[int]) -> AllDistinct:
         """Return those of all parts; never more than twice as many as there are in the end are held at once."""
         found = cls(np.empty((0, len(sizes)), dtype=np.int32), np.empty(0, dtype=np.int64))
         waiting, held = [found], 0
         for at, part in enumerate(parts):
-            table = got(room / "cells" / part.name)
-            waiting.append(cls(coded_cells(table, sizes), as_numpy(plain(table.column(WEIGHT)))))
+            table = got(room / "distinct" / part.name)
+            waiting.append(cls(coded_distinct(table, sizes), as_numpy(plain(table.column(WEIGHT)))))
             held += table.num_rows
             if held > max(found.weight.size, AT_ONCE) or at == len(parts) - 1:
                 found = cls._merged(waiting, sizes)
@@ -80,38 +80,38 @@ class AllCells:
         return found
 
     @classmethod
-    def _merged(cls, several: Sequence[AllCells], sizes: Sequence[int]) -> AllCells:
+    def _merged(cls, several: Sequence[AllDistinct], sizes: Sequence[int]) -> AllDistinct:
         codes, weight = (np.concatenate([getattr(each, name) for each in several]) for name in ("codes", "weight"))
         columns = [(np.ascontiguousarray(codes[:, at]), size) for at, size in enumerate(sizes)]
-        cells = distinct_codes(columns, weight.size, weight)
-        return cls(cells.codes, cells.weight)
+        distinct = distinct_codes(columns, weight.size, weight)
+        return cls(distinct.codes, distinct.weight)
 
     @cached_property
     def _by_number(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Numbers of the cells in ascending order, and which cell each is of."""
+        """Numbers of the distinct rows in ascending order, and which of these each is of."""
         numbers = mixed(self.codes)
         order = ascending(numbers)
         return numbers[order], order
 
     def places(self, codes: Codes) -> NDArray[np.int64]:
-        """Return which of these cells each row of codes is, (n, q) -> (n,); all of them are among these."""
+        """Return which of these distinct rows each row of codes is, (n, q) -> (n,); all of them are among these."""
         numbers, order = self._by_number
         found = order[np.searchsorted(numbers, mixed(codes))]
         if np.array_equal(self.codes[found], codes):
             return found
-        # Two cells share a number, one chance in 100,000 for 20 million of them: they are told apart by codes.
+        # Two distinct rows share a number, one chance in 100,000 for 20 million of them: they are told apart by codes.
         both = np.concatenate([self.codes, codes])
         sizes = both.max(axis=0) + 1
         columns = [(np.ascontiguousarray(both[:, at]), int(size)) for at, size in enumerate(sizes)]
-        return distinct_codes(columns, len(both)).cell_of[len(self.codes) :].astype(np.int64)
+        return distinct_codes(columns, len(both)).distinct_of[len(self.codes) :].astype(np.int64)
 
 
 def sample_part(room: Path, columns: Sequence[str], most: int, part: Part) -> None:
     """Keep a sample of the distinct rows of a part."""
-    table = got(room / "cells" / part.name)
+    table = got(room / "distinct" / part.name)
     keep(
         room / "samples" / part.name,
-        Sample.of(coded_cells(table, columns), as_numpy(plain(table.column(WEIGHT))), most),
+        Sample.of(coded_distinct(table, columns), as_numpy(plain(table.column(WEIGHT))), most),
     )
 
 
@@ -127,8 +127,8 @@ class Sides:
 
     def counted_in(self, room: Path, part: Part) -> dict[int, NDArray[np.int64]]:
         """Return counts of all judged columns, one after the other, with rows before: of the node, then of each cut."""
-        table = got(room / "cells" / part.name)
-        codes, weight = coded_cells(table, self.columns), as_numpy(plain(table.column(WEIGHT)))
+        table = got(room / "distinct" / part.name)
+        codes, weight = coded_distinct(table, self.columns), as_numpy(plain(table.column(WEIGHT)))
         node_of = self.regions.of(codes)
         found = {}
         for node, cuts in self.cuts.items():
@@ -146,11 +146,11 @@ class Sides:
         return np.concatenate([[weight.sum()], *each]).astype(np.int64)
 
 
-def send_cells(room: Path, columns: Sequence[str], regions: Regions, part: Part) -> None:
+def send_distinct(room: Path, columns: Sequence[str], regions: Regions, part: Part) -> None:
     """Send the distinct rows of a part to the regions that they are in."""
-    table = got(room / "cells" / part.name)
+    table = got(room / "distinct" / part.name)
     table = table.append_column(AT, as_arrow(np.arange(table.num_rows)))
-    number_of = regions.numbers(coded_cells(table, columns))
+    number_of = regions.numbers(coded_distinct(table, columns))
     sent(room / "to-region" / part.name, table, number_of, len(regions.leaves))
 
 
@@ -158,7 +158,7 @@ def send_cells(room: Path, columns: Sequence[str], regions: Regions, part: Part)
 class Arrived:
     """The distinct rows of all parts in one region: those of part i are start[i]:start[i + 1]."""
 
-    cells: Cells
+    distinct: DistinctRows
     start: NDArray[np.int64]
     at: NDArray[np.int64]  # their places among those of their part
     weight: NDArray[np.int64]
@@ -169,22 +169,22 @@ class Arrived:
         tables = [got(room / "to-region" / name, number) for name in shape.parts]
         start = np.concatenate([[0], np.cumsum([table.num_rows for table in tables])])
         table = pa.concat_tables(tables).combine_chunks()
-        codes, weight = coded_cells(table, shape.columns), as_numpy(plain(table.column(WEIGHT)))
+        codes, weight = coded_distinct(table, shape.columns), as_numpy(plain(table.column(WEIGHT)))
         columns = [(np.ascontiguousarray(codes[:, at]), size) for at, size in enumerate(shape.sizes)]
-        cells = distinct_codes(columns, table.num_rows, weight)
-        return cls(cells, start, as_numpy(plain(table.column(AT))), weight)
+        distinct = distinct_codes(columns, table.num_rows, weight)
+        return cls(distinct, start, as_numpy(plain(table.column(AT))), weight)
 
     def part_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the parts of some of these rows."""
         return np.asarray(np.searchsorted(self.start, rows, side="right") - 1)
 
     def begun(self) -> NDArray[np.int64]:
-        """Return how many rows of each cell lie in parts before; shape: cells of all parts."""
-        begun, so_far = np.empty(self.weight.size, dtype=np.int64), np.zeros(self.cells.weight.size, dtype=np.int64)
+        """Return how many rows of each distinct row lie in parts before; shape: distinct rows of all parts."""
+        begun, so_far = np.empty(self.weight.size, dtype=np.int64), np.zeros(self.distinct.weight.size, dtype=np.int64)
         for first, last in zip(self.start[:-1], self.start[1:], strict=True):
-            cell = self.cells.cell_of[first:last]
-            begun[first:last] = so_far[cell]
-            so_far[cell] += self.weight[first:last]
+            number = self.distinct.distinct_of[first:last]
+            begun[first:last] = so_far[number]
+            so_far[number] += self.weight[first:last]
         return begun
 
 
@@ -214,7 +214,7 @@ class Solved:
     def runs(self, here: Arrived) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return runs of the rows of parts' distinct rows: which of these, the entry that they have, and how many."""
         ends = self.ends
-        first_row = (np.cumsum(self.weight) - self.weight)[here.cells.cell_of] + here.begun()
+        first_row = (np.cumsum(self.weight) - self.weight)[here.distinct.distinct_of] + here.begun()
         low = np.searchsorted(ends, first_row, side="right")
         high = np.searchsorted(ends, first_row + here.weight - 1, side="right")
         owner = np.repeat(np.arange(low.size), high - low + 1)
@@ -244,15 +244,15 @@ def solve_region(
     earlier = [room / "region" / f"{name}-{number}" for name in kept(room / "forming")]
     before = next((found for found in earlier[::-1] if found != path and found.exists()), None)
     if before is None:
-        cells = Arrived.of(room, shape, number).cells
-        made = Solved(cells.codes, cells.weight, Recoding())
+        distinct = Arrived.of(room, shape, number).distinct
+        made = Solved(distinct.codes, distinct.weight, Recoding())
     else:
         made = pickle.loads(before.read_bytes())
     seed = int.from_bytes(keys_of(key, "region", number)()[:16], "little")
     place = replace(workplace, rng=np.random.default_rng(seed))
-    dataset = of_cells(template, shape.columns, made.codes, made.weight)
+    dataset = of_distinct(template, shape.columns, made.codes, made.weight)
     try:
-        recoding = carry_out_on_cells(step, dataset, made.recoding, place)
+        recoding = carry_out_on_distinct(step, dataset, made.recoding, place)
     except Unsatisfiable as error:
         return error
     made = replace(made, recoding=recoding)
@@ -266,8 +266,8 @@ def said_of(room: Path, shape: Shape, made: Solved, number: int) -> Said:
     mine = np.flatnonzero(shape.regions.numbers(sample.codes) == number)
     both = np.concatenate([made.codes, sample.codes[mine]])
     columns = [(np.ascontiguousarray(both[:, at]), size) for at, size in enumerate(shape.sizes)]
-    cell_of = distinct_codes(columns, len(both)).cell_of[len(made.codes) :]
-    first = np.searchsorted(made.ends, (np.cumsum(made.weight) - made.weight)[cell_of], side="right")
+    distinct_of = distinct_codes(columns, len(both)).distinct_of[len(made.codes) :]
+    first = np.searchsorted(made.ends, (np.cumsum(made.weight) - made.weight)[distinct_of], side="right")
     labels, sampled = {}, {}
     for name, column in made.recoding.columns.items():
         assert isinstance(column, Labelled), "sets are of single rows"
@@ -297,7 +297,7 @@ def rows_of_runs(runs: pa.Table, shape: Shape, dataset: Dataset) -> tuple[NDArra
     """Return the rows of a part in the order of their distinct rows, and the run of each."""
     order = np.argsort(as_numpy(plain(runs.column(AT))), kind="stable")
     run_of = np.repeat(order, as_numpy(plain(runs.column(COUNT)))[order])
-    return np.argsort(cells_of(dataset, shape.columns).cell_of, kind="stable"), run_of
+    return np.argsort(distinct_in(dataset, shape.columns).distinct_of, kind="stable"), run_of
 
 
 @dataclass(frozen=True)

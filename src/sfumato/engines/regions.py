@@ -27,16 +27,16 @@ from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Role
 from sfumato.engines.cutting import SAMPLED, Cut, Regions, Sample, SampledClasses, cut_up, joined_failing
 from sfumato.engines.region_tasks import (
-    AllCells,
+    AllDistinct,
     Dealt,
     Said,
     Shape,
     Sides,
-    carry_out_on_cells,
+    carry_out_on_distinct,
     deal_region,
-    of_cells,
+    of_distinct,
     sample_part,
-    send_cells,
+    send_distinct,
     solve_region,
 )
 from sfumato.engines.tasks import Part
@@ -92,7 +92,9 @@ class RegionalWork:
         template = replace(template, whole=sum(part.rows for part in parts))
         keep(room / "counted", template)
         keep(room / "sample", sample)
-        return cls(cluster, room, parts, limit, sample, shape, of_cells(template, columns, sample.codes, sample.weight))
+        return cls(
+            cluster, room, parts, limit, sample, shape, of_distinct(template, columns, sample.codes, sample.weight)
+        )
 
     def carry_out(self, step: Step, workplace: Workplace) -> Recoding:
         """Return what a step decides: of the sample's rows; the regions keep theirs."""
@@ -111,7 +113,7 @@ class RegionalWork:
                 words += f", about {facts['regions']['more_loss_in_sample']:.0%} more loss"
             stage = workplace.stage(words)
             if first:
-                send = partial(send_cells, self.room, self.shape.columns, self.shape.regions)
+                send = partial(send_distinct, self.room, self.shape.columns, self.shape.regions)
                 self.cluster.each(send, self.parts, "send distinct rows")
             solve = partial(solve_region, self.room, step, place, key, self.shape)
             said = self.cluster.each(solve, numbers, "decide about regions")
@@ -128,7 +130,7 @@ class RegionalWork:
     def join(self, failed: Sequence[int], workplace: Workplace) -> None:
         """Join regions, by their numbers, with what they were cut from, and decide about all of them anew."""
         self.shape = replace(self.shape, regions=joined_failing(self.shape.regions, failed))
-        send = partial(send_cells, self.room, self.shape.columns, self.shape.regions)
+        send = partial(send_distinct, self.room, self.shape.columns, self.shape.regions)
         self.cluster.each(send, self.parts, "send distinct rows")
         shutil.rmtree(self.room / "region")
         place, numbers = Workplace(seeded=workplace.seeded, public=workplace.public), self.shape.regions.leaves
@@ -173,7 +175,7 @@ class RegionalWork:
         sampled = _as_whole(self.dataset)
         roles = [self.dataset.column(name).role for name in self.shape.columns]
         axes = [at for at, role in enumerate(roles) if role is Role.QUASI_IDENTIFIER]
-        whole = _classes(carry_out_on_cells(step, sampled, Recoding(), workplace), self.sample)
+        whole = _classes(carry_out_on_distinct(step, sampled, Recoding(), workplace), self.sample)
         self.shape = replace(
             self.shape, regions=cut_up(self.sample, whole, axes, self.limit, partial(self._meets, step))
         )
@@ -184,7 +186,7 @@ class RegionalWork:
             here = replace(sampled.standing_for(rows, self.sample.weight[rows]), whole=sampled.total)
             here = replace(here, columns={name: here.columns[name] for name in self.dataset.columns})
             try:
-                made = _classes(carry_out_on_cells(step, here, Recoding(), workplace), self.sample, rows)
+                made = _classes(carry_out_on_distinct(step, here, Recoding(), workplace), self.sample, rows)
             except Unsatisfiable:  # so few of its people are in the sample
                 made = SampledClasses(np.zeros(rows.size, dtype=np.int64), rows, self.sample.weight[rows])
             cut.append(made)
@@ -196,7 +198,7 @@ class RegionalWork:
             raise DataError(
                 f"Classes were to be decided about in regions of {self.limit:,} distinct rows, but a region of about "
                 f"{round(largest):,} cannot be cut so that what is required can hold on both sides.\n"
-                "Raise --cells-on-driver if executors have the memory (about 1 kB each), declare coarser values "
+                "Raise --distinct-on-driver if executors have the memory (about 1 kB each), declare coarser values "
                 "(bins), or ask for less."
             )
         return {
@@ -287,12 +289,12 @@ def too_many(
     An estimate from the sample says so; where it is a close call they are counted. Parts that have few together spare
     the estimate and never change the answer: that does not depend on how the table was cut.
     """
-    if sum(part.cells for part in parts) <= most:
+    if sum(part.distinct for part in parts) <= most:
         return None
     sample = sampled(cluster, room, parts, columns, sizes, SAMPLED)
     if sample.distinct <= most:
         return None
-    if sample.distinct <= most * CLOSE and AllCells.of(room, parts, sizes).weight.size <= most:
+    if sample.distinct <= most * CLOSE and AllDistinct.of(room, parts, sizes).weight.size <= most:
         return None
     return sample
 

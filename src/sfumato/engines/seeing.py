@@ -274,7 +274,7 @@ def _too_many(models: Sequence[PrivacyModel], distinct: int, most: int) -> DataE
     return DataError(
         f"The release was to be judged by its distinct rows on the driver, which takes {most:,}, but it has "
         f"{distinct:,} or more, and {names} looks at all of them at once.\n"
-        "Raise --cells-on-driver if the driver has the memory. Nothing was published."
+        "Raise --distinct-on-driver if the driver has the memory. Nothing was published."
     )
 
 
@@ -292,7 +292,7 @@ def columns_seen(cluster: Cluster, room: Path, folder: Path, columns: Sequence[s
     if (distinct := sum(each.distinct for each in saw)) > most:
         raise DataError(
             f"A table of {', '.join(columns)} was asked for, which have {distinct:,} different combinations in the "
-            f"files of the release; the driver takes {most:,}.\nAsk for fewer columns, or raise --cells-on-driver."
+            f"files of the release; the driver takes {most:,}.\nAsk for fewer columns, or raise --distinct-on-driver."
         )
     wanted = {name: spec for name in look.columns or () if (spec := schema.spec(name)) is not None}
     chosen = Schema(columns=wanted, rest=schema.rest, missing=schema.missing)

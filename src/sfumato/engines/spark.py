@@ -27,7 +27,7 @@ from sfumato.anonymizers.choosing import Step
 from sfumato.data.dataset import Dataset
 from sfumato.data.files import Source
 from sfumato.data.schema import Role, Schema
-from sfumato.engines.dividing import CELLS_HERE, DividedEngine
+from sfumato.engines.dividing import DISTINCT_HERE, DividedEngine
 from sfumato.engines.regions import Job, Result
 from sfumato.engines.tasks import Splits
 from sfumato.errors import DataError, InputError, OutputError, SfumatoError
@@ -213,8 +213,10 @@ class SparkEngine(DividedEngine):
 
     name: ClassVar[str] = "spark"
 
-    def __init__(self, *, master: str | None = None, cells_on_driver: int = CELLS_HERE, session: Any = None) -> None:
-        super().__init__(SparkCluster(master, session), cells_here=cells_on_driver)
+    def __init__(
+        self, *, master: str | None = None, distinct_on_driver: int = DISTINCT_HERE, session: Any = None
+    ) -> None:
+        super().__init__(SparkCluster(master, session), distinct_here=distinct_on_driver)
 
     @contextmanager
     def workroom(self, folder: Path) -> Iterator[None]:

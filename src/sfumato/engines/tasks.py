@@ -2,7 +2,7 @@
 
     books, template, decision   what all parts have in common
     coded/PART                  rows in codes, in the order of the source; columns with role `other` as they were found
-    cells/PART                  the distinct rows of a part, and how many there are of each
+    distinct/PART               the distinct rows of a part, and how many there are of each
     drawn/PART                  sets of values, or values, drawn by chance
     to-KIND/PART                rows on their way: a batch for each place that they go to
     seen/FILE                   the distinct rows of a written file
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import RowWork, Workplace
 from sfumato.data.bit_sets import BitSets, bit_sets_of
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, distinct_rows
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, DistinctRows, as_arrow, as_numpy, distinct_rows
 from sfumato.data.distinct import Tally
 from sfumato.data.encoding import tally
 from sfumato.data.files import Source, digest, read_table
@@ -71,7 +71,7 @@ class Part:
     name: str
     first: int  # the number of its first row
     rows: int
-    cells: int  # distinct rows, in the columns that decide about classes
+    distinct: int  # distinct rows, in the columns that decide about classes
 
 
 def tally_split(splits: Splits, schema: Schema, number: int) -> tuple[dict[str, Tally], int, pa.Schema]:
@@ -90,10 +90,10 @@ def code_split(room: Path, splits: Splits, columns: Sequence[str], rows: int, jo
         name = f"{number:06d}-{begin // rows:06d}"
         table = _coded(dataset, begin, end)
         put(room / "coded" / name, [table])
-        cells = cells_of(rows_like(table, dataset), columns)
-        found = {f"{at}": as_arrow(np.ascontiguousarray(codes)) for at, codes in enumerate(cells.codes.T)}
-        put(room / "cells" / name, [pa.table({**found, WEIGHT: as_arrow(cells.weight)})])
-        parts.append(Part(name, first + begin, end - begin, cells.weight.size))
+        distinct = distinct_in(rows_like(table, dataset), columns)
+        found = {f"{at}": as_arrow(np.ascontiguousarray(codes)) for at, codes in enumerate(distinct.codes.T)}
+        put(room / "distinct" / name, [pa.table({**found, WEIGHT: as_arrow(distinct.weight)})])
+        parts.append(Part(name, first + begin, end - begin, distinct.weight.size))
     return parts
 
 
@@ -153,7 +153,7 @@ def _sets(column: CodedSets, array: pa.Array) -> CodedSets:
     return replace(column, items=items, start=start)
 
 
-def cells_of(part: Dataset, columns: Sequence[str]) -> Cells:
+def distinct_in(part: Dataset, columns: Sequence[str]) -> DistinctRows:
     """Return the distinct rows of a part, in some columns."""
     return distinct_rows([part.column(name) for name in columns], part.n_rows)
 
@@ -170,13 +170,13 @@ def coded_part(room: Path, name: str) -> Dataset:
 class Decision:
     """What is published of each row, as all parts need to know it.
 
-    Rows are found by the cell that they are in, and their number among those of this cell: piece i ends at ends[i] of
-    all rows, cell after cell. Where every row was decided about, by their number in the table.
+    Rows are found by the distinct row that they equal, and their number among its equals: piece i ends at ends[i] of
+    all rows, one distinct row after the other. Where every row was decided about, by their number in the table.
     """
 
-    columns: tuple[str, ...]  # that tell cells apart
+    columns: tuple[str, ...]  # that tell distinct rows apart
     ends: NDArray[np.int64] | None  # (p,); None: by row
-    cell_ends: NDArray[np.int64] | None  # (c,): where each cell ends
+    distinct_ends: NDArray[np.int64] | None  # (c,): where the rows of each distinct row end
     recoding: Recoding  # of pieces, or of rows
 
     def on(self, room: Path, part: Part, dataset: Dataset) -> Recoding:
@@ -185,16 +185,16 @@ class Decision:
 
     def entries(self, room: Path, part: Part, dataset: Dataset) -> NDArray[np.int64]:
         """Return which entry of the recoding each row of a part has, (n,)."""
-        if self.ends is None or self.cell_ends is None:
+        if self.ends is None or self.distinct_ends is None:
             return part.first + np.arange(part.rows)
-        cell_of = cells_of(dataset, self.columns).cell_of
-        table = got(room / "cells" / part.name)
-        cell, begun = as_numpy(plain(table.column("cell"))), as_numpy(plain(table.column("begun")))
-        order = np.argsort(cell_of, kind="stable")
-        start = np.searchsorted(cell_of[order], np.arange(cell.size))
+        distinct_of = distinct_in(dataset, self.columns).distinct_of
+        table = got(room / "distinct" / part.name)
+        number, begun = as_numpy(plain(table.column("number"))), as_numpy(plain(table.column("begun")))
+        order = np.argsort(distinct_of, kind="stable")
+        start = np.searchsorted(distinct_of[order], np.arange(number.size))
         rank = np.empty(part.rows, dtype=np.int64)
-        rank[order] = np.arange(part.rows) - start[cell_of[order]]
-        place = np.concatenate([[0], self.cell_ends])[cell[cell_of]] + begun[cell_of] + rank
+        rank[order] = np.arange(part.rows) - start[distinct_of[order]]
+        place = np.concatenate([[0], self.distinct_ends])[number[distinct_of]] + begun[distinct_of] + rank
         return np.asarray(np.searchsorted(self.ends, place, side="right"))
 
 

@@ -41,7 +41,7 @@ class AverageClassSize(MetricOfClasses):
 
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        classes = comparison.cells_after.weight.size
+        classes = comparison.distinct_after.weight.size
         value = ratio(comparison.release.total, classes)
         k = self.k or k_of(comparison.release)
         facts: dict[str, Any] = {
@@ -54,7 +54,7 @@ class AverageClassSize(MetricOfClasses):
         return Measurement(
             title="Average class size",
             value=value,
-            before=ratio(comparison.dataset.total, comparison.cells_before.weight.size),
+            before=ratio(comparison.dataset.total, comparison.distinct_before.weight.size),
             unit=comparison.counted,
             better="lower",
             worst=float(comparison.release.total),

@@ -84,9 +84,9 @@ class BeliefChange(Metric):
         knowledge = public.knowledge
         prior = public.belief if public.belief is not None else estimated_prior(original, knowledge)
         classes = classes_of(comparison.release)
-        cells = comparison.cells_before
+        distinct = comparison.distinct_before
         index = Index(knowledge)
-        before = self._measured(beliefs(cells.cell_of, cells.weight.size, original, index), prior, knowledge)
+        before = self._measured(beliefs(distinct.distinct_of, distinct.weight.size, original, index), prior, knowledge)
         after = self._measured(beliefs(classes.class_of, classes.size.size, released, index), prior, knowledge)
         value = after["change"]["mean"]
         return Measurement(

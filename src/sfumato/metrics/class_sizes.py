@@ -33,7 +33,7 @@ class ClassSizes(MetricOfClasses):
 
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        before, after = comparison.cells_before.weight, comparison.cells_after.weight
+        before, after = comparison.distinct_before.weight, comparison.distinct_after.weight
         largest = max(int(before.max(initial=0)), int(after.max(initial=0)))
         floors = _floors(largest)
         in_before, in_after = _histogram(before, floors), _histogram(after, floors)

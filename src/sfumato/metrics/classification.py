@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # whose parts are loaded when they are first used
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes, counted, distinct_codes
+from sfumato.data.dataset import CodedColumn, CodedSets, Codes, DistinctRows, counted, distinct_codes
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
@@ -91,7 +91,7 @@ class Classification(Metric):
         binned = [_Features(other.original, other.before, most) for other in features]
         before = self._cross_validate(
             [(other.original.codes, identity(other.original)) for other in features],
-            comparison.cells_before if pair not in comparison.quasi_identifiers else None,
+            comparison.distinct_before if pair not in comparison.quasi_identifiers else None,
             binned,
             class_of[pair.original.codes],
             len(classes),
@@ -100,7 +100,7 @@ class Classification(Metric):
         )
         after = self._cross_validate(
             [(other.released.codes, other.cover) for other in features],
-            comparison.cells_after if pair not in comparison.quasi_identifiers else None,
+            comparison.distinct_after if pair not in comparison.quasi_identifiers else None,
             binned,
             _class_of_labels(pair.cover, class_of, len(classes))[pair.released.codes],
             len(classes),
@@ -169,7 +169,7 @@ class Classification(Metric):
     def _cross_validate(
         self,
         columns: Sequence[tuple[Codes, Cover]],
-        cells: Cells | None,
+        distinct: DistinctRows | None,
         binned: Sequence[_Features],
         class_of_row: NDArray[np.int64],
         n_classes: int,
@@ -177,17 +177,17 @@ class Classification(Metric):
         survey: NDArray[np.float64] | None,
     ) -> dict[str, Any]:
         """Train and test on all folds; rows with class -1 are left out."""
-        if cells is None:
+        if distinct is None:
             sized = [(codes, covered.n_labels) for codes, covered in columns]
-            cells = distinct_codes(sized, class_of_row.size, weights)
-        keys = cells.cell_of.astype(np.int64) * (n_classes + 1) + class_of_row + 1
+            distinct = distinct_codes(sized, class_of_row.size, weights)
+        keys = distinct.distinct_of.astype(np.int64) * (n_classes + 1) + class_of_row + 1
         drawn = self._drawn(keys, n_classes, weights, survey)
         pairs, n_used = drawn.pairs, int(drawn.by_fold.sum())
 
-        used, cell_of = np.unique(pairs // (n_classes + 1), return_inverse=True)
+        used, distinct_of = np.unique(pairs // (n_classes + 1), return_inverse=True)
         class_of = pairs % (n_classes + 1) - 1
         table = np.zeros((self.folds, used.size, n_classes))
-        table[:, cell_of, class_of] = drawn.by_fold.T * drawn.each
+        table[:, distinct_of, class_of] = drawn.by_fold.T * drawn.each
         totals = table.sum(axis=(0, 1))
         present = np.flatnonzero(totals)
         table = table[:, :, present]
@@ -202,7 +202,7 @@ class Classification(Metric):
         if present.size < 2 or n_used < 2 * self.folds:
             nothing = {"accuracy": result["baseline"], "balanced_accuracy": ratio(1, present.size), "log_loss": 0.0}
             return result | nothing
-        design = _Design(cells.codes[used], table.sum(axis=(0, 2)), [covered for _, covered in columns], binned)
+        design = _Design(distinct.codes[used], table.sum(axis=(0, 2)), [covered for _, covered in columns], binned)
         right, loss = np.zeros(present.size), 0.0
         for fold in range(self.folds):
             test = table[fold]
@@ -244,13 +244,13 @@ class Classification(Metric):
 
 
 class _Drawn(NamedTuple):
-    """Rows to learn from. Sizes: p pairs of a cell and a class, f folds.
+    """Rows to learn from. Sizes: p pairs of a distinct row and a class, f folds.
 
     Of a survey, the rows of a pair count the mean of their weights, and all together as many as there are, so that the
     penalty means the same.
     """
 
-    pairs: NDArray[np.int64]  # (p,): cell times (classes + 1), plus the class, from 1 on
+    pairs: NDArray[np.int64]  # (p,): distinct row times (classes + 1), plus the class, from 1 on
     by_fold: NDArray[np.int64]  # (p, f): rows
     each: NDArray[np.float64]  # (p,): what a row counts
     unlabelled: int  # rows without a class
@@ -315,15 +315,15 @@ class _Features:
 
 
 class _Design:
-    """Cells as rows of features, kept as labels: a cell's score is the sum of its labels' scores."""
+    """Distinct rows as rows of features, kept as labels: a distinct row's score is the sum of its labels' scores."""
 
     def __init__(
         self, codes: Codes, weight: NDArray[np.float64], covers: Sequence[Cover], binned: Sequence[_Features]
     ) -> None:
-        n_cells = codes.shape[0]
+        n_distinct = codes.shape[0]
         self.weight = weight
         self.blocks = [np.ones((1, 1))]  # the constant
-        positions = [np.zeros(n_cells, dtype=np.int64)]
+        positions = [np.zeros(n_distinct, dtype=np.int64)]
         offset = 1
         for column, (covered, features) in enumerate(zip(covers, binned, strict=True)):
             used, label_of = np.unique(codes[:, column], return_inverse=True)
@@ -331,9 +331,9 @@ class _Design:
             positions.append(label_of + offset)
             offset += used.size
         indices = np.stack(positions, axis=1).ravel().astype(np.int32)
-        starts = np.arange(n_cells + 1, dtype=np.int32) * np.int32(len(positions))
-        self.labels_of = scipy.sparse.csr_array((np.ones(indices.size), indices, starts), shape=(n_cells, offset))
-        self.cells_of = self.labels_of.T.tocsr()
+        starts = np.arange(n_distinct + 1, dtype=np.int32) * np.int32(len(positions))
+        self.labels_of = scipy.sparse.csr_array((np.ones(indices.size), indices, starts), shape=(n_distinct, offset))
+        self.rows_of = self.labels_of.T.tocsr()
         self.label_ends = np.cumsum([block.shape[0] for block in self.blocks])
         self.ends = np.cumsum([block.shape[1] for block in self.blocks])
 
@@ -341,19 +341,19 @@ class _Design:
     def second(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Eigenvalues (f,) and eigenvectors (f, f) of the second moments of the features."""
         features = scipy.sparse.block_diag([scipy.sparse.csr_array(block) for block in self.blocks], format="csr")
-        together = self.cells_of @ self.labels_of.multiply(self.weight[:, None]).tocsr()
+        together = self.rows_of @ self.labels_of.multiply(self.weight[:, None]).tocsr()
         moments = (features.T @ (together @ features)).toarray()
         values, vectors = np.linalg.eigh(moments)
         return np.maximum(values, 0.0), vectors
 
     def fit(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Train on counts of cells and classes, both sides (c, classes); return the log of each class's chance.
+        """Train on counts of distinct rows and classes, both sides (c, classes); return the log of each class's chance.
 
         The search starts from the classes' shares. There the second derivatives are a product of one matrix over
         features and one over classes, plus the penalty; it goes through coordinates in which they are the identity.
         """
         total = counts.sum()
-        per_cell = counts.sum(axis=1)
+        per_distinct = counts.sum(axis=1)
         share = (counts.sum(axis=0) + 1) / (total + counts.shape[1])
         # The score of the last class is zero, so it has no weights.
         by_class, class_axes = np.linalg.eigh(np.diag(share[:-1]) - np.outer(share[:-1], share[:-1]))
@@ -371,10 +371,10 @@ class _Design:
             fit = float(np.einsum("ck,ck->", counts[:, :-1], score))
             chance = np.exp(score, out=score)
             whole = 1 + chance.sum(axis=1)
-            fit -= float((per_cell * np.log(whole)).sum())
-            chance *= (per_cell / whole)[:, None]
+            fit -= float((per_distinct * np.log(whole)).sum())
+            chance *= (per_distinct / whole)[:, None]
             chance -= counts[:, :-1]
-            parts = np.split(self.cells_of @ chance, self.label_ends[:-1])
+            parts = np.split(self.rows_of @ chance, self.label_ends[:-1])
             gradient = np.concatenate([block.T @ part for block, part in zip(self.blocks, parts, strict=True)])
             weights[0] = 0.0  # the constant goes without a penalty
             value = _PENALTY / 2 * float((weights**2).sum()) - fit

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import (
-    Cells,
     CodedColumn,
     CodedSets,
     Dataset,
+    DistinctRows,
     as_numpy,
     counted,
     distinct_codes,
@@ -164,12 +164,12 @@ class Comparison:
         before, after = float(self.survey.before.sum()), float(self.survey.after.sum())
         return max(before, after), after, max(0.0, before - after)
 
-    def by_weight(self, cells: Cells, *, before: bool) -> Cells:
-        """Return cells of one side with what their rows count."""
+    def by_weight(self, distinct: DistinctRows, *, before: bool) -> DistinctRows:
+        """Return distinct rows of one side with what their rows count."""
         if self.survey is None:
-            return cells
+            return distinct
         weights = self.survey.before if before else self.survey.after
-        return replace(cells, weight=np.bincount(cells.cell_of, weights, minlength=cells.weight.size))
+        return replace(distinct, weight=np.bincount(distinct.distinct_of, weights, minlength=distinct.weight.size))
 
     def of_records(self, before: bool) -> NDArray[np.float64] | None:
         """Return what each record of one side counts by a survey, (n,), or None where all count the same."""
@@ -188,13 +188,13 @@ class Comparison:
         return tuple(self.pair(column.name) for column in self.dataset.quasi_identifiers)
 
     @cached_property
-    def cells_before(self) -> Cells:
+    def distinct_before(self) -> DistinctRows:
         """The distinct combinations of quasi-identifiers in the original; without quasi-identifiers there is one."""
         columns = [(column.codes, len(column.labels)) for column in self.dataset.quasi_identifiers]
         return distinct_codes(columns, self.dataset.n_rows, self.dataset.weights)
 
     @cached_property
-    def cells_after(self) -> Cells:
+    def distinct_after(self) -> DistinctRows:
         """The classes of the release: rows with equal labels of all quasi-identifiers."""
         columns = [(pair.released.codes, len(pair.released.labels)) for pair in self.quasi_identifiers]
         return distinct_codes(columns, self.release.n_rows, self.release.weights)

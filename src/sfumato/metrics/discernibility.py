@@ -35,13 +35,13 @@ class Discernibility(MetricOfClasses):
 
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        squares = _sum_of_squares(comparison.cells_after.weight)
+        squares = _sum_of_squares(comparison.distinct_after.weight)
         penalty = comparison.n_dropped * comparison.dataset.total
         rows, one = comparison.n_rows, "person" if comparison.people else "record"
         return Measurement(
             title="Discernibility",
             value=float(squares + penalty),
-            before=float(_sum_of_squares(comparison.cells_before.weight)),
+            before=float(_sum_of_squares(comparison.distinct_before.weight)),
             better="lower",
             worst=float(rows * rows),
             explanation=f"The sum of squared class sizes; a dropped {one} counts as if it could be any other.",

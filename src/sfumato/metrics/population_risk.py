@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells
+from sfumato.data.dataset import DistinctRows
 from sfumato.data.sampling import Sampling
 from sfumato.errors import PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
@@ -75,8 +75,8 @@ class PopulationRisk(Metric):
         if left is None:  # it does not show the weights
             each = np.ones(release.n_rows) if release.weights is None else release.weights.astype(np.float64)
             left = each * (total / max(release.total, 1))
-        before = self._side(comparison.cells_before, people, total, dataset.carried)
-        after = self._side(comparison.cells_after, left, total, release.carried)
+        before = self._side(comparison.distinct_before, people, total, dataset.carried)
+        after = self._side(comparison.distinct_after, left, total, release.carried)
         return Measurement(
             title="Risk in the population",
             value=after["mean"],
@@ -96,9 +96,11 @@ class PopulationRisk(Metric):
             },
         )
 
-    def _side(self, cells: Cells, people: NDArray[np.float64], total: int, carried: pa.Table | None) -> dict[str, Any]:
-        sizes = cells.weight
-        stand_for = np.bincount(cells.cell_of, weights=people, minlength=sizes.size)
+    def _side(
+        self, distinct: DistinctRows, people: NDArray[np.float64], total: int, carried: pa.Table | None
+    ) -> dict[str, Any]:
+        sizes = distinct.weight
+        stand_for = np.bincount(distinct.distinct_of, weights=people, minlength=sizes.size)
         of_class = individual_risk(sizes, stand_for)
         rows = int(sizes.sum())
         counted = Sizes.of(sizes)
@@ -114,7 +116,7 @@ class PopulationRisk(Metric):
             "model": uniques.model,
             "models": {name: found / total for name, found in models.items() if found is not None},
             "unique_match": unique_match(counted.number(1), counted.number(2), rows / total if total else 1.0),
-            "households": self._households(of_class[cells.cell_of], carried),
+            "households": self._households(of_class[distinct.distinct_of], carried),
         }
 
     def _households(self, risk: NDArray[np.float64], carried: pa.Table | None) -> dict[str, Any] | None:

@@ -7,18 +7,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells, CodedColumn, CodedSets, Codes
+from sfumato.data.dataset import CodedColumn, CodedSets, Codes, DistinctRows
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount
-from sfumato.metrics.cells import BlockWeight, fitting, project
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import Cover, everything, identity
+from sfumato.metrics.fitting import BlockWeight, fitting, project
 
 _ROUNDS = 10  # how often queries that nobody fits are drawn anew
 _SUBSETS = 20  # different choices of columns; many queries share one, so that preparing it pays
 _WORD = 64  # queries that are answered together
-_WORK = 300_000_000  # cells and terms to look at for all queries of a dimension; a huge table is asked less often,
+_WORK = (
+    300_000_000  # distinct rows and terms to look at for all queries of a dimension; a huge table is asked less often,
+)
 _FEWEST = 100  # but not less often than this
 # Each of a byte's bits as a byte of its own, in one word.
 _SPREAD = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view("<u8")[:, 0]
@@ -152,8 +154,8 @@ class _Sides:
         self.columns = [pair.original for pair in pairs]
         self.covers = [pair.cover for pair in pairs]
         self.identities = [identity(column) for column in self.columns]
-        self.before = comparison.by_weight(comparison.cells_before, before=True)
-        self.after = comparison.by_weight(comparison.cells_after, before=False)
+        self.before = comparison.by_weight(comparison.distinct_before, before=True)
+        self.after = comparison.by_weight(comparison.distinct_after, before=False)
         self.terms: str | None = None
         if sets is not None:
             self.terms = sets[0].name
@@ -187,7 +189,7 @@ class _Sides:
         whole = [choice.share_of(everything(self.columns[at]))[0] for choice, at in zip(choices, subset, strict=True)]
         guessed = np.prod([np.ones(n_queries), *whole], axis=0)
         if self.terms is None:
-            (codes, weight), (codes_after, weight_after) = self._cells(subset)
+            (codes, weight), (codes_after, weight_after) = self._distinct(subset)
             return (
                 fitting(codes, weight, exact, n_queries),
                 fitting(codes_after, weight_after, partial, n_queries),
@@ -209,8 +211,8 @@ class _Sides:
             guessed * total,
         )
 
-    def _cells(self, subset: tuple[int, ...]) -> Any:
-        """Return the cells of both sides over some columns; only the last choice of columns is kept."""
+    def _distinct(self, subset: tuple[int, ...]) -> Any:
+        """Return the distinct rows of both sides over some columns; only the last choice of columns is kept."""
         if subset not in self._projected:
             sizes = [len(self.columns[at].labels) for at in subset]
             labels = [self.covers[at].n_labels for at in subset]
@@ -265,44 +267,44 @@ def _how_many(n_codes: int, share: float) -> int:
 
 
 class _Terms:
-    """Which records of each cell contain what: rows in the order of cells, empty sets left out."""
+    """Which records of each distinct row contain what: rows in the order of distinct rows, empty sets left out."""
 
-    def __init__(self, sets: CodedSets, cells: Cells, term_of: Codes) -> None:
+    def __init__(self, sets: CodedSets, distinct: DistinctRows, term_of: Codes) -> None:
         size = np.diff(sets.start)
-        rows = np.argsort(cells.cell_of, kind="stable")
+        rows = np.argsort(distinct.distinct_of, kind="stable")
         rows = rows[size[rows] > 0]
         size = size[rows]
         self.start = np.zeros(rows.size + 1, dtype=np.int64)  # of each row's terms
         np.cumsum(size, out=self.start[1:])
         self.items = term_of[sets.items[np.repeat(sets.start[rows] - self.start[:-1], size) + np.arange(size.sum())]]
-        self.first_row = np.zeros(cells.weight.size + 1, dtype=np.int64)  # of each cell
-        np.cumsum(np.bincount(cells.cell_of[rows], minlength=cells.weight.size), out=self.first_row[1:])
+        self.first_row = np.zeros(distinct.weight.size + 1, dtype=np.int64)  # of each distinct row
+        np.cumsum(np.bincount(distinct.distinct_of[rows], minlength=distinct.weight.size), out=self.first_row[1:])
 
     def hits(self, chosen: NDArray[np.bool_]) -> BlockWeight:
-        """Return a function that counts the records of some cells with any chosen term, (terms, q) -> (cells, q)."""
+        """Return a function that counts the records of some distinct rows with any term, (terms, q) -> (rows, q)."""
         n_queries = chosen.shape[1]
         word = np.zeros(chosen.shape[0], dtype="<u8")  # bit j: chosen by query j, so there are at most 64
         for query in range(n_queries):
             word |= chosen[:, query].astype("<u8") << np.uint64(query)
 
-        def of_cells(first: int, last: int) -> NDArray[Any]:
+        def of_distinct(first: int, last: int) -> NDArray[Any]:
             rows = self.first_row[first : last + 1]
             start = self.start[rows[0] : rows[-1] + 1]
             if start.size == 1:
                 return np.zeros((last - first, n_queries))
             found = np.bitwise_or.reduceat(word[self.items[start[0] : start[-1]]], start[:-1] - start[0])
-            octets, in_cell = found.view(np.uint8).reshape(-1, 8), np.diff(rows)
+            octets, in_distinct = found.view(np.uint8).reshape(-1, 8), np.diff(rows)
             counts = np.zeros((last - first, n_queries), dtype=np.int64)
-            some = in_cell > 0
+            some = in_distinct > 0
             at = rows[:-1][some] - rows[0]
-            if in_cell.max() < 256:  # eight counts, one in each byte of a word, grow together
+            if in_distinct.max() < 256:  # eight counts, one in each byte of a word, grow together
                 counts[some] = np.add.reduceat(_SPREAD[octets], at, axis=0).view(np.uint8)[:, :n_queries]
             else:
                 bits = np.unpackbits(octets, axis=1, count=n_queries, bitorder="little")
                 counts[some] = np.add.reduceat(bits, at, axis=0, dtype=np.int64)
             return counts
 
-        return of_cells
+        return of_distinct
 
 
 def _set_column(comparison: Comparison) -> tuple[CodedSets, CodedSets] | None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import Dataset, distinct_rows
 from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
-from sfumato.metrics.cells import fitting
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import cover
+from sfumato.metrics.fitting import fitting
 
 _MOST_CLASSES = 2_000  # classes that are looked up in the population
 _AT_A_TIME = 32
@@ -62,8 +62,8 @@ class Risk(Metric):
 
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
-        before = self._prosecutor(comparison.cells_before.weight)
-        after = self._prosecutor(comparison.cells_after.weight)
+        before = self._prosecutor(comparison.distinct_before.weight)
+        after = self._prosecutor(comparison.distinct_after.weight)
         journalist = self._journalist(comparison)
         known = (
             "" if self.population is not None else " The population is not known, so the journalist is not told apart."
@@ -103,9 +103,9 @@ class Risk(Metric):
         The published records are in the population themselves, so no class fits fewer records than it has: once the
         best find is no larger than the next class, no later one can beat it, and the maximum is exact.
         """
-        cells = comparison.cells_after
-        if self.population is None or not cells.weight.size:
-            worst = self._prosecutor(cells.weight)["max"]
+        distinct = comparison.distinct_after
+        if self.population is None or not distinct.weight.size:
+            worst = self._prosecutor(distinct.weight)["max"]
             return {"max": worst, "population": None, "classes_checked": 0, "classes_absent": 0, "exact": True}
         columns, covers = [], []
         for pair in comparison.quasi_identifiers:
@@ -128,18 +128,19 @@ class Risk(Metric):
                 )
             )
         people = distinct_rows(columns, self.population.n_rows)
-        smallest_first = np.argsort(cells.weight, kind="stable")
+        smallest_first = np.argsort(distinct.weight, kind="stable")
         fewest, checked, absent = int(np.iinfo(np.int64).max), 0, 0
-        while checked < min(smallest_first.size, _MOST_CLASSES) and cells.weight[smallest_first[checked]] < fewest:
+        while checked < min(smallest_first.size, _MOST_CLASSES) and distinct.weight[smallest_first[checked]] < fewest:
             some = smallest_first[checked : checked + _AT_A_TIME]
             tables = [
-                covered.members(cells.codes[some, column]).astype(np.float64) for column, covered in enumerate(covers)
+                covered.members(distinct.codes[some, column]).astype(np.float64)
+                for column, covered in enumerate(covers)
             ]
             fits = fitting(people.codes, people.weight, tables, some.size).astype(np.int64)
-            absent += int((fits < cells.weight[some]).sum())
-            fewest = min(fewest, int(np.maximum(fits, cells.weight[some]).min()))
+            absent += int((fits < distinct.weight[some]).sum())
+            fewest = min(fewest, int(np.maximum(fits, distinct.weight[some]).min()))
             checked += some.size
-        decided = checked == smallest_first.size or int(cells.weight[smallest_first[checked]]) >= fewest
+        decided = checked == smallest_first.size or int(distinct.weight[smallest_first[checked]]) >= fewest
         return {
             "max": ratio(1, fewest),
             "population": self.population.n_rows,

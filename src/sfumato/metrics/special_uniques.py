@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells, Dataset, distinct_rows
+from sfumato.data.dataset import Dataset, DistinctRows, distinct_rows
 from sfumato.data.sampling import UNKNOWN, Sampling
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
@@ -55,8 +55,8 @@ class SpecialUniques(Metric):
 
     def scores(self, dataset: Dataset) -> NDArray[np.float64]:
         """Return the score of each record of a table, 0 for whom somebody else looks like, shape (n,)."""
-        cells = distinct_rows(dataset.quasi_identifiers, dataset.n_rows)
-        return minimal_uniques(cells, self.size).scores[cells.cell_of]
+        distinct = distinct_rows(dataset.quasi_identifiers, dataset.n_rows)
+        return minimal_uniques(distinct, self.size).scores[distinct.distinct_of]
 
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
@@ -64,8 +64,8 @@ class SpecialUniques(Metric):
         names = [column.name for column in dataset.quasi_identifiers]
         people = self.sampling.people_of(dataset.carried, dataset.n_rows, dataset.weights)
         total = self.sampling.population(people, dataset.total) if people is not None else None
-        before = self._side(comparison.cells_before, names, dataset.total, total)
-        after = self._side(comparison.cells_after, names, comparison.release.total, total)
+        before = self._side(comparison.distinct_before, names, dataset.total, total)
+        after = self._side(comparison.distinct_after, names, comparison.release.total, total)
         few = min(FEW, before["size"])
         return Measurement(
             title="Singled out by few columns",
@@ -79,10 +79,10 @@ class SpecialUniques(Metric):
             facts={"few": few, "before": before, "after": after},
         )
 
-    def _side(self, cells: Cells, names: Sequence[str], n_rows: int, total: int | None) -> dict[str, Any]:
-        found = minimal_uniques(cells, self.size)
+    def _side(self, distinct: DistinctRows, names: Sequence[str], n_rows: int, total: int | None) -> dict[str, Any]:
+        found = minimal_uniques(distinct, self.size)
         scores, smallest = found.scores, found.smallest
-        alone = int((cells.weight == 1).sum())
+        alone = int((distinct.weight == 1).sum())
         special = (smallest > 0) & (smallest < found.columns)
         return {
             "size": found.size,
@@ -95,7 +95,7 @@ class SpecialUniques(Metric):
             "highest_score": float(scores.max(initial=0.0)),
             "mean_score": ratio(float(scores.sum()), n_rows),
             "columns": dict(zip(names, found.contributions.tolist(), strict=True)),
-            "calibrated": _calibrated(found, cells.weight, total),
+            "calibrated": _calibrated(found, distinct.weight, total),
         }
 
 

@@ -97,16 +97,16 @@ class _Truth:
     @classmethod
     def of(cls, comparison: Comparison, numbers: Mapping[str, CodedColumn]) -> _Truth:
         dataset = comparison.dataset
-        cells = distinct_codes(
+        distinct = distinct_codes(
             [(column.codes, len(column.labels)) for column in numbers.values()], dataset.n_rows, dataset.weights
         )
-        weight: Floats = cells.weight.astype(np.float64)
+        weight: Floats = distinct.weight.astype(np.float64)
         if comparison.release.description.get("weight") is not None:
             of_rows = row_weights_of(dataset.carried, comparison.release.description, dataset.n_rows)
-            weight = np.bincount(cells.cell_of, of_rows, minlength=cells.weight.size).astype(np.float64)
-        columns = zip(numbers.items(), cells.codes.T, strict=True)
+            weight = np.bincount(distinct.distinct_of, of_rows, minlength=distinct.weight.size).astype(np.float64)
+        columns = zip(numbers.items(), distinct.codes.T, strict=True)
         found = {name: column.values[codes] for (name, column), codes in columns if column.values is not None}
-        return cls(found, cells.weight, weight)
+        return cls(found, distinct.weight, weight)
 
     def sampled(self) -> _Truth:
         """Return a random sample."""

@@ -128,7 +128,7 @@ def make_elsewhere(frame: Any, plan: Plan, *, progress: Progress, **given: Any) 
     folder = Path(tempfile.mkdtemp(prefix="sfumato-", dir=os.environ.get(WORK_FOLDER)))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     session = frame.sparkSession
-    engine = engine_named("spark", {"cells_on_driver": plan.engine.cells_on_driver, "session": session})
+    engine = engine_named("spark", {"distinct_on_driver": plan.engine.distinct_on_driver, "session": session})
     case = Case(plan.over(frame.columns), frame, engine, progress)
     outcome = case.make_folder(folder / "run", lambda facts: "", measure=False, attack=False, **given)
     parts = (folder / "run" / "release" / "data.parquet").as_uri()

@@ -269,7 +269,7 @@ def warnings_of_steps(steps: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"The table has about {cut['distinct_rows']:,} distinct rows, more than the {cut['limit']:,} that are "
                 f"decided about at once: {step['anonymizer']} worked on {cut['regions']:,} regions of it, each alone. "
                 f"In a sample of {cut['sample']:,} rows this lost {max(cut['more_loss_in_sample'], 0):.1%} more detail "
-                "than one region would. A larger --cells-on-driver makes fewer regions."
+                "than one region would. A larger --distinct-on-driver makes fewer regions."
             )
     return found
 

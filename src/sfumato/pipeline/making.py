@@ -68,7 +68,7 @@ def make(
     if plan.release.shows != "range" and dataset.whole is not None:
         raise DataError(
             f"Classes were to show the {plan.release.shows} of their numbers, but the table has too many distinct rows "
-            "for the driver, and regions of it show ranges.\nRaise --cells-on-driver, or leave [release] shows out."
+            "for the driver, and regions of it show ranges.\nRaise --distinct-on-driver, or leave [release] shows out."
         )
     with engine.stoppable() as stop:
         # Entropy from the system unless a seed is given; the seed itself is kept nowhere.

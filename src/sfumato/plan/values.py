@@ -143,9 +143,9 @@ class EngineOptions:
         default=None,
         example="spark://cluster:7077",
     )
-    cells_on_driver: int | None = parameter(
+    distinct_on_driver: int | None = parameter(
         Takes.WHOLE,
-        "Cells on the driver",
+        "Distinct rows on the driver",
         "Of Spark: distinct rows that the driver decides about, about 1 kB each; 20,000,000 when left out.",
         default=None,
         least=1,

@@ -138,8 +138,8 @@ def table_of(
         )
     n_rows = columns[0].codes.size
     kinds = distinct_codes([(column.codes, len(column.labels)) for column in columns], n_rows)
-    total = np.bincount(kinds.cell_of, rows.both, minlength=len(kinds.weight))
-    squared = rows.squares_in(kinds.cell_of, len(kinds.weight))
+    total = np.bincount(kinds.distinct_of, rows.both, minlength=len(kinds.weight))
+    squared = rows.squares_in(kinds.distinct_of, len(kinds.weight))
     counts, variance, lower, upper = (np.zeros(shape) for _ in range(4))
     step = max(1, _AT_ONCE // math.prod(shape))
     for first in range(0, total.size, step):
@@ -213,7 +213,7 @@ def means_of(
     kinds = distinct_codes([(group.codes, len(group.labels)) for group in groups], codes.size)
     found = []
     for number in range(len(kinds.weight)):
-        chosen = (kinds.cell_of == number) & ~np.isnan(known.low[codes])
+        chosen = (kinds.distinct_of == number) & ~np.isnan(known.low[codes])
         group = {group.name: group.labels[code] for group, code in zip(groups, kinds.codes[number], strict=True)}
         found.append(_mean(column, group, known, codes[chosen], rows.only(chosen)))
     return tuple(found)

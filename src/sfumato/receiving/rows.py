@@ -66,5 +66,5 @@ class Rows:
             return np.asarray(np.bincount(cell_of, self.both * self.weight, minlength=n_cells), dtype=np.float64)
         people = int(self.person.max(initial=-1)) + 1
         pairs = distinct_codes([(cell_of, n_cells), (self.person, people)], cell_of.size)
-        counted = np.bincount(pairs.cell_of, self.both, minlength=len(pairs.weight))
+        counted = np.bincount(pairs.distinct_of, self.both, minlength=len(pairs.weight))
         return np.asarray(np.bincount(pairs.codes[:, 0], counted**2, minlength=n_cells), dtype=np.float64)

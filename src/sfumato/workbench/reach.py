@@ -71,15 +71,15 @@ def coarsest(dataset: Dataset, model: PrivacyModel) -> Release:
     """Return the release that tells least, as far as a model looks at it, with equal rows held once."""
     judged = [dataset.columns[name] for name in model.judged_columns if name in dataset.columns]
     shown = [each for each in judged if isinstance(each, CodedColumn) and _is_shown(each, model)]
-    cells = distinct_rows(shown, dataset.n_rows)
-    n_rows = cells.weight.size
+    distinct = distinct_rows(shown, dataset.n_rows)
+    n_rows = distinct.weight.size
     columns: dict[str, ReleasedColumn | CodedSets] = {
         column.name: _all_alike(column, dataset, n_rows) for column in dataset.quasi_identifiers
     }
     described: dict[str, Any] = {}
     for column in judged:
         if column in shown:
-            codes = np.ascontiguousarray(cells.codes[:, shown.index(column)])
+            codes = np.ascontiguousarray(distinct.codes[:, shown.index(column)])
             columns[column.name] = _released(column, dataset, codes, column.labels)
         elif column.role is Role.SENSITIVE_QUASI_IDENTIFIER and isinstance(column, CodedColumn):
             columns[column.name] = whole = _whole_domain(column, dataset, n_rows)
@@ -95,7 +95,7 @@ def coarsest(dataset: Dataset, model: PrivacyModel) -> Release:
         n_rows=n_rows,
         order=tuple(columns),
         description={"columns": described},
-        weights=cells.weight,
+        weights=distinct.weight,
     )
 
 

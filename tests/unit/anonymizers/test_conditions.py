@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.conditions import cells_of
+from sfumato.anonymizers.conditions import bars_of
 from sfumato.anonymizers.local_recoding import LocalRecoding
 from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.data.builders import Flat
@@ -50,5 +50,5 @@ def test_whole_numbers_above_two_to_53_are_different_for_search_and_audit(kind, 
 
 def test_each_row_has_a_cell_for_each_sensitive_column():
     codes = [np.array(column, dtype=np.int32) for column in ([0, 2, 1], [1, 0, 1])]
-    assert cells_of(codes, [3, 2], 3).tolist() == [[0, 2, 1], [4, 3, 4]]
-    assert cells_of([], [], 3).shape == (0, 3)
+    assert bars_of(codes, [3, 2], 3).tolist() == [[0, 2, 1], [4, 3, 4]]
+    assert bars_of([], [], 3).shape == (0, 3)

@@ -14,7 +14,7 @@ import pytest
 from sfumato.anonymizers import full_domain
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.conditions import conditions_for
-from sfumato.anonymizers.full_domain import FullDomain, cells
+from sfumato.anonymizers.full_domain import FullDomain, lattice
 from sfumato.anonymizers.full_domain.judging import Judge
 from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Ncp, Search
 from sfumato.data.builders import Given, Widths
@@ -239,7 +239,7 @@ def test_rolled_up_tables_give_the_same_as_none(monkeypatch):
     table = some_rows(np.random.default_rng(7), 120)
     models = (K, TCloseness(sensitive="s", t="0.3"))
     one = made(table, models, drop_rows=0.1)[1].facts
-    monkeypatch.setattr(cells, "KEPT_TABLES", 0)
+    monkeypatch.setattr(lattice, "KEPT_TABLES", 0)
     assert made(table, models, drop_rows=0.1)[1].facts == one
 
 
@@ -247,8 +247,8 @@ def test_rolled_up_tables_give_the_same_as_none(monkeypatch):
 def test_keys_of_several_words_give_the_same_as_those_of_one(monkeypatch, models):
     table = some_rows(np.random.default_rng(8), 90)
     one = made(table, models, drop_rows=0.1, loss="discernibility")[1]
-    monkeypatch.setattr(cells, "FIRST_BITS", 3)
-    monkeypatch.setattr(cells, "LATER_BITS", 3)
+    monkeypatch.setattr(lattice, "FIRST_BITS", 3)
+    monkeypatch.setattr(lattice, "LATER_BITS", 3)
     several = made(table, models, drop_rows=0.1, loss="discernibility")[1]
 
     assert several.facts == one.facts
@@ -260,8 +260,8 @@ def search_of(table, models, loss, limit, checks=100_000):
     dataset = encode(table, SCHEMA)
     columns = dataset.quasi_identifiers
     asked = conditions_for(dataset, Policy(models), np.arange(dataset.n_rows))
-    ladders = [cells.ladder_of(column, 1.0, every_level=False) for column in columns]
-    made_of = cells.cells_of(ladders, [column.codes for column in columns], asked.cell_of)
+    ladders = [lattice.ladder_of(column, 1.0, every_level=False) for column in columns]
+    made_of = lattice.lattice_of(ladders, [column.codes for column in columns], asked.bar_of)
     judge = Judge(made_of, asked.conditions, asked.among, limit=limit, bounded=loss.base_is_known)
     search = Search(judge, loss, checks, lambda: None)
     return search, search.run(), judge
@@ -277,7 +277,7 @@ def test_no_node_loses_less_than_its_bound_and_what_is_ruled_out_is_not_allowed(
         for loss in (Ncp(n, len(PATHS)), Discernibility(n), ClassSize(n)):
             search, found, judge = search_of(table, models, loss, limit)
             known = search._known
-            nodes = list(product(*map(range, judge.cells.shape)))
+            nodes = list(product(*map(range, judge.lattice.shape)))
             for number, node in enumerate(nodes):
                 dropped = rows_to_drop(table, node, models)
                 if len(dropped) > limit:

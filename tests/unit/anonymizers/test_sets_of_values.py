@@ -30,8 +30,8 @@ def dataset_of(has: list[set[str]]) -> Dataset:
 
 
 def passes(asked: Asked, group: list[int]) -> bool:
-    histogram = np.zeros(asked.conditions.cells, dtype=np.int64)
-    for column in asked.cell_of:
+    histogram = np.zeros(asked.conditions.bars, dtype=np.int64)
+    for column in asked.bar_of:
         np.add.at(histogram, column[group], 1)
     return bool(holds(asked.conditions, histogram, len(group)))
 

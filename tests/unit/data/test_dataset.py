@@ -28,12 +28,12 @@ def column(codes, n_labels, **more):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=20))
 def test_distinct_rows_equal_a_plain_tally(rows):
-    cells = distinct_rows([column([row[at] for row in rows], 4) for at in (0, 1)], len(rows))
+    distinct = distinct_rows([column([row[at] for row in rows], 4) for at in (0, 1)], len(rows))
 
     tally = Counter(rows)
-    assert [tuple(cell) for cell in cells.codes.tolist()] == sorted(tally)
-    assert cells.weight.tolist() == [tally[cell] for cell in sorted(tally)]
-    assert [tuple(cells.codes[cell].tolist()) for cell in cells.cell_of] == rows
+    assert [tuple(cell) for cell in distinct.codes.tolist()] == sorted(tally)
+    assert distinct.weight.tolist() == [tally[each] for each in sorted(tally)]
+    assert [tuple(distinct.codes[cell].tolist()) for cell in distinct.distinct_of] == rows
 
 
 def test_without_columns_all_rows_are_one():
@@ -100,11 +100,11 @@ def test_distinct_codes_are_the_sorted_ones_however_columns_are_taken_together(r
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("_FEW", few), ("_DENSE", dense), ("STEP", step)):
             patch.setattr(dataset, name, value)
-        cells = distinct_codes(columns, len(rows), weights)
+        distinct = distinct_codes(columns, len(rows), weights)
 
     expected = sorted(set(rows))
-    assert list(map(tuple, cells.codes.tolist())) == expected
-    assert [expected[cell] for cell in cells.cell_of.tolist()] == rows
-    assert cells.weight.tolist() == [
+    assert list(map(tuple, distinct.codes.tolist())) == expected
+    assert [expected[each] for each in distinct.distinct_of.tolist()] == rows
+    assert distinct.weight.tolist() == [
         sum(weight for row, weight in zip(rows, weights.tolist(), strict=True) if row == each) for each in expected
     ]

@@ -27,16 +27,16 @@ def grid_of(column, least):
 
 
 def placed(values, least, read):
-    """Cells in order, with enough people in each, and within the bounds that they show."""
+    """Bands in order, with enough people in each, and within the bounds that they show."""
     column = column_of(values)
     grid = grid_of(column, least)
     people = Counter(read(value) for value in values)
-    in_cell = Counter(grid.cell_of[column.codes].tolist())
-    labels = [grid.label(column, cell, cell) for cell in range(grid.size)]
-    assert sorted(in_cell) == list(range(grid.size))
-    assert min(in_cell.values()) >= min(least, len(values))
-    for value, cell in zip(values, grid.cell_of[column.codes], strict=True):
-        low, high, closed = range_ends(labels[cell]) or (labels[cell], labels[cell], True)
+    in_band = Counter(grid.band_of[column.codes].tolist())
+    labels = [grid.label(column, band, band) for band in range(grid.size)]
+    assert sorted(in_band) == list(range(grid.size))
+    assert min(in_band.values()) >= min(least, len(values))
+    for value, band in zip(values, grid.band_of[column.codes], strict=True):
+        low, high, closed = range_ends(labels[band]) or (labels[band], labels[band], True)
         assert read(low) <= read(value)
         assert read(value) <= read(high) if closed else read(value) < read(high)
     return labels, grid, column, people
@@ -114,18 +114,18 @@ def test_bounds_are_round_and_the_largest_value_is_not_among_them():
     assert labels == ["[18000, 19999]", "[24990, 25009]", "[30000, 39999]", "[40000, 1499999999]"]
 
 
-def test_values_that_enough_people_share_are_cells_of_their_own():
+def test_values_that_enough_people_share_are_bands_of_their_own():
     grid = grid_of(column := column_of(["34"] * 3 + ["35"] * 3 + ["36", "39", "41"]), 3)
 
-    assert [grid.label(column, cell, cell) for cell in range(grid.size)] == ["34", "[35, 44]"]
+    assert [grid.label(column, band, band) for band in range(grid.size)] == ["34", "[35, 44]"]
     assert grid.label(column, 0, 1) == "[34, 44]"
 
 
-def test_times_of_one_day_show_the_day_and_missing_is_a_cell_that_ranges_never_hold():
+def test_times_of_one_day_show_the_day_and_missing_is_a_band_that_ranges_never_hold():
     column = column_of(["2024-05-03 10:00", "2024-05-03 11:30", "2024-06-01 09:00", "2024-06-09 09:00", ""])
     grid = grid_of(column, 2)
 
-    assert [grid.label(column, cell, cell) for cell in range(grid.size)] == [
+    assert [grid.label(column, band, band) for band in range(grid.size)] == [
         "2024-05-03",
         "[2024-05-27, 2024-06-16]",
         "",

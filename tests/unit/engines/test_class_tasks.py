@@ -208,11 +208,11 @@ class Noting(Here):
 def test_what_needs_every_row_in_one_place_is_refused_before_work_above_the_limit(options, why, tmp_path):
     plan = plan_with(tmp_path / "given", patients(), TERMS, *NEEDS, anonymizers={"term-suppression": options})
     cluster = Noting()
-    with pytest.raises(DataError, match=rf"{why}(.|\n)*takes 100(.|\n)*--cells-on-driver(.|\n)*--engine local"):
-        run(plan, tmp_path / "run", DividedEngine(cluster, cells_here=100))
+    with pytest.raises(DataError, match=rf"{why}(.|\n)*takes 100(.|\n)*--distinct-on-driver(.|\n)*--engine local"):
+        run(plan, tmp_path / "run", DividedEngine(cluster, distinct_here=100))
     assert cluster.done == ["count values"]
     assert not (tmp_path / "run").exists()
-    engine = DividedEngine(cluster, cells_here=HOSPITAL)
+    engine = DividedEngine(cluster, distinct_here=HOSPITAL)
     run(plan, tmp_path / "run", engine)
     assert engine.by_row
 
@@ -220,7 +220,7 @@ def test_what_needs_every_row_in_one_place_is_refused_before_work_above_the_limi
 def test_who_forms_classes_by_terms_needs_every_row_in_one_place(tmp_path):
     plan = plan_for(Job("mondrian", (QSDiversity(column="symptoms", c=1, l=3), K)), tmp_path / "given")
     with pytest.raises(DataError, match=r"mondrian(.|\n)*terms of all rows(.|\n)*takes 100"):
-        run(plan, tmp_path / "run", in_parts(HOSPITAL, cells_here=100))
+        run(plan, tmp_path / "run", in_parts(HOSPITAL, distinct_here=100))
 
 
 def test_too_many_different_sets_of_terms_are_refused(tmp_path):
@@ -228,8 +228,8 @@ def test_too_many_different_sets_of_terms_are_refused(tmp_path):
     different = len(set(patients().column("symptoms").to_pylist()))
     ages = len(set(patients().column("age").to_pylist()))
     assert ages < different - 1
-    with pytest.raises(DataError, match=rf"takes {different - 1}(.|\n)*{different} or more(.|\n)*--cells-on-driver"):
-        run(plan, tmp_path / "run", in_parts(HOSPITAL, cells_here=different - 1))
+    with pytest.raises(DataError, match=rf"takes {different - 1}(.|\n)*{different} or more(.|\n)*--distinct-on-driver"):
+        run(plan, tmp_path / "run", in_parts(HOSPITAL, distinct_here=different - 1))
     assert not (tmp_path / "run").exists()
 
 
@@ -237,10 +237,10 @@ def test_a_class_with_too_many_rows_is_refused(tmp_path):
     few = patients().column("symptoms").to_pylist()[:10]
     table = pa.table({"age": ["30"] * 80 + ["50"] * 80, "symptoms": few * 16})
     plan = plan_with(tmp_path / "given", table, TERMS, *NEEDS)
-    with pytest.raises(DataError, match=r"80 rows(.|\n)*takes 79(.|\n)*--cells-on-driver"):
-        run(plan, tmp_path / "run", in_parts(HOSPITAL, cells_here=79))
+    with pytest.raises(DataError, match=r"80 rows(.|\n)*takes 79(.|\n)*--distinct-on-driver"):
+        run(plan, tmp_path / "run", in_parts(HOSPITAL, distinct_here=79))
     assert not (tmp_path / "run").exists()
-    run(plan, tmp_path / "run", in_parts(HOSPITAL, cells_here=80, rows_together=30))
+    run(plan, tmp_path / "run", in_parts(HOSPITAL, distinct_here=80, rows_together=30))
 
 
 def test_what_no_union_of_classes_reaches_is_told_as_by_one_machine(tmp_path):

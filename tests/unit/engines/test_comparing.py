@@ -28,7 +28,7 @@ def run(tmp_path_factory):
 def both(run, tmp_path, most=10**6, wanted=10**6):
     """Return both sides as they are looked at, and who did."""
     plan, folder = run
-    engine = in_parts(ROWS, cells_here=most)
+    engine = in_parts(ROWS, distinct_here=most)
     with engine.workroom(tmp_path / "room"):
         engine.comparing = found = Comparing(engine.cluster, engine.room, folder / "release", plan.schema, most, wanted)
         splits, _ = engine.read(plan.source, ["name"], None)
@@ -95,7 +95,7 @@ def test_where_distinct_rows_are_too_many_all_is_of_the_part_that_is_drawn(run, 
     assert after.weights is None
     monkeypatch.setattr(comparing, "ROWS_DRAWN", 120)
     monkeypatch.setattr("sfumato.pipeline.elsewhere.ROWS_HERE", 10)
-    found = {each.name: each for each in sf.measure(folder, plan, engine=in_parts(ROWS, cells_here=20))}
+    found = {each.name: each for each in sf.measure(folder, plan, engine=in_parts(ROWS, distinct_here=20))}
     assert found["suppression"].value == 0
     assert all("drawn at random" in each.note for each in found.values())
     here = {each.name: each.value for each in sf.measure(folder, plan)}

@@ -46,7 +46,7 @@ class Noting(Here):
 @pytest.mark.parametrize("job", AT_ONCE.values(), ids=str)
 @pytest.mark.parametrize("most", [1, 39])
 def test_who_looks_at_too_many_rows_at_once_is_refused_before_work(job, most, tmp_path):
-    engine = DividedEngine(Noting(), rows_a_part=23, rows_a_file=54, cells_here=most, occurrences=60)
+    engine = DividedEngine(Noting(), rows_a_part=23, rows_a_file=54, distinct_here=most, occurrences=60)
     with pytest.raises(DataError, match="--engine local, which takes"):
         sf.run(plan_for(job, tmp_path), tmp_path / "run", seed=5, engine=engine, measure=False, attack=False)
     assert set(engine.cluster.done) <= BEFORE
@@ -80,7 +80,7 @@ def test_many_rows_that_are_few_distinct_ones_are_published(what, tmp_path):
         pa_csv.write_csv(pa.table(table), tmp_path / "people.csv")
     document = {"source": {"path": "table.parquet"}, "columns": columns, "require": [need]}
     plan = sf.Plan.from_dict(document, tmp_path)
-    engine = DividedEngine(Noting(), rows_a_part=13, rows_a_file=10, cells_here=3)
+    engine = DividedEngine(Noting(), rows_a_part=13, rows_a_file=10, distinct_here=3)
     sf.run(plan, tmp_path / "run", seed=5, engine=engine, measure=False, attack=False)
     assert "foresee distinct rows" in engine.cluster.done or what == "random cells"  # of which none are left to count
     assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", plan))
@@ -91,7 +91,7 @@ def test_of_random_cells_every_set_of_their_domain_may_come(tmp_path):
     pa_parquet.write_table(pa.table(table), tmp_path / "table.parquet")
     columns = {"job": {**columns["job"], "domain": ["nurse", "cook", *(f"job {number}" for number in range(8))]}}
     document = {"source": {"path": "table.parquet"}, "columns": columns, "require": [need]}
-    engine = DividedEngine(Noting(), rows_a_part=13, cells_here=3)
+    engine = DividedEngine(Noting(), rows_a_part=13, distinct_here=3)
     with pytest.raises(DataError, match=r"local-differential-privacy(.|\n)*about 90"):
         sf.run(sf.Plan.from_dict(document, tmp_path), tmp_path / "run", seed=5, engine=engine)
     assert set(engine.cluster.done) <= BEFORE
@@ -135,7 +135,7 @@ def test_many_distinct_rows_are_estimated(coded, tmp_path, monkeypatch):
 
 def test_a_requirement_that_is_judged_class_by_class_is_never_foreseen(tmp_path):
     job = next(job for job in JOBS if all(model.judges_apart for model in job.models))
-    engine = DividedEngine(Noting(), rows_a_part=23, cells_here=30)
+    engine = DividedEngine(Noting(), rows_a_part=23, distinct_here=30)
     with contextlib.suppress(DataError):
         sf.run(plan_for(job, tmp_path), tmp_path / "run", seed=5, engine=engine, measure=False, attack=False)
     assert "code rows" in engine.cluster.done

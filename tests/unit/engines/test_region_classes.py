@@ -72,7 +72,7 @@ CASES = {"cuts": (K, CLOSE), "labels": (LABELS, CLOSE), "masks": (K, MASKS, CLOS
 @pytest.mark.parametrize("case", CASES)
 def test_terms_are_removed_and_classes_joined_inside_regions(case, tmp_path):
     plan = plan_in(tmp_path / "given", *CASES[case], anonymizers={"term-suppression": {"margin": 0.2}})
-    engine = in_parts(ROWS, cells_here=LIMIT, rows_together=10)
+    engine = in_parts(ROWS, distinct_here=LIMIT, rows_together=10)
     done = run(plan, tmp_path / "run", engine)
     assert engine.regions is not None
     assert done.facts["steps"][0]["facts"]["regions"]["regions"] > 1
@@ -91,7 +91,7 @@ def test_terms_are_removed_and_classes_joined_inside_regions(case, tmp_path):
 @pytest.mark.slow
 def test_each_row_gets_labels_that_cover_it_and_terms_of_its_own(tmp_path):
     plan = plan_in(tmp_path / "given", K, CLOSE, release={"shuffle": False})
-    run(plan, tmp_path / "run", in_parts(ROWS, cells_here=LIMIT, rows_together=10))
+    run(plan, tmp_path / "run", in_parts(ROWS, distinct_here=LIMIT, rows_together=10))
     shown, own = read_release(tmp_path / "run" / "release").table(), people()
     pairs = {
         name: zip(own.column(name).to_pylist(), shown.column(name).to_pylist(), strict=True)
@@ -111,7 +111,7 @@ def test_each_row_gets_labels_that_cover_it_and_terms_of_its_own(tmp_path):
 def test_the_number_of_parts_changes_no_byte(tmp_path):
     plan, found = plan_in(tmp_path / "given", K, CLOSE, anonymizers={"term-suppression": {"margin": 0.2}}), []
     for rows in (100, 250, 1000):
-        engine = DividedEngine(Repeating(), rows_a_part=rows, cells_here=LIMIT, rows_together=10)
+        engine = DividedEngine(Repeating(), rows_a_part=rows, distinct_here=LIMIT, rows_together=10)
         run(plan, tmp_path / f"{rows}", engine)
         found.append((tmp_path / f"{rows}" / "release" / "data.parquet" / "part-00000.parquet").read_bytes())
     assert found[0] == found[1] == found[2]
@@ -150,7 +150,7 @@ def test_a_region_that_is_not_safe_as_one_class_is_joined_with_what_it_was_cut_f
     cut = Regions().cut(0, Cut(1, 30)).cut(1, Cut(0, 2))  # young and old; the young by where they live
     monkeypatch.setattr(regions, "cut_up", lambda *_: cut)
     for rows in (50, 120):
-        engine = DividedEngine(Repeating(), rows_a_part=rows, cells_here=170, rows_together=20)
+        engine = DividedEngine(Repeating(), rows_a_part=rows, distinct_here=170, rows_together=20)
         done = run(plan, tmp_path / f"{rows}", engine)
         assert engine.regions.shape.regions.leaves == (1, 2)
         assert done.facts["steps"][0]["facts"]["regions"]["regions"] == 3
@@ -165,12 +165,12 @@ def test_a_region_that_is_not_safe_as_one_class_is_joined_with_what_it_was_cut_f
 
 def test_regions_that_are_too_large_when_they_are_joined_are_refused(tmp_path):
     plan = plan_in(tmp_path / "given", K, {**CLOSE, "t": "0.00001"})
-    with pytest.raises(DataError, match=r"rows would have to be worked on together(.|\n)*--cells-on-driver"):
-        run(plan, tmp_path / "run", in_parts(ROWS, cells_here=LIMIT))
+    with pytest.raises(DataError, match=r"rows would have to be worked on together(.|\n)*--distinct-on-driver"):
+        run(plan, tmp_path / "run", in_parts(ROWS, distinct_here=LIMIT))
     assert not (tmp_path / "run").exists()
 
 
 def test_without_a_step_that_forms_classes_there_are_no_regions(tmp_path):
     plan = plan_in(tmp_path / "given", CLOSE)
     with pytest.raises(DataError, match=r"cannot work on regions(.|\n)*no step before it forms classes"):
-        run(plan, tmp_path / "run", in_parts(ROWS, cells_here=LIMIT))
+        run(plan, tmp_path / "run", in_parts(ROWS, distinct_here=LIMIT))

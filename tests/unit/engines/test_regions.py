@@ -44,7 +44,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_required_holds_in_the_union_of_regions_and_no_row_is_lost(case, limit, folder, tmp_path):
     plan = plan_of(folder, *CASES[case])
-    engine = in_parts(ROWS, cells_here=limit)
+    engine = in_parts(ROWS, distinct_here=limit)
     run = sf.run(plan, tmp_path / "run", seed=7, engine=engine, measure=False, attack=False)
 
     assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", plan))
@@ -65,7 +65,7 @@ def rows_of(table, names):
 @pytest.mark.parametrize("case", ["mondrian", "rows of a cell in several classes"])
 def test_each_row_gets_a_label_that_covers_it(case, folder, tmp_path):
     plan = plan_of(folder, *CASES[case], release={"shuffle": False})
-    sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, cells_here=25), measure=False, attack=False)
+    sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, distinct_here=25), measure=False, attack=False)
     shown = read_release(tmp_path / "run").table()
     for own, label in zip(people().column("age").to_pylist(), shown.column("age").to_pylist(), strict=True):
         if label != "*" and label != own:
@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_rows_however_the_table_lies_in_parts(folde
     plan = plan_of(folder, T, K)
     found = []
     for rows in (20, 33, 1000):
-        engine = DividedEngine(Repeating(), rows_a_part=rows, rows_a_file=1000, cells_here=LIMIT)
+        engine = DividedEngine(Repeating(), rows_a_part=rows, rows_a_file=1000, distinct_here=LIMIT)
         sf.run(plan, tmp_path / f"{rows}", seed=5, engine=engine, measure=False, attack=False)
         found.append((tmp_path / f"{rows}" / "release" / "data.parquet" / "part-00000.parquet").read_bytes())
     assert found[0] == found[1] == found[2]
@@ -141,7 +141,7 @@ def test_rows_that_cannot_be_met_alone_stay_with_others(tmp_path, monkeypatch):
         return usual(self, step, regions, cuts)
 
     monkeypatch.setattr(RegionalWork, "_meets", meets)
-    engine = DividedEngine(Repeating(), rows_a_part=100, cells_here=150)
+    engine = DividedEngine(Repeating(), rows_a_part=100, distinct_here=150)
     run = sf.run(plan, tmp_path / "run", engine=engine, measure=False, attack=False)
     assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", plan))
     assert run.facts["steps"][0]["facts"]["regions"]["regions"] > 1
@@ -151,7 +151,7 @@ def test_rows_that_cannot_be_met_alone_stay_with_others(tmp_path, monkeypatch):
 def test_a_region_without_a_way_of_its_own_is_joined_again(tmp_path, monkeypatch):
     plan = halves(tmp_path)
     monkeypatch.setattr(regions, "cut_up", lambda *_: Regions().cut(0, Cut(0, 2)))
-    engine = DividedEngine(Repeating(), rows_a_part=100, cells_here=150)
+    engine = DividedEngine(Repeating(), rows_a_part=100, distinct_here=150)
     run = sf.run(plan, tmp_path / "run", engine=engine, measure=False, attack=False)
     assert all(verdict.satisfied for verdict in sf.audit(tmp_path / "run", plan))
     told = run.facts["steps"][0]["facts"]["regions"]
@@ -171,19 +171,19 @@ def test_who_must_see_the_whole_table_is_refused_before_anything_is_decided(why,
     need = [{**each, "anonymizer": "mondrian"} if options and each is K else each for each in REFUSED[why]]
     plan = plan_of(folder, *need, anonymizers=options)
     with pytest.raises(DataError, match=r"cannot work on regions of the table(.|\n)*--engine local"):
-        sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, cells_here=25))
+        sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, distinct_here=25))
     assert not list(tmp_path.iterdir())
 
 
 def test_figures_of_classes_are_refused_where_regions_decide(folder, tmp_path):
     plan = plan_of(folder, K, release={"shows": "mean"})
     with pytest.raises(DataError, match="shows"):
-        sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, cells_here=25))
+        sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, distinct_here=25))
 
 
 @pytest.mark.slow
 def test_facts_of_a_run_in_regions_are_plain_data(folder, tmp_path):
-    sf.run(plan_of(folder, T), tmp_path / "run", engine=in_parts(ROWS, cells_here=LIMIT))
+    sf.run(plan_of(folder, T), tmp_path / "run", engine=in_parts(ROWS, distinct_here=LIMIT))
     told = json.loads((tmp_path / "run" / "private" / "run.json").read_text(encoding="utf-8"))
     assert told["source"]["rows"] == ROWS
     assert told["examples"]["before"]
@@ -212,7 +212,7 @@ def test_distinct_rows_of_many_parts_are_those_of_the_whole_however_they_are_put
         put(tmp_path / "cells" / f"{number}", [pa.table({**arrays, WEIGHT: pa.array(weight)})])
         parts.append(Part(f"{number}", 0, len(part), len(codes)))
         kept_codes.append(codes)
-    found = region_tasks.AllCells.of(tmp_path, parts, sizes)
+    found = region_tasks.AllDistinct.of(tmp_path, parts, sizes)
     wanted, weight = np.unique(rows, axis=0, return_counts=True)
     assert np.array_equal(found.codes, wanted)
     assert np.array_equal(found.weight, weight)

@@ -81,7 +81,7 @@ def test_what_must_be_judged_at_once_is_refused_where_it_is_too_much(run, tmp_pa
     (tmp_path / "room").mkdir()
     population = KMap(k=2, population="people.csv")
     classes = len(classes_of(read_release(folder, plan.schema)).size)
-    with pytest.raises(DataError, match=r"k-map looks at all of them(.|\n)*--cells-on-driver"):
+    with pytest.raises(DataError, match=r"k-map looks at all of them(.|\n)*--distinct-on-driver"):
         release_seen(Here(), tmp_path / "room", folder, plan.schema, Policy((population,)), (classes - 1) // SPARE)
 
 
@@ -179,7 +179,7 @@ def test_terms_are_judged_in_parts_by_class_as_at_once(terms, unlinked, terms_in
     (tmp_path / "room").mkdir()
     parts = release_seen(Here(), tmp_path / "room", run / "release", plan.schema, plan.policy, 130).parts
     assert len(list(parts)) > 1
-    at_once, apart = (sf.audit(run, plan, engine=in_parts(160, cells_here=most)) for most in (10**6, 130))
+    at_once, apart = (sf.audit(run, plan, engine=in_parts(160, distinct_here=most)) for most in (10**6, 130))
     for one, two in zip(at_once, apart, strict=True):
         if terms == ["no such term"] and unlinked == "forbid" and one.model.judged_columns:
             assert not one.satisfied

@@ -101,7 +101,7 @@ def test_what_is_wrong_with_data_comes_back_as_a_result():
 def test_settings_of_spark_are_refused_for_this_machine():
     with pytest.raises(PolicyError, match="--master"):
         engine_named("local", {"master": "spark://there:7077"})
-    assert engine_named("spark", {"master": None, "cells_on_driver": 5}).cells_here == 5
+    assert engine_named("spark", {"master": None, "distinct_on_driver": 5}).distinct_here == 5
 
 
 TABLE = {

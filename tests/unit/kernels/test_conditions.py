@@ -214,7 +214,7 @@ def test_a_table_too_large_for_whole_numbers_is_compared_with_a_margin():
 def test_no_condition_asks_for_k_rows_only():
     conditions = make_conditions(3, 9, [], [])
     assert conditions.size_only
-    assert conditions.cells == 0
+    assert conditions.bars == 0
     assert holds(conditions, np.zeros(0, dtype=np.int64), 3)
     assert not holds(conditions, np.zeros(0, dtype=np.int64), 2)
 

@@ -163,7 +163,7 @@ def test_the_best_cuts_are_those_of_a_slow_search(kernels, rows, k, l, b, rule, 
     scores, cuts = np.zeros(b), np.zeros((b, 3), dtype=np.int64)
 
     found, loss = kernels.best_cuts(
-        table, conditions, lists, 0, n, -1, rule, make_desk(table, conditions.cells, 0), scores, cuts
+        table, conditions, lists, 0, n, -1, rule, make_desk(table, conditions.bars, 0), scores, cuts
     )
 
     expected = slow_cuts(table, conditions, range(n), rule)
@@ -182,7 +182,7 @@ def test_a_chosen_attribute_is_the_only_one_that_is_cut(kernels):
     conditions = conditions_of([(0, 0, 0, 0)] * 12, 1)
     for attribute in range(3):
         scores, cuts = np.zeros(50), np.zeros((50, 3), dtype=np.int64)
-        desk = make_desk(table, conditions.cells, 0)
+        desk = make_desk(table, conditions.bars, 0)
         found, _ = kernels.best_cuts(table, conditions, sorted_lists(table), 0, 12, attribute, BEST, desk, scores, cuts)
         assert found > 0
         assert set(cuts[:found, 0]) == {attribute}
@@ -214,7 +214,7 @@ def test_cuts_that_are_followed_stand_in_the_order_of_what_is_lost_in_the_end(ke
     table, conditions = table_of(rows), conditions_of(rows, k, l)
     n = len(table.codes)
     parts, chosen = np.array([[0, n]]), np.array([-1])
-    desk = make_desk(table, conditions.cells, n)
+    desk = make_desk(table, conditions.bars, n)
 
     def proposed(follow):
         scores, cuts, found = np.zeros((1, b)), np.zeros((1, b, 3), dtype=np.int64), np.zeros(1, dtype=np.int64)
@@ -297,7 +297,7 @@ def test_threads_share_the_parts(kernels):
             p = len(parts)
             scores, cuts, found = np.zeros((p, b)), np.zeros((p, b, 3), dtype=np.int64), np.zeros(p, dtype=np.int64)
             for thread in range(threads):
-                desk = make_desk(table, conditions.cells, n)
+                desk = make_desk(table, conditions.bars, n)
                 kernels.propose(
                     table, conditions, lists, parts, np.full(p, -1), BEST, n, desk, scores, cuts, found, thread, threads
                 )

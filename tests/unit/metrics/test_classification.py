@@ -157,15 +157,15 @@ def test_the_learner_finds_the_best_weights(pair_of):
     """Against SciPy on plain features, with the same penalty."""
     dataset, release = pair_of(patients(60, noise=0.4), patients(60, noise=0.4), ROLES)
     comparison = Comparison(dataset, release)
-    cells, pairs = comparison.cells_before, comparison.quasi_identifiers
+    distinct, pairs = comparison.distinct_before, comparison.quasi_identifiers
     binned = [_Features(pair.original, pair.before, 50) for pair in pairs]
-    counts = np.zeros((cells.weight.size, 3))
-    np.add.at(counts, (cells.cell_of, dataset.columns["illness"].codes), 1)
-    design = _Design(cells.codes, counts.sum(axis=1), [identity(pair.original) for pair in pairs], binned)
+    counts = np.zeros((distinct.weight.size, 3))
+    np.add.at(counts, (distinct.distinct_of, dataset.columns["illness"].codes), 1)
+    design = _Design(distinct.codes, counts.sum(axis=1), [identity(pair.original) for pair in pairs], binned)
     plain = np.hstack(
-        [np.ones((cells.weight.size, 1))]
+        [np.ones((distinct.weight.size, 1))]
         + [
-            features.of(identity(pair.original))[cells.codes[:, at]]
+            features.of(identity(pair.original))[distinct.codes[:, at]]
             for at, (features, pair) in enumerate(zip(binned, pairs, strict=True))
         ]
     )

@@ -20,8 +20,8 @@ def test_classes_are_the_rows_with_equal_labels(tables, data):
     example = data.draw(tables.examples())
     comparison = Comparison(example.dataset, example.release)
 
-    assert sorted(comparison.cells_before.weight) == sorted(example.classes(example.before).values())
-    assert sorted(comparison.cells_after.weight) == sorted(example.classes(example.after).values())
+    assert sorted(comparison.distinct_before.weight) == sorted(example.classes(example.before).values())
+    assert sorted(comparison.distinct_after.weight) == sorted(example.classes(example.after).values())
     assert comparison.n_dropped == example.n_dropped
 
 
@@ -33,7 +33,7 @@ def test_the_order_of_rows_leaves_no_trace(tables, data):
 
     one, other = (Comparison(side.dataset, side.release) for side in (example, mixed))
 
-    assert one.cells_after.codes.tolist() == other.cells_after.codes.tolist()
+    assert one.distinct_after.codes.tolist() == other.distinct_after.codes.tolist()
     assert [pair.released.labels for pair in one.quasi_identifiers] == [
         pair.released.labels for pair in other.quasi_identifiers
     ]
@@ -67,7 +67,7 @@ def test_carried_columns_can_be_compared(pair_of):
     pair = Comparison(dataset, release).pair("a")
 
     assert pair.original.labels == ("x", "y")
-    assert pair.shown_by[pair.cover.size == 2].tolist() == [1]  # the blank cell
+    assert pair.shown_by[pair.cover.size == 2].tolist() == [1]  # the blank number
 
 
 def test_sets_are_no_single_labels(pair_of):

@@ -32,14 +32,14 @@ GUIDE = [
 ]  # fmt: skip
 
 
-def cells_of(rows):
-    columns = [pa.array([str(cell) for cell in column]).dictionary_encode() for column in zip(*rows, strict=True)]
+def distinct_in(rows):
+    columns = [pa.array([str(number) for number in column]).dictionary_encode() for column in zip(*rows, strict=True)]
     return distinct_codes([(column.indices.to_numpy(), len(column.dictionary)) for column in columns], len(rows))
 
 
 def scores_of(rows, size=None):
-    cells = cells_of(rows)
-    return minimal_uniques(cells, size).scores[cells.cell_of].tolist()
+    distinct = distinct_in(rows)
+    return minimal_uniques(distinct, size).scores[distinct.distinct_of].tolist()
 
 
 def slowly(rows, size):
@@ -63,14 +63,14 @@ def test_it_finds_what_trying_every_set_finds(data, columns, values):
     row = st.tuples(*[st.integers(0, values)] * columns)
     rows = data.draw(st.lists(row, min_size=1, max_size=20))
     size = data.draw(st.integers(1, columns))
-    cells = cells_of(rows)
-    found = minimal_uniques(cells, size)
+    distinct = distinct_in(rows)
+    found = minimal_uniques(distinct, size)
     sets, crowds = slowly(rows, size)
 
-    for at, cell in enumerate(cells.cell_of.tolist()):
-        assert found.number[cell].tolist() == [sum(len(s) == k for s in sets[at]) for k in range(1, size + 1)]
-        assert found.smallest[cell] == min(map(len, sets[at]), default=0)
-        assert found.crowd[cell] == crowds[at]
+    for at, number in enumerate(distinct.distinct_of.tolist()):
+        assert found.number[number].tolist() == [sum(len(s) == k for s in sets[at]) for k in range(1, size + 1)]
+        assert found.smallest[number] == min(map(len, sets[at]), default=0)
+        assert found.crowd[number] == crowds[at]
     for column in range(columns):
         holding = [s for each in sets for s in each if column in s]
         assert found.by_column[column].tolist() == [sum(len(s) == k for s in holding) for k in range(1, size + 1)]
@@ -78,14 +78,14 @@ def test_it_finds_what_trying_every_set_finds(data, columns, values):
 
 def test_only_cells_that_are_not_told_apart_yet_are_visited():
     rows = np.random.default_rng(1).integers(0, 40, (300, 5))
-    cells = distinct_codes([(column.astype(np.int32), 40) for column in rows.T], 300)
+    distinct = distinct_codes([(column.astype(np.int32), 40) for column in rows.T], 300)
 
     expected = 0
     for chosen in (s for k in range(1, 6) for s in combinations(range(5), k)):
-        parent = cells.codes[:, chosen[1:]]  # it was made by adding the smallest column
+        parent = distinct.codes[:, chosen[1:]]  # it was made by adding the smallest column
         _, group_of, size = np.unique(parent, axis=0, return_inverse=True, return_counts=True)
         expected += int((size[group_of] > 1).sum())
-    assert minimal_uniques(cells).visits == expected
+    assert minimal_uniques(distinct).visits == expected
     assert expected < 0.6 * 300 * (2**5 - 1)
 
 
@@ -114,9 +114,9 @@ def test_no_score_is_no_chance():
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 0, 1), (2, 1, 0)])
 def test_sdcmicros_contributions_come_out_in_any_order(order):
     rows = [(2, 0, 0), (1, 3, 6), (1, 0, 0)]  # sdcMicro's tests "suda2 simple example contribution" 1 to 4
-    cells = cells_of([tuple(row[column] for column in order) for row in rows])
+    distinct = distinct_in([tuple(row[column] for column in order) for row in rows])
 
-    shown = minimal_uniques(cells).contributions
+    shown = minimal_uniques(distinct).contributions
 
     assert shown.tolist() == [[0.5, 0.375, 0.375][column] for column in order]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.data.dataset import Cells, CodedSets
+from sfumato.data.dataset import CodedSets, DistinctRows
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
@@ -71,19 +71,19 @@ def test_counts_and_estimates_equal_a_plain_tally(tables, data, with_terms, shar
 @pytest.mark.parametrize("largest", [3, 255, 256, 700])
 def test_records_of_a_cell_are_counted_however_many_there_are(largest):
     rng = np.random.default_rng(largest)
-    cell_of = np.repeat(np.arange(4, dtype=np.int32), [largest, 0, 2, largest])
-    sets = [np.flatnonzero(rng.random(5) < 0.7) for _ in cell_of]
+    distinct_of = np.repeat(np.arange(4, dtype=np.int32), [largest, 0, 2, largest])
+    sets = [np.flatnonzero(rng.random(5) < 0.7) for _ in distinct_of]
     start = np.concatenate([[0], np.cumsum([len(terms) for terms in sets])])
     items = np.concatenate(sets).astype(np.int32)
     column = CodedSets(name="terms", role=Role.QUASI_SENSITIVE, items=items, start=start, labels=tuple("abcde"))
-    cells = Cells(np.zeros((4, 0), np.int32), np.bincount(cell_of, minlength=4), cell_of)
+    distinct = DistinctRows(np.zeros((4, 0), np.int32), np.bincount(distinct_of, minlength=4), distinct_of)
     chosen = rng.random((5, 64)) < 0.3
 
-    counts = _Terms(column, cells, np.arange(5, dtype=np.int32)).hits(chosen)(0, 4)
+    counts = _Terms(column, distinct, np.arange(5, dtype=np.int32)).hits(chosen)(0, 4)
 
     plain = np.zeros((4, 64), dtype=int)
-    for cell, terms in zip(cell_of, sets, strict=True):
-        plain[cell] += chosen[terms].any(axis=0)
+    for number, terms in zip(distinct_of, sets, strict=True):
+        plain[number] += chosen[terms].any(axis=0)
     assert np.array_equal(counts, plain)
 
 

@@ -17,8 +17,8 @@ from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.conditions import CLASS_MODELS, OR_MONDRIAN, conditions_for, refuse_bare, refuse_hopeless
 from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people
 from sfumato.anonymizers.dropping import DROP_ROWS, rows_to_drop
-from sfumato.anonymizers.full_domain.cells import Ladder, cells_of, ladder_of
 from sfumato.anonymizers.full_domain.judging import Judge
+from sfumato.anonymizers.full_domain.lattice import Ladder, ladder_of, lattice_of
 from sfumato.anonymizers.full_domain.population import crowd_of
 from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Found, Loss, Ncp, Search
 from sfumato.data.dataset import CodedColumn, Dataset, weights_of
@@ -89,13 +89,13 @@ class FullDomain(Anonymizer):
         asked = conditions_for(dataset, besides_people(policy), rows)
         crowd = crowd_of(of_people, columns, ladders, rows, workplace.public, asked.weights) if of_people else None
         codes = [column.codes if before.keep_row is None else column.codes[rows] for column in columns]
-        cells = cells_of(ladders, codes, asked.cell_of, asked.weights)
+        lattice = lattice_of(ladders, codes, asked.bar_of, asked.weights)
         limit = 0 if crowd and crowd.low else rows_to_drop(self.drop_rows, asked.conditions.rows)
         if not limit or asked.conditions.rows < asked.conditions.k:
             refuse_hopeless(dataset, asked)
         loss = self._loss(asked.conditions.rows, len(columns))
-        judge = Judge(cells, asked.conditions, asked.among, limit=limit, bounded=loss.base_is_known, crowd=crowd)
-        stage = workplace.stage(self.name, total=math.prod(cells.shape))
+        judge = Judge(lattice, asked.conditions, asked.among, limit=limit, bounded=loss.base_is_known, crowd=crowd)
+        stage = workplace.stage(self.name, total=math.prod(lattice.shape))
         try:
             found = Search(judge, loss, self.checks, stage.advance).run()
         finally:
@@ -117,13 +117,13 @@ class FullDomain(Anonymizer):
         self, dataset: Dataset, judge: Judge, found: Found, rows: NDArray[np.int64], before: Recoding
     ) -> Recoding:
         """Return what is published at the best node."""
-        columns, cells, best = dataset.quasi_identifiers, judge.cells, judge.decide(found.node)
-        levels = cells.levels(found.node)
+        columns, lattice, best = dataset.quasi_identifiers, judge.lattice, judge.decide(found.node)
+        levels = lattice.levels(found.node)
         labelled: dict[str, Labelled] = {}
-        for column, ladder, level in zip(columns, cells.ladders, levels, strict=True):
+        for column, ladder, level in zip(columns, lattice.ladders, levels, strict=True):
             labelled[column.name] = Labelled(codes=ladder.node[level][column.codes], labels=ladder.labels(level))
         number = np.where(best.kept, np.cumsum(best.kept) - 1, -1).astype(np.int32)
-        class_of = number[best.class_of][cells.cell_of]
+        class_of = number[best.class_of][lattice.distinct_of]
         if before.keep_row is not None:
             class_of, of_rows = np.full(dataset.n_rows, -1, dtype=np.int32), class_of
             class_of[rows] = of_rows
@@ -131,7 +131,7 @@ class FullDomain(Anonymizer):
             "classes": int(np.count_nonzero(best.kept)),
             "rows_dropped": best.dropped,
             "levels": {column.name: level for column, level in zip(columns, levels, strict=True)},
-            "choices_of_levels": math.prod(cells.shape),
+            "choices_of_levels": math.prod(lattice.shape),
             "choices_judged": found.checked,
             "proven_to_be_best": found.lowest >= found.loss,
         }

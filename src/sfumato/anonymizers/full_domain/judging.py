@@ -1,6 +1,6 @@
 """Choices of levels, judged: what of their classes may be published, and what that tells about other choices.
 
-Sizes: q quasi-identifiers, u cells, c classes, w words of a key.
+Sizes: q quasi-identifiers, u distinct rows, c classes, w words of a key.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.full_domain.cells import Cells, groups_of, pool_of
+from sfumato.anonymizers.full_domain.lattice import Lattice, groups_of, pool_of
 from sfumato.anonymizers.full_domain.population import Crowd
 from sfumato.kernels.classes.conditions import DISTINCT, KIND, LIMITED, Conditions
 from sfumato.kernels.classes.lattice import (
@@ -25,7 +25,7 @@ from sfumato.kernels.classes.lattice import (
     SMALL_ROWS,
     START,
     Asked,
-    group_cells,
+    group_distinct,
     judge_groups,
     judge_sizes,
     sum_up,
@@ -58,7 +58,7 @@ class Judged(NamedTuple):
 class Classes:
     """The classes of a node in ascending order of their labels."""
 
-    class_of: NDArray[np.int32]  # (u,): of each cell
+    class_of: NDArray[np.int32]  # (u,): of each distinct row
     kept: NDArray[np.bool_]  # (c,)
     dropped: int  # rows
 
@@ -71,7 +71,7 @@ class Judge:
 
     def __init__(
         self,
-        cells: Cells,
+        lattice: Lattice,
         conditions: Conditions,
         again: Callable[[NDArray[np.int64], int], Conditions],
         *,
@@ -79,7 +79,7 @@ class Judge:
         bounded: bool,
         crowd: Crowd | None = None,
     ) -> None:
-        self.cells, self.limit, self._again, self._crowd = cells, limit, again, crowd
+        self.lattice, self.limit, self._again, self._crowd = lattice, limit, again, crowd
         self._asked = self._asked_of(conditions)
         self._bounded = bounded
         self._compares = bool((conditions.table[:, KIND] >= LIMITED).any())
@@ -90,16 +90,16 @@ class Judge:
         self._closes = bounded or self._lasting or not limit
         counts = np.flatnonzero(distinct) if self._lasting else range(len(distinct))
         self._least = max([conditions.k, *(int(least_values(conditions, i)) for i in counts)])
-        self._groups, self._counted = groups_of(cells.key), np.zeros(COUNTED)
-        self._cells = pool_of(cells, cells.key, cells.weight)
-        self._sizes = self._cells
+        self._groups, self._counted = groups_of(lattice.key), np.zeros(COUNTED)
+        self._distinct = pool_of(lattice, lattice.key, lattice.weight)
+        self._sizes = self._distinct
         if not conditions.size_only:
-            classes, _ = group_cells(cells.layout, self._cells, 0, 0, self._groups)
-            self._sizes = pool_of(cells, self._groups.key[:, :classes], self._groups.size[:classes])
+            classes, _ = group_distinct(lattice.layout, self._distinct, 0, 0, self._groups)
+            self._sizes = pool_of(lattice, self._groups.key[:, :classes], self._groups.size[:classes])
 
     def __call__(self, node: int, *, hopeless: bool = False) -> Judged:
         """Return what the classes of a node count for; of a hopeless one, what their sizes tell."""
-        layout, groups, counted, limit = self.cells.layout, self._groups, self._counted, self.limit
+        layout, groups, counted, limit = self.lattice.layout, self._groups, self._counted, self.limit
         by_size = self._asked.conditions.size_only
         asked = self._asked.conditions.k, self._least, self._bounded
         table = judge_sizes(layout, self._sizes, node, *asked, groups.verdict, counted)
@@ -113,8 +113,8 @@ class Judge:
             allowed = self._ask_crowd(node, key[:, first : first + classes], size[first : first + classes])
             sum_up(layout, node, key, size, first, groups.verdict, classes, self._bounded, counted)
             return self._judged(allowed)
-        classes, table = group_cells(layout, self._cells, -1, node, groups)
-        lost = judge_groups(layout, self._cells, groups, classes, self._asked, self._lasting, float(limit))
+        classes, table = group_distinct(layout, self._distinct, -1, node, groups)
+        lost = judge_groups(layout, self._distinct, groups, classes, self._asked, self._lasting, float(limit))
         if lost > limit:
             return self._told(allowed=False, closes=self._closes, hopeless=not self._closes)
         allowed = self._ask_crowd(node, groups.key[:, :classes], groups.size[:classes])
@@ -134,8 +134,8 @@ class Judge:
     def decide(self, node: int) -> Classes:
         """Return the classes of a node that is allowed."""
         groups = self._groups
-        classes, _ = group_cells(self.cells.layout, self._cells, 0, node, groups)
-        judge_groups(self.cells.layout, self._cells, groups, classes, self._asked, False, np.inf)
+        classes, _ = group_distinct(self.lattice.layout, self._distinct, 0, node, groups)
+        judge_groups(self.lattice.layout, self._distinct, groups, classes, self._asked, False, np.inf)
         key, size, verdict = groups.key[:, :classes], groups.size[:classes], groups.verdict[:classes]
         self._ask_crowd(node, key, size)
         self._judge_again(0, classes)
@@ -150,7 +150,7 @@ class Judge:
         if self._crowd is None:
             return True
         verdict = self._groups.verdict[: size.size]
-        people, elsewhere = self._crowd.people(self.cells.levels(node), self.cells.codes(key))
+        people, elsewhere = self._crowd.people(self.lattice.levels(node), self.lattice.codes(key))
         too_few, wrong = self._crowd.fails(size, people)
         verdict[wrong & (verdict == PASSES)] = FAILS
         verdict[too_few] = FAILS_BELOW
@@ -158,21 +158,21 @@ class Judge:
 
     def _judge_again(self, table: int, classes: int) -> None:
         """Drop classes until all others pass, compared with one another: the whole is what is published."""
-        groups, pool = self._groups, self._cells
+        groups, pool = self._groups, self._distinct
         size, verdict = groups.size[:classes], groups.verdict[:classes]
-        first, cells = pool.table[table, START:].tolist()
-        word, shift, mask = self.cells.layout.kind.tolist()
+        first, distinct = pool.table[table, START:].tolist()
+        word, shift, mask = self.lattice.layout.kind.tolist()
         while self._compares and 0 < (dropped := int(size[verdict != PASSES].sum())) <= self.limit:
-            left = first + np.flatnonzero(verdict[groups.class_of[:cells]] == PASSES)
+            left = first + np.flatnonzero(verdict[groups.class_of[:distinct]] == PASSES)
             kind, weight = pool.key[word, left] >> shift & mask, pool.weight[left]
-            reference = np.zeros(self._asked.conditions.cells, dtype=np.int64)
-            for place in self.cells.histogram_of.T:
+            reference = np.zeros(self._asked.conditions.bars, dtype=np.int64)
+            for place in self.lattice.histogram_of.T:
                 np.add.at(reference, place[kind], weight)
             asked = self._asked_of(self._again(reference, self._asked.conditions.rows - dropped))
-            if not judge_groups(self.cells.layout, pool, groups, classes, asked, False, np.inf):
+            if not judge_groups(self.lattice.layout, pool, groups, classes, asked, False, np.inf):
                 return
 
     def _asked_of(self, conditions: Conditions) -> Asked:
-        histogram, furthest = np.zeros(conditions.cells, dtype=np.int64), np.zeros(len(conditions.table))
+        histogram, furthest = np.zeros(conditions.bars, dtype=np.int64), np.zeros(len(conditions.table))
         find_furthest(conditions, histogram, furthest)
-        return Asked(conditions, furthest, self.cells.histogram_of, histogram)
+        return Asked(conditions, furthest, self.lattice.histogram_of, histogram)

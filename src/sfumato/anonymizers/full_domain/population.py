@@ -22,7 +22,7 @@ from sfumato.errors import DataError, Unsatisfiable
 from sfumato.models import DeltaPresence, KMap
 
 if TYPE_CHECKING:
-    from sfumato.anonymizers.full_domain.cells import Ladder
+    from sfumato.anonymizers.full_domain.lattice import Ladder
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +80,12 @@ def crowd_of(
         raise DataError(f"Requirements name {len(names)} populations: {', '.join(names)}.\nName one in all of them.")
     population = public.populations[names[0]]
     known = [population.column(column.name) for column in columns]
-    cells = distinct_rows(known, population.n_rows)
+    distinct = distinct_rows(known, population.n_rows)
     presence = [model for model in models if isinstance(model, DeltaPresence)]
     crowd = Crowd(
         label_at=[_labels_at(*each) for each in zip(columns, ladders, known, strict=True)],
-        code=cells.codes,
-        weight=cells.weight,
+        code=distinct.codes,
+        weight=distinct.weight,
         values=[len(column.labels) for column in columns],
         k=max((model.k for model in models if isinstance(model, KMap)), default=1),
         low=max((model.exact_low for model in presence), default=Fraction(0)),

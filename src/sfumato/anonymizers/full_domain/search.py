@@ -18,8 +18,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.full_domain.cells import Cells
 from sfumato.anonymizers.full_domain.judging import Judge, Judged
+from sfumato.anonymizers.full_domain.lattice import Lattice
 from sfumato.kernels.classes.lattice import count_values
 from sfumato.kernels.classes.nodes import Known, learn, list_steps, next_node
 
@@ -31,9 +31,9 @@ class Loss(Protocol):
 
     base_is_known: ClassVar[bool] = False  # before anything is judged
 
-    def base(self, cells: Cells) -> NDArray[np.float64]:
+    def base(self, lattice: Lattice) -> NDArray[np.float64]:
         """Return what each node loses at least, of the shape of the lattice: nothing, where that is not known."""
-        return np.zeros(cells.shape)
+        return np.zeros(lattice.shape)
 
     def of(self, judged: Judged, base: float) -> float:
         """Return what a node loses, given what it loses at least."""
@@ -54,12 +54,12 @@ class Ncp(Loss):
     rows: int
     columns: int
 
-    def base(self, cells: Cells) -> NDArray[np.float64]:
+    def base(self, lattice: Lattice) -> NDArray[np.float64]:
         """Return what is lost if no row is dropped."""
-        count = np.zeros(cells.layout.field.size)
-        count_values(cells.layout, cells.key, cells.weight, count)
+        count = np.zeros(lattice.layout.field.size)
+        count_values(lattice.layout, lattice.key, lattice.weight, count)
         base = np.zeros(())
-        for ladder, begin in zip(cells.ladders, cells.layout.begin[:, 0].tolist(), strict=True):
+        for ladder, begin in zip(lattice.ladders, lattice.layout.begin[:, 0].tolist(), strict=True):
             weight = count[begin : begin + ladder.node.shape[1]]
             base = np.add.outer(base, ladder.loss @ weight / self._whole)
         return base
@@ -138,7 +138,7 @@ class Search:
     def __init__(self, judge: Judge, loss: Loss, checks: int, on_check: Callable[[], None]) -> None:
         self._judge, self._loss, self._checks, self._on_check = judge, loss, checks, on_check
         coarse_first = loss.base_is_known or not judge.limit
-        self._known = _nothing_known(judge.cells.shape, loss.base(judge.cells), coarse_first=coarse_first)
+        self._known = _nothing_known(judge.lattice.shape, loss.base(judge.lattice), coarse_first=coarse_first)
         self.checked, self.best, self.loss = 0, self._known.open.size - 1, np.inf
         self._check(self.best)
 

@@ -90,7 +90,7 @@ def row_classes(dataset: Dataset, before: Recoding) -> Codes:
     """Return a class for each row, such that rows that share one are published alike: finer ones are safe as well."""
     if before.class_of is not None:
         return before.class_of
-    return distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
+    return distinct_rows(dataset.quasi_identifiers, dataset.n_rows).distinct_of
 
 
 def make_task(

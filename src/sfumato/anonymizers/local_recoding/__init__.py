@@ -116,7 +116,7 @@ class LocalRecoding(Anonymizer):
                 [column.codes if some is None else column.codes[some] for column in columns],
                 trees,
                 asked.conditions,
-                asked.cell_of,
+                asked.bar_of,
                 effort,
                 weights=asked.weights,
                 together=self.keep_equal_together,

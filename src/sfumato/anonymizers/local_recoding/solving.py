@@ -57,7 +57,7 @@ def recode(
     codes: Sequence[NDArray[np.int32]],
     trees: Trees,
     conditions: Conditions,
-    cell_of: NDArray[np.int32],
+    bar_of: NDArray[np.int32],
     effort: Effort,
     *,
     weights: NDArray[np.int64] | None = None,
@@ -70,13 +70,13 @@ def recode(
     `weights`, (n,), each row stands for as many, and may be divided.
     """
     if not codes:
-        return Recoded(np.zeros(cell_of.shape[1], dtype=np.int32), np.zeros((1, 0), dtype=np.int32))
+        return Recoded(np.zeros(bar_of.shape[1], dtype=np.int32), np.zeros((1, 0), dtype=np.int32))
     # Columns with few values first: a step in the trie that splits little, but where going wrong costs most.
     order = np.argsort(trees.column[:, VALUES], kind="stable")
     trees = trees._replace(column=trees.column[order])
     values = trees.column[:, VALUES].tolist()
     together = together or conditions.size_only
-    units, copies, unit_of = make_units([codes[j] for j in order], values, cell_of, weights, together=together)
+    units, copies, unit_of = make_units([codes[j] for j in order], values, bar_of, weights, together=together)
     store = _solve(conditions, units, trees, copies, effort, checkpoint)
     recoded = _rows(store, units, trees, unit_of, weights)
     return recoded._replace(label=np.ascontiguousarray(recoded.label[:, np.argsort(order)]))
@@ -104,7 +104,7 @@ def _solve(
     # One class more: what fits nowhere. Some shares more: a class may be on the move while its shares still stand.
     moving = min(3 * conditions.k, shares) + 1
     kinds = int(units.kind.max()) + 1 if conditions.table.size else 0
-    store = make_store(classes + 1, shares, moving, conditions.cells, kinds, trees.column.shape[0])
+    store = make_store(classes + 1, shares, moving, conditions.bars, kinds, trees.column.shape[0])
     load(trees, units, store, 0, classes, share, class_start)
     move(conditions, trees, units, store, copies, np.empty(0, dtype=np.int64), 0)
     if copies.any():

@@ -133,19 +133,19 @@ def combine(
 def make_units(
     codes: Sequence[NDArray[np.int32]],
     values: Sequence[int],
-    cell_of: NDArray[np.int32],
+    bar_of: NDArray[np.int32],
     weights: NDArray[np.int64] | None = None,
     *,
     together: bool,
 ) -> tuple[Units, NDArray[np.int64], NDArray[np.int32]]:
     """Return the units of a table, the copies of each, and the unit of each row.
 
-    `cell_of` (s, n) are the rows' cells in a histogram, one for each sensitive column; `weights` (n,) says how many
+    `bar_of` (s, n) are the rows' bars in a histogram, one for each sensitive column; `weights` (n,) says how many
     rows of the table each row stands for.
     """
-    rows = cell_of.shape[1]
-    columns = list(codes) if together else [*codes, *cell_of]
-    limits = list(values) if together else [*values, *(int(cells.max(initial=0)) + 1 for cells in cell_of)]
+    rows = bar_of.shape[1]
+    columns = list(codes) if together else [*codes, *bar_of]
+    limits = list(values) if together else [*values, *(int(bars.max(initial=0)) + 1 for bars in bar_of)]
     some_row, unit_of = combine(columns, limits, rows)
     weight = counted(unit_of, some_row.size, weights)
     code = np.empty((some_row.size, len(codes)), dtype=np.int32)
@@ -153,15 +153,15 @@ def make_units(
         code[:, j] = column[some_row]
     one = np.ones(some_row.size, dtype=np.int64)
     if not together:
-        start = np.arange(some_row.size + 1, dtype=np.int64) * cell_of.shape[0]
-        cell = np.ones((int(start[-1]), 2), dtype=np.int64)
-        cell[:, 0] = cell_of[:, some_row].T.ravel()
-        _, kind = combine(list(cell_of[:, some_row]), limits[len(codes) :], some_row.size)
-        return Units(code, one, start, cell, kind), weight, unit_of
-    cells = int(cell_of.max(initial=-1)) + 1
-    pairs = [unit_of.astype(np.int64) * cells + column for column in cell_of]
+        start = np.arange(some_row.size + 1, dtype=np.int64) * bar_of.shape[0]
+        bar = np.ones((int(start[-1]), 2), dtype=np.int64)
+        bar[:, 0] = bar_of[:, some_row].T.ravel()
+        _, kind = combine(list(bar_of[:, some_row]), limits[len(codes) :], some_row.size)
+        return Units(code, one, start, bar, kind), weight, unit_of
+    bars = int(bar_of.max(initial=-1)) + 1
+    pairs = [unit_of.astype(np.int64) * bars + column for column in bar_of]
     distinct, number_of = distinct_keys(np.concatenate([np.zeros(0, dtype=np.int64), *pairs]))
     count = counted(number_of, distinct.size, None if weights is None else np.tile(weights, len(pairs)))
-    start = np.searchsorted(distinct, np.arange(some_row.size + 1, dtype=np.int64) * cells).astype(np.int64)
-    cell = np.stack([distinct % max(cells, 1), count], axis=1)
-    return Units(code, weight, start, cell, np.full(some_row.size, -1, dtype=np.int32)), one, unit_of
+    start = np.searchsorted(distinct, np.arange(some_row.size + 1, dtype=np.int64) * bars).astype(np.int64)
+    bar = np.stack([distinct % max(bars, 1), count], axis=1)
+    return Units(code, weight, start, bar, np.full(some_row.size, -1, dtype=np.int32)), one, unit_of

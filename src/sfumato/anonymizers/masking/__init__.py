@@ -18,14 +18,14 @@ from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workpla
 from sfumato.anonymizers.conditions import refuse_bare
 from sfumato.anonymizers.joining import coarser
 from sfumato.anonymizers.masking import search as searching
-from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, cells_of, in_words
+from sfumato.anonymizers.masking.columns import MaskingModel, Sensitive, alphas, axes_of, distinct_of_rows, in_words
 from sfumato.anonymizers.masking.facts import facts_of
 from sfumato.anonymizers.published.top_down import TopDown
 from sfumato.data.dataset import Codes, Dataset
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Schema
 from sfumato.errors import PolicyError, Unsatisfiable
-from sfumato.kernels.masks.regions import Axes, Cells
+from sfumato.kernels.masks.regions import Axes, Distinct
 from sfumato.kernels.masks.state import Secrets
 from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.base import Policy, PrivacyModel, plain_number
@@ -153,24 +153,26 @@ class Masking(Anonymizer):
         )
         quasi_identifiers = dataset.quasi_identifiers if before.class_of is None else ()
         refuse_bare(self.name, quasi_identifiers)
-        table, cell_of, class_of_cell = cells_of(dataset, quasi_identifiers, columns, before.class_of, rows)
+        table, distinct_of, class_of_distinct = distinct_of_rows(
+            dataset, quasi_identifiers, columns, before.class_of, rows
+        )
         axes = axes_of(quasi_identifiers)
-        if class_of_cell is not None:
-            _refuse_small_classes(class_of_cell, table.rows, k)
-            masked = searching.mask_within(table, class_of_cell, secrets, self._effort(secrets), workplace)
+        if class_of_distinct is not None:
+            _refuse_small_classes(class_of_distinct, table.rows, k)
+            masked = searching.mask_within(table, class_of_distinct, secrets, self._effort(secrets), workplace)
         else:
             masked = self._search(table, axes, secrets, k, workplace)
-        one_class = class_of_cell is None or not class_of_cell.any()
+        one_class = class_of_distinct is None or not class_of_distinct.any()
         counted = all(column.counted for column in columns) and rows is None
         if masked is None and one_class and models[0].reading == "true" and counted:
             masked = _everything_masked(table, axes, columns)
         if masked is None:
             return None
-        shown, pieces = searching.labels_of_rows(cell_of, table, masked, dataset.weights_in(rows))
+        shown, pieces = searching.labels_of_rows(distinct_of, table, masked, dataset.weights_in(rows))
         n_rows, place = dataset.n_rows, rows
         if pieces is not None:
             assert dataset.weights is not None
-            cell_of = cell_of[pieces.row_of]
+            distinct_of = distinct_of[pieces.row_of]
             pieces, place = pieces.beside(rows, dataset.weights)
             before, n_rows = before.divided(pieces), pieces.count.size
         labelled = {
@@ -178,15 +180,15 @@ class Masking(Anonymizer):
             for i, column in enumerate(columns)
         }
         class_of = before.class_of
-        if class_of_cell is None:
-            class_of = _spread(masked.class_of[cell_of], place, n_rows)
+        if class_of_distinct is None:
+            class_of = _spread(masked.class_of[distinct_of], place, n_rows)
             for axis, column in enumerate(quasi_identifiers):
                 assert column.tree is not None
-                codes = masked.nodes[:, axis][masked.class_of][cell_of]
+                codes = masked.nodes[:, axis][masked.class_of][distinct_of]
                 labelled[column.name] = Labelled(codes=_spread(codes, place, n_rows), labels=column.tree.labels)
         domains = [column.coded.name for column in columns], [column.first for column in columns]
         facts = {"search": self.search, **facts_of(masked, table, *domains, secrets)}
-        tree = before.tree if class_of_cell is not None else None  # joined classes keep every bound: mixtures
+        tree = before.tree if class_of_distinct is not None else None  # joined classes keep every bound: mixtures
         return before.with_columns(labelled, class_of=class_of, tree=tree, facts=facts)
 
     def _models(self, policy: Policy) -> tuple[MaskingModel, ...]:
@@ -210,7 +212,7 @@ class Masking(Anonymizer):
         return searching.Effort(8, columns, True, self.avoid_vacuous)
 
     def _search(
-        self, table: Cells, axes: Axes, secrets: Secrets, k: int, workplace: Workplace
+        self, table: Distinct, axes: Axes, secrets: Secrets, k: int, workplace: Workplace
     ) -> searching.Masked | None:
         if self.search != "paper":
             return searching.mask(table, axes, secrets, k, self._effort(secrets), workplace)
@@ -252,8 +254,8 @@ def _refuse_below_the_largest_share(models: Sequence[MaskingModel], columns: Seq
             )
 
 
-def _refuse_small_classes(class_of_cell: Codes, rows: NDArray[np.int64], k: int) -> None:
-    smallest = int(np.bincount(class_of_cell, weights=rows).min())
+def _refuse_small_classes(class_of_distinct: Codes, rows: NDArray[np.int64], k: int) -> None:
+    smallest = int(np.bincount(class_of_distinct, weights=rows).min())
     if smallest < k:
         raise Unsatisfiable(
             f"Classes of at least {k:,} rows are asked for, but other requirements formed one of {smallest:,}.\n"
@@ -274,7 +276,7 @@ def _spread(codes: NDArray[Any], rows: NDArray[np.int64] | None, n_rows: int) ->
     return spread
 
 
-def _everything_masked(table: Cells, axes: Axes, columns: Sequence[Sensitive]) -> searching.Masked:
+def _everything_masked(table: Distinct, axes: Axes, columns: Sequence[Sensitive]) -> searching.Masked:
     """Return one class in which nothing sensitive is shown: what is left when masks hide nothing by themselves."""
     rows = np.bincount(table.tuple_of, weights=table.rows).astype(np.int64)
     roots = np.array([column.up.size - 1 for column in columns], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Sensitive columns over the leaves of their hierarchies, with what is asked of them, and distinct rows as cells."""
+"""Sensitive columns over the leaves of their hierarchies, with what is asked of them, and distinct rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.data.codebook import hierarchy_for
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes, weights_of
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import DataError
-from sfumato.kernels.masks.regions import Axes, Cells
+from sfumato.kernels.masks.regions import Axes, Distinct
 from sfumato.models.alpha_diversity import AlphaDiversity
 from sfumato.models.multi_diversity import MultiDiversity
 
@@ -185,13 +185,13 @@ def axes_of(quasi_identifiers: Sequence[CodedColumn]) -> Axes:
     )
 
 
-def cells_of(
+def distinct_of_rows(
     dataset: Dataset,
     quasi_identifiers: Sequence[CodedColumn],
     columns: Sequence[Sensitive],
     class_of: Codes | None,
     rows: NDArray[np.int64] | None,
-) -> tuple[Cells, Codes, Codes | None]:
+) -> tuple[Distinct, Codes, Codes | None]:
     """Return the distinct rows, the one of each row, and its class where a step before made the classes."""
     keys: list[tuple[Codes, int]] = [(column.codes, len(column.labels)) for column in quasi_identifiers]
     if class_of is not None:
@@ -203,13 +203,13 @@ def cells_of(
     m = len(columns)
     sensitive = np.ascontiguousarray(found.codes[:, -m:])
     tuples = distinct_codes([(sensitive[:, i], column.n_leaves) for i, column in enumerate(columns)], len(sensitive))
-    table = Cells(
+    table = Distinct(
         codes=np.ascontiguousarray(found.codes[:, :-m]),
-        tuple_of=tuples.cell_of,
+        tuple_of=tuples.distinct_of,
         rows=found.weight,
         leaf_of=tuples.codes.astype(np.int64),
     )
     if class_of is None:
-        return table, found.cell_of, None
-    _, class_of_cell = np.unique(table.codes[:, 0], return_inverse=True)
-    return table, found.cell_of, class_of_cell.astype(np.int32)
+        return table, found.distinct_of, None
+    _, class_of_distinct = np.unique(table.codes[:, 0], return_inverse=True)
+    return table, found.distinct_of, class_of_distinct.astype(np.int32)

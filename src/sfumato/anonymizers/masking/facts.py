@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.masking.search import Masked
 from sfumato.data.dataset import Codes
-from sfumato.kernels.masks.regions import Cells
+from sfumato.kernels.masks.regions import Distinct
 from sfumato.kernels.masks.state import Secrets
 
 
 def facts_of(
-    masked: Masked, cells: Cells, names: Sequence[str], first: Sequence[Codes], secrets: Secrets
+    masked: Masked, distinct: Distinct, names: Sequence[str], first: Sequence[Codes], secrets: Secrets
 ) -> dict[str, Any]:
     """Return what the report says about masks."""
-    true = cells.leaf_of[masked.flow_tuple]
+    true = distinct.leaf_of[masked.flow_tuple]
     rows = masked.flow_rows
     columns: list[dict[str, Any]] = []
     all_masked = all_vacuous = 0

@@ -23,34 +23,34 @@ from sfumato.kernels.masks.pieces import (
     WHOLE_COST,
     Pieces,
     Starts,
-    class_of_cells,
+    class_of_distinct,
     cut_further,
     join_again,
 )
-from sfumato.kernels.masks.regions import Axes, Cells, Regions, cheapest_cuts, find_region
+from sfumato.kernels.masks.regions import Axes, Distinct, Regions, cheapest_cuts, find_region
 from sfumato.kernels.masks.state import LAST, Secrets, make_state
 
 MOST_REGIONS = 1 << 24  # labels of all quasi-identifiers multiplied
-MOST_CONTENT = 1 << 26  # cells times the labels above each
-SAMPLE = 128  # cells by which larger pieces are priced while cuts are compared
-WORK = 1 << 16  # cells of pieces that are looked at between two checkpoints
+MOST_CONTENT = 1 << 26  # distinct rows times the labels above each
+SAMPLE = 128  # distinct rows by which larger pieces are priced while cuts are compared
+WORK = 1 << 16  # distinct rows of pieces that are looked at between two checkpoints
 MANY_VALUES = 256  # leaves of a column that is masked as a whole sooner than value by value
 
 
 def best_classes(
-    cells: Cells, axes: Axes, secrets: Secrets, k: int
+    distinct: Distinct, axes: Axes, secrets: Secrets, k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-    """Return class of each cell and labels of each class at the least cost; None: too many regions, or no way."""
+    """Return class of each distinct row, labels of each class at the least cost; None: too many regions, or no way."""
     sizes = axes.sizes
-    if sizes.astype(float).prod() * len(cells.leaf_of) >= 2.0**62 or sizes.prod() > MOST_REGIONS:
+    if sizes.astype(float).prod() * len(distinct.leaf_of) >= 2.0**62 or sizes.prod() > MOST_REGIONS:
         return None
     heights = [_heights(parents) for parents in axes.up]
-    content = np.ones(cells.tuple_of.size)
+    content = np.ones(distinct.tuple_of.size)
     for axis, height in enumerate(heights):
-        content *= height[cells.codes[:, axis]]
+        content *= height[distinct.codes[:, axis]]
     if content.sum() > MOST_CONTENT:
         return None
-    regions = _roll_up(cells, axes.up)
+    regions = _roll_up(distinct, axes.up)
     strides = np.concatenate([np.cumprod(sizes[::-1])[::-1][1:], [1]]).astype(np.int64)
     region_at = np.full(int(sizes.prod()), -1, dtype=np.int32)
     region_at[regions.key] = np.arange(regions.key.size)
@@ -61,12 +61,12 @@ def best_classes(
     while tried < 0:
         state = make_state(secrets, entries := 8 * entries + 256)
         tried = cheapest_cuts(
-            regions, secrets, cells.leaf_of, state, region_at, sizes, strides, hierarchies, float(k), opt, cut
+            regions, secrets, distinct.leaf_of, state, region_at, sizes, strides, hierarchies, float(k), opt, cut
         )
     if not np.isfinite(opt[-1]):
         return None
-    region_of = np.empty(cells.tuple_of.size, dtype=np.int64)
-    find_region(cells.codes, regions.key, region_at, sizes, strides, hierarchies.up, cut, region_of)
+    region_of = np.empty(distinct.tuple_of.size, dtype=np.int64)
+    find_region(distinct.codes, regions.key, region_at, sizes, strides, hierarchies.up, cut, region_of)
     chosen, class_of = np.unique(region_of, return_inverse=True)
     nodes = regions.key[chosen][:, None] // strides % sizes
     return class_of.astype(np.int32), nodes.astype(np.int32)
@@ -81,13 +81,13 @@ def _heights(parents: NDArray[np.int32]) -> NDArray[np.int64]:
     return height
 
 
-def _roll_up(cells: Cells, up: Sequence[NDArray[np.int32]]) -> Regions:
+def _roll_up(distinct: Distinct, up: Sequence[NDArray[np.int32]]) -> Regions:
     """Return what lies in every region that holds rows."""
-    n_tuples = len(cells.leaf_of)
-    key = np.zeros(cells.tuple_of.size, dtype=np.int64)
+    n_tuples = len(distinct.leaf_of)
+    key = np.zeros(distinct.tuple_of.size, dtype=np.int64)
     for axis, parents in enumerate(up):
-        key = key * parents.size + cells.codes[:, axis]
-    key, rows = _merged(key * n_tuples + cells.tuple_of, cells.rows)
+        key = key * parents.size + distinct.codes[:, axis]
+    key, rows = _merged(key * n_tuples + distinct.tuple_of, distinct.rows)
     stride = n_tuples
     for parents in reversed(up):
         layers = [(key, rows)]
@@ -116,20 +116,20 @@ def _merged(key: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np
 
 
 def greedy_classes(
-    cells: Cells, axes: Axes, secrets: Secrets, k: int, advance: Callable[[float], None]
+    distinct: Distinct, axes: Axes, secrets: Secrets, k: int, advance: Callable[[float], None]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-    """Return class of each cell and labels of each class, cut from the top; None when there is no way at all.
+    """Return class of each distinct row and labels of each class, cut from the top; None when there is no way at all.
 
-    `advance` is told how many cells have found their place, and may end the work.
+    `advance` is told how many distinct rows have found their place, and may end the work.
     """
-    hierarchies, starts = axes.side_by_side(), starts_of(cells, secrets)
-    pieces = _one_piece(cells, axes, hierarchies.up.shape[1])
+    hierarchies, starts = axes.side_by_side(), starts_of(distinct, secrets)
+    pieces = _one_piece(distinct, axes, hierarchies.up.shape[1])
     state = make_state(secrets, entries := 256)
     while pieces.number[LOOKED] < pieces.number[MADE] or pieces.number[JOINED] < pieces.number[MADE]:
         if pieces.number[LOOKED] < pieces.number[MADE]:
-            done = cut_further(pieces, cells, hierarchies, starts, k, SAMPLE, state, secrets, WORK)
+            done = cut_further(pieces, distinct, hierarchies, starts, k, SAMPLE, state, secrets, WORK)
         else:
-            done = join_again(pieces, cells, hierarchies, starts, k, SAMPLE, state, secrets)
+            done = join_again(pieces, distinct, hierarchies, starts, k, SAMPLE, state, secrets)
         advance(max(done, 0))
         if done == NO_STATE:
             state = make_state(secrets, entries := 4 * entries)
@@ -140,20 +140,20 @@ def greedy_classes(
             )
     if not np.isfinite(pieces.cost[0, WHOLE_COST]):
         return None
-    class_of = np.empty(cells.tuple_of.size, dtype=np.int32)
-    labels = np.empty((cells.tuple_of.size, len(axes.up)), dtype=np.int32)
-    found = class_of_cells(pieces, class_of, labels)
+    class_of = np.empty(distinct.tuple_of.size, dtype=np.int32)
+    labels = np.empty((distinct.tuple_of.size, len(axes.up)), dtype=np.int32)
+    found = class_of_distinct(pieces, class_of, labels)
     return class_of, labels[:found].copy()
 
 
-def _one_piece(cells: Cells, axes: Axes, width: int) -> Pieces:
+def _one_piece(distinct: Distinct, axes: Axes, width: int) -> Pieces:
     """Return the whole table as a piece."""
     room = 1024 + width
     piece = np.empty((room, LABELS + len(axes.up)), dtype=np.int64)
-    piece[0] = (0, cells.tuple_of.size, -1, -1, *(parents.size - 1 for parents in axes.up))
+    piece[0] = (0, distinct.tuple_of.size, -1, -1, *(parents.size - 1 for parents in axes.up))
     cost = np.zeros((room, 2))
     cost[0, WHOLE_COST] = -1
-    order = np.argsort(cells.tuple_of, kind="stable")  # equal tuples side by side, in every piece
+    order = np.argsort(distinct.tuple_of, kind="stable")  # equal tuples side by side, in every piece
     return Pieces(
         order=order,
         spare=np.empty_like(order),
@@ -165,12 +165,12 @@ def _one_piece(cells: Cells, axes: Axes, width: int) -> Pieces:
     )
 
 
-def starts_of(cells: Cells, secrets: Secrets) -> Starts:
+def starts_of(distinct: Distinct, secrets: Secrets) -> Starts:
     """Return the labels of the table and, where columns have very many values, the same with these columns masked."""
     many = np.flatnonzero(secrets.leaves > MANY_VALUES)
     if not many.size or many.size == secrets.leaves.size:
-        return Starts(cells.leaf_of[None], np.zeros(1))
-    hidden = cells.leaf_of.copy()
+        return Starts(distinct.leaf_of[None], np.zeros(1))
+    hidden = distinct.leaf_of.copy()
     roots = [int(np.flatnonzero(secrets.label[i, :, LAST] >= 0)[-1]) for i in many]
     hidden[:, many] = roots
-    return Starts(np.stack([cells.leaf_of, hidden]), np.array([0.0, secrets.loss[many, roots].sum()]))
+    return Starts(np.stack([distinct.leaf_of, hidden]), np.array([0.0, secrets.loss[many, roots].sum()]))

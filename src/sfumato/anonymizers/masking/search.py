@@ -1,6 +1,6 @@
 """Masking: classes of quasi-identifiers and labels of sensitive values that keep every bound, at little loss.
 
-Identical rows are counted once (cells); what is sensitive in a cell is one of t tuples. Cells come in, classes and
+Identical rows are counted once; what is sensitive in a distinct row is one of t tuples. These come in, classes and
 flows go out: a flow is some rows of one tuple in one class with the labels that they carry.
 """
 
@@ -19,7 +19,7 @@ from sfumato.anonymizers.masking.regions import best_classes, greedy_classes, st
 from sfumato.data.recoding import Pieces, divide_rows
 from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, deal_out, improve, replay, spoil_vacuous
 from sfumato.kernels.masks.raising import settle
-from sfumato.kernels.masks.regions import Axes, Cells
+from sfumato.kernels.masks.regions import Axes, Distinct
 from sfumato.kernels.masks.state import (
     DEN,
     FIRST,
@@ -69,7 +69,7 @@ class Effort(NamedTuple):
 class Masked(NamedTuple):
     """What is published: f flows in p classes."""
 
-    class_of: NDArray[np.int32]  # (c,): the class of each cell
+    class_of: NDArray[np.int32]  # (c,): the class of each distinct row
     nodes: NDArray[np.int32]  # (p, quasi-identifiers): its labels
     flow_class: NDArray[np.int64]  # (f,), ascending
     flow_tuple: NDArray[np.int64]  # (f,)
@@ -114,65 +114,67 @@ def make_secrets(columns: Sequence[Column]) -> Secrets:
     )
 
 
-def mask(cells: Cells, axes: Axes, secrets: Secrets, k: int, effort: Effort, workplace: Workplace) -> Masked | None:
+def mask(
+    distinct: Distinct, axes: Axes, secrets: Secrets, k: int, effort: Effort, workplace: Workplace
+) -> Masked | None:
     """Return classes of at least k rows and their masks; None when not even the whole table can be masked."""
-    stage = workplace.stage("classes", cells.tuple_of.size)
-    found = best_classes(cells, axes, secrets, k)
+    stage = workplace.stage("classes", distinct.tuple_of.size)
+    found = best_classes(distinct, axes, secrets, k)
     if found is None:
-        found = greedy_classes(cells, axes, secrets, k, stage.advance)
+        found = greedy_classes(distinct, axes, secrets, k, stage.advance)
     else:
-        stage.advance(cells.tuple_of.size)
+        stage.advance(distinct.tuple_of.size)
     stage.done()
     if found is None:
         return None
-    return _masked(cells, found[0], found[1], secrets, effort, workplace)
+    return _masked(distinct, found[0], found[1], secrets, effort, workplace)
 
 
 def mask_within(
-    cells: Cells, class_of: NDArray[np.int32], secrets: Secrets, effort: Effort, workplace: Workplace
+    distinct: Distinct, class_of: NDArray[np.int32], secrets: Secrets, effort: Effort, workplace: Workplace
 ) -> Masked | None:
-    """Return masks within given classes of the cells."""
+    """Return masks within given classes of the distinct rows."""
     nodes = np.empty((int(class_of.max()) + 1, 0), dtype=np.int32)
-    return _masked(cells, class_of, nodes, secrets, effort, workplace)
+    return _masked(distinct, class_of, nodes, secrets, effort, workplace)
 
 
 def _masked(
-    cells: Cells,
+    distinct: Distinct,
     class_of: NDArray[np.int32],
     nodes: NDArray[np.int32],
     secrets: Secrets,
     effort: Effort,
     workplace: Workplace,
 ) -> Masked | None:
-    key = class_of.astype(np.int64) * len(cells.leaf_of) + cells.tuple_of
+    key = class_of.astype(np.int64) * len(distinct.leaf_of) + distinct.tuple_of
     order = np.argsort(key, kind="stable")
     first = np.flatnonzero(np.concatenate([[True], key[order][1:] != key[order][:-1]]))
-    in_class, tuples = np.divmod(key[order][first], len(cells.leaf_of))
-    rows = np.add.reduceat(cells.rows[order], first)
+    in_class, tuples = np.divmod(key[order][first], len(distinct.leaf_of))
+    rows = np.add.reduceat(distinct.rows[order], first)
     start = np.searchsorted(in_class, np.arange(len(nodes) + 1))
     work = ClassInWork.sized(secrets, int(np.diff(start).max()))
     stage = workplace.stage("masking", len(nodes))
     parts: list[Flows | None] = []
-    starts = starts_of(cells, secrets)
+    starts = starts_of(distinct, secrets)
     for number in range(len(nodes)):
         here = slice(start[number], start[number + 1])
         best: Flows | None = None
         for labels in starts.labels:
             given = (tuples[here], labels[tuples[here]], rows[here])
-            done, work = _finished(secrets, cells.leaf_of, given, work, effort)
+            done, work = _finished(secrets, distinct.leaf_of, given, work, effort)
             best = _cheaper(secrets, best, done)
         parts.append(best)
         stage.advance()
     stage.done()
     if effort.program:
         of_class = ((tuples[here], rows[here]) for here in map(slice, start[:-1], start[1:]))
-        parts, work = _programmed(secrets, cells.leaf_of, list(of_class), parts, work, effort, workplace)
+        parts, work = _programmed(secrets, distinct.leaf_of, list(of_class), parts, work, effort, workplace)
     masks = [part for part in parts if part is not None]
     if len(masks) < len(parts):
         return None
     if effort.varied:
         for number, part in enumerate(masks):
-            done, work = _finished(secrets, cells.leaf_of, part, work, effort, varied=True)
+            done, work = _finished(secrets, distinct.leaf_of, part, work, effort, varied=True)
             assert done is not None
             masks[number] = done
     return Masked(
@@ -296,21 +298,23 @@ def _finished(
 
 
 def labels_of_rows(
-    cell_of: NDArray[np.int32], cells: Cells, masked: Masked, weights: NDArray[np.int64] | None = None
+    distinct_of: NDArray[np.int32], distinct: Distinct, masked: Masked, weights: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int32], Pieces | None]:
     """Return the label of each row in each sensitive column, (m, n).
 
     With `weights`, (n,), each row stands for as many; then these are the labels of pieces of rows, which come along.
     """
-    width = len(cells.leaf_of)
+    width = len(distinct.leaf_of)
     key = masked.flow_class * width + masked.flow_tuple
     order = np.argsort(key, kind="stable")
     pair_key = key[order]
     first = np.flatnonzero(np.concatenate([[True], pair_key[1:] != pair_key[:-1]]))
-    pair_of_cell = np.searchsorted(pair_key[first], masked.class_of.astype(np.int64) * width + cells.tuple_of)
+    pair_of_distinct = np.searchsorted(pair_key[first], masked.class_of.astype(np.int64) * width + distinct.tuple_of)
     if weights is not None:
-        pieces, option_of = divide_rows(pair_of_cell[cell_of], weights, masked.flow_rows[order])
+        pieces, option_of = divide_rows(pair_of_distinct[distinct_of], weights, masked.flow_rows[order])
         return np.ascontiguousarray(masked.flow_labels[order][option_of].T, dtype=np.int32), pieces
-    shown = np.empty((cells.leaf_of.shape[1], cell_of.size), dtype=np.int32)
-    deal_out(cell_of, pair_of_cell, first.copy(), masked.flow_labels[order], masked.flow_rows[order].copy(), shown)
+    shown = np.empty((distinct.leaf_of.shape[1], distinct_of.size), dtype=np.int32)
+    deal_out(
+        distinct_of, pair_of_distinct, first.copy(), masked.flow_labels[order], masked.flow_rows[order].copy(), shown
+    )
     return shown, None

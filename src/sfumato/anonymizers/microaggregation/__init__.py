@@ -16,7 +16,7 @@ from sfumato.anonymizers.boxes import Integers, grids_of, label_boxes, quasi_ide
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
 from sfumato.anonymizers.microaggregation.mdav import Floats, Groups, Units, mdav_groups
 from sfumato.anonymizers.microaggregation.univariate import best_groups
-from sfumato.data.dataset import Cells, CodedColumn, Dataset, distinct_rows, weights_of
+from sfumato.data.dataset import CodedColumn, Dataset, DistinctRows, distinct_rows, weights_of
 from sfumato.data.figures import FEW, SHOWS, with_figures
 from sfumato.data.recoding import Recoding, SplitTree
 from sfumato.data.schema import Kind
@@ -71,19 +71,19 @@ class Microaggregation(Anonymizer):
         rows = np.arange(dataset.n_rows) if before.keep_row is None else np.flatnonzero(before.keep_row)
         asked = conditions_for(dataset, policy, rows)
         refuse_hopeless(dataset, asked)
-        cells = distinct_rows([replace(column, codes=column.codes[rows]) for column in columns], rows.size)
-        stage = workplace.stage(self.name, total=len(cells.weight))
+        distinct = distinct_rows([replace(column, codes=column.codes[rows]) for column in columns], rows.size)
+        stage = workplace.stage(self.name, total=len(distinct.weight))
         try:
             if self._univariate(columns, asked):
                 values = columns[0].values
                 assert values is not None
-                found = best_groups(values[cells.codes[:, 0]], cells.weight, asked.conditions.k, stage.advance)
+                found = best_groups(values[distinct.codes[:, 0]], distinct.weight, asked.conditions.k, stage.advance)
             else:
-                units = Units.of(_points(columns, cells), cells, asked)
+                units = Units.of(_points(columns, distinct), distinct, asked)
                 found = mdav_groups(units, asked.conditions, stage.advance)
         finally:
             stage.done()
-        return self._decision(dataset, columns, found, cells, rows, asked, before)
+        return self._decision(dataset, columns, found, distinct, rows, asked, before)
 
     def _univariate(self, columns: tuple[CodedColumn, ...], asked: Asked) -> bool:
         """Whether the best groups of all can be found, or raise where they are asked for and cannot."""
@@ -100,7 +100,7 @@ class Microaggregation(Anonymizer):
         dataset: Dataset,
         columns: tuple[CodedColumn, ...],
         found: Groups,
-        cells: Cells,
+        distinct: DistinctRows,
         rows: Integers,
         asked: Asked,
         before: Recoding,
@@ -108,9 +108,9 @@ class Microaggregation(Anonymizer):
         """Return what is published of the groups."""
         least = max(asked.conditions.k, FEW)
         group_of = np.full(dataset.n_rows, -1, dtype=np.int32)
-        group_of[rows] = found[cells.cell_of]
-        some_row = np.zeros(len(cells.weight), dtype=np.int64)
-        some_row[cells.cell_of] = rows
+        group_of[rows] = found[distinct.distinct_of]
+        some_row = np.zeros(len(distinct.weight), dtype=np.int64)
+        some_row[distinct.distinct_of] = rows
         order = np.argsort(found, kind="stable")
         n_groups = int(found.max(initial=-1)) + 1
         tree = SplitTree(
@@ -130,18 +130,18 @@ class Microaggregation(Anonymizer):
         return replace(shown, pieces=recoding.pieces)
 
 
-def _points(columns: tuple[CodedColumn, ...], cells: Cells) -> Floats:
+def _points(columns: tuple[CodedColumn, ...], distinct: DistinctRows) -> Floats:
     """Return each distinct row as a point: numbers by value, words by their place in the hierarchy; (u, dimensions)."""
     found = []
     for position, (column, weight) in enumerate(zip(columns, weights_of(columns), strict=True)):
-        codes = cells.codes[:, position]
+        codes = distinct.codes[:, position]
         at = column.values[codes] if column.values is not None else codes.astype(np.float64)
         absent = codes == column.missing
         if absent.any():
             known = ~absent
-            at = np.where(absent, np.average(at[known], weights=cells.weight[known]) if known.any() else 0.0, at)
+            at = np.where(absent, np.average(at[known], weights=distinct.weight[known]) if known.any() else 0.0, at)
             found.append(np.sqrt(weight) * MISSING * absent)
-        centre = np.average(at, weights=cells.weight)
-        deviation = np.sqrt(np.average((at - centre) ** 2, weights=cells.weight))
+        centre = np.average(at, weights=distinct.weight)
+        deviation = np.sqrt(np.average((at - centre) ** 2, weights=distinct.weight))
         found.append(np.sqrt(weight) * (at - centre) / (deviation or 1.0))
     return np.column_stack(found)

@@ -1,4 +1,4 @@
-"""MDAV: maximum distance to average vector. u units, which are distinct rows; v cells of a histogram."""
+"""MDAV: maximum distance to average vector. u units, which are distinct rows; v bars of a histogram."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.boxes import ranges
 from sfumato.anonymizers.conditions import Asked
-from sfumato.data.dataset import Cells
+from sfumato.data.dataset import DistinctRows
 from sfumato.kernels.classes.conditions import Conditions, first_failing
 
 LARGEST_BLOCK = 4096  # units among which neighbours are looked for; the work grows with its square
@@ -27,35 +27,37 @@ class Units:
 
     points: Floats  # (u, dimensions)
     weight: Integers  # (u,)
-    start: Integers  # (u + 1,): unit i has cell[start[i]:start[i + 1]], each count times
-    cell: Integers
+    start: Integers  # (u + 1,): unit i has bar[start[i]:start[i + 1]], each count times
+    bar: Integers
     count: Integers
 
     @classmethod
-    def of(cls, points: Floats, cells: Cells, asked: Asked) -> Units:
+    def of(cls, points: Floats, distinct: DistinctRows, asked: Asked) -> Units:
         """Return units with the histograms of their rows."""
-        n_units, width = len(cells.weight), max(asked.conditions.cells, 1)
-        rows = np.ones(cells.cell_of.size, dtype=np.int64) if asked.weights is None else asked.weights
-        unit_of = np.concatenate([cells.cell_of.astype(np.int64)] * len(asked.cell_of) or [np.zeros(0, dtype=np.int64)])
-        places = asked.cell_of.astype(np.int64).ravel()
+        n_units, width = len(distinct.weight), max(asked.conditions.bars, 1)
+        rows = np.ones(distinct.distinct_of.size, dtype=np.int64) if asked.weights is None else asked.weights
+        unit_of = np.concatenate(
+            [distinct.distinct_of.astype(np.int64)] * len(asked.bar_of) or [np.zeros(0, dtype=np.int64)]
+        )
+        places = asked.bar_of.astype(np.int64).ravel()
         keys, found = np.unique(unit_of * width + places, return_inverse=True)
-        count = np.bincount(found, np.tile(rows, len(asked.cell_of)), minlength=keys.size).astype(np.int64)
-        weight = np.bincount(cells.cell_of, rows, minlength=n_units).astype(np.int64)
+        count = np.bincount(found, np.tile(rows, len(asked.bar_of)), minlength=keys.size).astype(np.int64)
+        weight = np.bincount(distinct.distinct_of, rows, minlength=n_units).astype(np.int64)
         start = np.searchsorted(keys, np.arange(n_units + 1) * width)
         return cls(points, weight, start, keys % width, count)
 
-    def histogram(self, units: Integers, cells: int) -> Integers:
+    def histogram(self, units: Integers, bars: int) -> Integers:
         """Return what the rows of some units have in sensitive columns, (v,)."""
-        found = np.zeros(cells, dtype=np.int64)
-        if cells:
+        found = np.zeros(bars, dtype=np.int64)
+        if bars:
             places = ranges(self.start[units], self.start[units + 1])
-            np.add.at(found, self.cell[places], self.count[places])
+            np.add.at(found, self.bar[places], self.count[places])
         return found
 
     def add(self, histogram: Integers, unit: int) -> None:
         """Add the rows of one unit to a histogram."""
         part = slice(self.start[unit], self.start[unit + 1])
-        np.add.at(histogram, self.cell[part], self.count[part])
+        np.add.at(histogram, self.bar[part], self.count[part])
 
 
 def mdav_groups(units: Units, conditions: Conditions, advance: Callable[[float], None]) -> Groups:
@@ -95,7 +97,7 @@ def _halves(block: Integers, units: Units, conditions: Conditions) -> list[Integ
     order = np.argsort(points[:, widest], kind="stable")
     halves = [block[order[: order.size // 2]], block[order[order.size // 2 :]]]
     fine = all(
-        _holds(conditions, units.histogram(half, conditions.cells), int(units.weight[half].sum())) for half in halves
+        _holds(conditions, units.histogram(half, conditions.bars), int(units.weight[half].sum())) for half in halves
     )
     return halves if fine else None
 
@@ -104,7 +106,7 @@ def _groups_in(block: Integers, units: Units, conditions: Conditions) -> list[In
     """Return the groups of a block: around the unit farthest from the centre, then around the one farthest from it."""
     left = block
     found: list[Integers] = []
-    rest = units.histogram(left, conditions.cells)
+    rest = units.histogram(left, conditions.bars)
     while left.size:
         centre = np.average(units.points[left], axis=0, weights=units.weight[left])
         seed = int(_distance(units.points[left], centre).argmax())
@@ -114,7 +116,7 @@ def _groups_in(block: Integers, units: Units, conditions: Conditions) -> list[In
             if group is None:
                 return [*found, left]
             found.append(left[group])
-            rest = rest - units.histogram(left[group], conditions.cells)
+            rest = rest - units.histogram(left[group], conditions.bars)
             left = np.delete(left, group)
             if not left.size:
                 return found
@@ -132,7 +134,7 @@ def _grown(left: Integers, at: Floats, units: Units, conditions: Conditions, who
     order = np.argsort(_distance(units.points[left], at), kind="stable")
     size_of = np.cumsum(units.weight[left[order]])
     total = int(size_of[-1])
-    histogram = np.zeros(conditions.cells, dtype=np.int64)
+    histogram = np.zeros(conditions.bars, dtype=np.int64)
     for place, unit in enumerate(left[order].tolist()):
         if not conditions.size_only:
             units.add(histogram, unit)

@@ -39,7 +39,7 @@ class Items:
     weight: Integers  # (c,): how many rows each is
     item_of: NDArray[np.integer]  # (n,)
     share_start: Integers  # (c + 1,)
-    shares: Integers  # (s, 2): cells of a histogram of sensitive values, and how many rows each item has in them
+    shares: Integers  # (s, 2): bars of a histogram of sensitive values, and how many rows each item has in them
 
     @cached_property
     def rows(self) -> Integers:
@@ -61,32 +61,32 @@ def items_of(
 ) -> Items:
     """Return combinations of quasi-identifiers, or single rows unless equal ones stay together.
 
-    Whatever lies in one cell of a grid is equal: it is published alike.
+    Whatever lies in one band of a grid is equal: it is published alike.
     """
     shown = [
         (column.codes, len(column.labels))
         if (grid := grids.get(column.name)) is None
-        else (grid.cell_of[column.codes], grid.size)
+        else (grid.band_of[column.codes], grid.size)
         for column in columns
     ]
-    cells = distinct_codes(shown, n_rows, asked.weights)
-    n_columns, width = asked.cell_of.shape[0], asked.conditions.cells
+    distinct = distinct_codes(shown, n_rows, asked.weights)
+    n_columns, width = asked.bar_of.shape[0], asked.conditions.bars
     if together:
-        pairs = [cells.cell_of.astype(np.int64) * width + column for column in asked.cell_of]
+        pairs = [distinct.distinct_of.astype(np.int64) * width + column for column in asked.bar_of]
         pair, number_of = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *pairs]), return_inverse=True)
         weights = None if asked.weights is None else np.tile(asked.weights, len(pairs))
         shares = np.stack([pair % max(width, 1), counted(number_of, pair.size, weights)], axis=1)
-        share_start = np.searchsorted(pair, np.arange(cells.weight.size + 1) * width)
-        return Items(cells.codes, cells.weight, cells.cell_of, share_start, shares)
+        share_start = np.searchsorted(pair, np.arange(distinct.weight.size + 1) * width)
+        return Items(distinct.codes, distinct.weight, distinct.distinct_of, share_start, shares)
     # Equal rows stand in the order of their sensitive values, so that which of them are divided depends on row numbers
     # only where it makes no difference.
-    order = np.lexsort((*asked.cell_of, cells.cell_of))
+    order = np.lexsort((*asked.bar_of, distinct.distinct_of))
     item_of = np.empty(n_rows, dtype=np.int64)
     item_of[order] = np.arange(n_rows)
     shares = np.ones((n_rows * n_columns, 2), dtype=np.int64)
-    shares[:, 0] = asked.cell_of[:, order].T.ravel()
+    shares[:, 0] = asked.bar_of[:, order].T.ravel()
     one = np.ones(n_rows, dtype=np.int64)
-    return Items(cells.codes[cells.cell_of[order]], one, item_of, np.arange(n_rows + 1) * n_columns, shares)
+    return Items(distinct.codes[distinct.distinct_of[order]], one, item_of, np.arange(n_rows + 1) * n_columns, shares)
 
 
 def table_of(
@@ -185,7 +185,7 @@ class Growth:
     def look_ahead(self, lookahead: int, follow: int) -> None:
         """From now on, follow so many cuts of parts of so many items."""
         self.lookahead, self.follow = lookahead, follow
-        self.desks: list[Desk] = [make_desk(self.table, self.conditions.cells, follow) for _ in range(self.threads)]
+        self.desks: list[Desk] = [make_desk(self.table, self.conditions.bars, follow) for _ in range(self.threads)]
 
     def run(self, say: Say, advance: Callable[[float], None]) -> SplitTree:
         """Cut until no part can be cut any more; `advance` is told how many rows are settled."""

@@ -39,10 +39,10 @@ class SecretsAsked:
             part_of,
             self.place[rows].astype(np.int32),
             np.ones(rows.size, dtype=np.int64),
-            np.ascontiguousarray(self.asked.cell_of.T),
+            np.ascontiguousarray(self.asked.bar_of.T),
             size,
             np.empty(rows.size, dtype=np.int64),
-            np.empty(self.asked.conditions.cells, dtype=np.int64),
+            np.empty(self.asked.conditions.bars, dtype=np.int64),
             verdict,
         )
         holds = np.ones(start.size - 1, dtype=np.bool_)

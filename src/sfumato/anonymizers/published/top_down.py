@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.masking.search import Masked
-from sfumato.kernels.masks.regions import Axes, Cells
+from sfumato.kernels.masks.regions import Axes, Distinct
 from sfumato.kernels.masks.state import Secrets, make_state
 from sfumato.kernels.published.masking import mask_from_below
 
@@ -19,15 +19,17 @@ from sfumato.kernels.published.masking import mask_from_below
 class TopDown:
     """The table under one set of labels for each quasi-identifier."""
 
-    def __init__(self, cells: Cells, axes: Axes, secrets: Secrets, k: int) -> None:
-        self.cells, self.axes, self.secrets, self.k = cells, axes, secrets, k
-        self.node = np.tile(np.array([parents.size - 1 for parents in axes.up], dtype=np.int32), (len(cells.codes), 1))
-        self.state = make_state(secrets, len(cells.leaf_of) + 1)
-        self.n_rows = int(cells.rows.sum())
+    def __init__(self, distinct: Distinct, axes: Axes, secrets: Secrets, k: int) -> None:
+        self.distinct, self.axes, self.secrets, self.k = distinct, axes, secrets, k
+        self.node = np.tile(
+            np.array([parents.size - 1 for parents in axes.up], dtype=np.int32), (len(distinct.codes), 1)
+        )
+        self.state = make_state(secrets, len(distinct.leaf_of) + 1)
+        self.n_rows = int(distinct.rows.sum())
         self.below = [self._below(axis) for axis in range(len(axes.up))]
 
     def _below(self, axis: int) -> NDArray[np.int32]:
-        """Return for each cell and node the child of the node that the cell lies below, -1 where it does not."""
+        """Return for each distinct row and node the child of the node that the row lies below, -1 where it does not."""
         parents = self.axes.up[axis]
         child = np.full((parents.size, parents.size), -1, dtype=np.int32)  # of leaf code (row) under node (column)
         for code in range(parents.size):
@@ -38,16 +40,16 @@ class TopDown:
         return child
 
     def classes(self, node: NDArray[np.int32]) -> tuple[NDArray[np.int64], int]:
-        """Number the classes of some cells."""
+        """Number the classes of some distinct rows."""
         class_of = np.zeros(len(node), dtype=np.int64)
         for axis in range(node.shape[1]):
             _, class_of = np.unique(class_of * len(self.axes.up[axis]) + node[:, axis], return_inverse=True)
         return class_of, int(class_of.max(initial=-1)) + 1
 
     def cost(self, members: NDArray[np.int64], node: NDArray[np.int32]) -> float:
-        """Return what some cells cost under these labels, masks included; inf when a class is too small."""
+        """Return what some distinct rows cost under these labels, masks included; inf when a class is too small."""
         class_of, n_classes = self.classes(node)
-        rows = self.cells.rows[members]
+        rows = self.distinct.rows[members]
         if np.bincount(class_of, weights=rows, minlength=n_classes).min(initial=np.inf) < self.k:
             return float("inf")
         total = 0.0
@@ -59,24 +61,24 @@ class TopDown:
         return total
 
     def mask(self, members: NDArray[np.int64]) -> tuple[float, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the cost of masking some cells as one class, their tuples, labels and rows."""
-        tuples, place = np.unique(self.cells.tuple_of[members], return_inverse=True)
-        rows = np.bincount(place, weights=self.cells.rows[members]).astype(np.int64)
-        labels = self.cells.leaf_of[tuples].copy()
+        """Return the cost of masking some distinct rows as one class, their tuples, labels and rows."""
+        tuples, place = np.unique(self.distinct.tuple_of[members], return_inverse=True)
+        rows = np.bincount(place, weights=self.distinct.rows[members]).astype(np.int64)
+        labels = self.distinct.leaf_of[tuples].copy()
         return float(mask_from_below(self.state, self.secrets, labels, rows)), tuples.astype(np.int64), labels, rows
 
     def specialize(self) -> bool:
         """Do the first step that lowers the distortion; return whether there was one."""
         steps = []
         for axis in range(self.node.shape[1]):
-            rows = np.bincount(self.node[:, axis], weights=self.cells.rows, minlength=self.axes.up[axis].size)
+            rows = np.bincount(self.node[:, axis], weights=self.distinct.rows, minlength=self.axes.up[axis].size)
             leaf = np.ones(self.axes.up[axis].size, dtype=np.bool_)
             leaf[self.axes.up[axis][self.axes.up[axis] >= 0]] = False
             steps += [(-rows[node], axis, int(node)) for node in np.flatnonzero((rows > 0) & ~leaf)]
         for _, axis, node in sorted(steps):
             members = np.flatnonzero(self.node[:, axis] == node)
             after = self.node[members].copy()
-            after[:, axis] = self.below[axis][self.cells.codes[members, axis], node]
+            after[:, axis] = self.below[axis][self.distinct.codes[members, axis], node]
             cost = self.cost(members, after)
             if cost < self.cost(members, self.node[members]) - 1e-9:
                 self.node[members] = after

@@ -20,7 +20,7 @@ from sfumato.kernels.cells.randomization import largest_ratio
 
 SETS = 5_000_000  # up to so many sets of a size, each is tried
 SUMS = 5e9  # words of work up to which masses of sets are found exactly
-GRID = 2048  # cells that masses are divided into where sets are not tried one by one
+GRID = 2048  # steps that masses are divided into where sets are not tried one by one
 STEPS = 10_000  # p is published with four decimals, rounded down
 
 

@@ -162,16 +162,16 @@ class TermSuppression(Anonymizer):
         """Return why regions of the table cannot do apart; None: they can, as classes can."""
         return self.rows_only(policy)
 
-    def by_class(self, cells: Dataset, policy: Policy, workplace: Workplace) -> TermsByClass:
+    def by_class(self, distinct: Dataset, policy: Policy, workplace: Workplace) -> TermsByClass:
         """Return what is asked of the terms of each class, and how they are removed."""
         public = workplace.public
         knowledge = knowledge_of(workplace, self.name)
         for model in policy.of(QSDiversity):
             model.check_reachable(knowledge)
         [(names, requirements)] = _by_columns(policy)
-        assert cells.of_terms is not None
+        assert distinct.of_terms is not None
         assert public.belief is not None, "what all rows tell is known before some of them are looked at"
-        refuse_unreachable(terms_of(cells.of_terms, names).sets, knowledge, requirements, cells.of_terms.weights)
+        refuse_unreachable(terms_of(distinct.of_terms, names).sets, knowledge, requirements, distinct.of_terms.weights)
         return TermsByClass(
             name=self.name,
             columns=names,

@@ -33,9 +33,9 @@ class TermsByClass:
     margin: float
     key: bytes  # by which classes are drawn for the margin, each by its node
 
-    def classes(self, cells: Dataset, before: Recoding) -> ClassTree:
+    def classes(self, distinct: Dataset, before: Recoding) -> ClassTree:
         """Return the groups that steps before made, and what each is joined to where it cannot be made safe."""
-        groups = Grouping.of(cells, before, joins=True)
+        groups = Grouping.of(distinct, before, joins=True)
         node_of = groups.class_of.astype(np.int64)
         if before.keep_row is not None:
             node_of[~before.keep_row] = -1
@@ -67,11 +67,11 @@ class TermsByClass:
             said=result.said,
         )
 
-    def joined(self, cells: Dataset, before: Recoding, node_of: NDArray[np.int64]) -> Recoding:
+    def joined(self, distinct: Dataset, before: Recoding, node_of: NDArray[np.int64]) -> Recoding:
         """Return what steps before decided, with labels of joined classes."""
         class_of = np.full(node_of.size, -1, dtype=np.int32)
         class_of[node_of >= 0] = np.unique(node_of[node_of >= 0], return_inverse=True)[1]
-        columns, class_of, split = Grouping.of(cells, before, joins=True).joined(cells, node_of, class_of)
+        columns, class_of, split = Grouping.of(distinct, before, joins=True).joined(distinct, node_of, class_of)
         told = {name: {"margin": self.margin} for name in self.columns} if self.margin else {}
         public = {**before.public, **told}
         return before.with_columns(columns, facts={}, public=public, class_of=class_of, tree=split)

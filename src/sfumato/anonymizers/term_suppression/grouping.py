@@ -36,7 +36,7 @@ class Grouping:
         labelled = LabelledClasses.of(dataset, before) if joins else None
         class_of = before.class_of
         if class_of is None:
-            class_of = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).cell_of
+            class_of = distinct_rows(dataset.quasi_identifiers, dataset.n_rows).distinct_of
         return cls(class_of, None if labelled is None else labelled.parents(), None, labelled)
 
     def joined(

@@ -13,5 +13,5 @@ is next.
 
 Words: a *unit* is a pattern of equal rows, in some number of *copies*; a *share* is copies of a unit in one class; a
 *region* is the units that have the same labels at a node of the lattice of levels; a *part* is rows that are still to
-be cut. Sizes: n rows, q quasi-identifiers, u units, c classes, v cells of a histogram of sensitive values.
+be cut. Sizes: n rows, q quasi-identifiers, u units, c classes, v bars of a histogram of sensitive values.
 """

@@ -51,7 +51,7 @@ N_LOG_N = np.array([n * math.log(n) if n > 1 else 0.0 for n in range(1024)])  # 
     WHOLE,  # l of DISTINCT and RECURSIVE; l of ENTROPY if it is a whole number, else 0
     EXACT,  # 1: all terms of the comparison are whole numbers below 2**53
     SCALE,  # distances: what the sum over edges is divided by
-    EDGE_FIRST,  # distances: edges[EDGE_FIRST:EDGE_LAST]; LIMITED: limits[EDGE_FIRST:EDGE_LAST], one for each cell
+    EDGE_FIRST,  # distances: edges[EDGE_FIRST:EDGE_LAST]; LIMITED: limits[EDGE_FIRST:EDGE_LAST], one for each bar
     EDGE_LAST,
 ) = range(8)
 WIDTH = 8
@@ -59,19 +59,19 @@ LOW, HIGH, UNIT = range(3)  # columns of `Conditions.limits`: LOW * N <= UNIT * 
 
 
 class Conditions(NamedTuple):
-    """What every group must satisfy. Sizes: q conditions, v cells of a histogram, e edges, x limits."""
+    """What every group must satisfy. Sizes: q conditions, v bars of a histogram, e edges, x limits."""
 
     k: int
     rows: int  # rows of the whole table
     table: NDArray[np.int64]  # (q, WIDTH)
     bound: NDArray[np.float64]  # (q, 2): a and b of the fraction a/b, or its value and 1; for ENTROPY ln l and 1
-    edges: NDArray[np.int64]  # (e, 3): first and last cell (exclusive) whose mass crosses the edge, its weight;
-    #   ORDERED: the cells before count as well
+    edges: NDArray[np.int64]  # (e, 3): first and last bar (exclusive) whose mass crosses the edge, its weight;
+    #   ORDERED: the bars before count as well
     limits: NDArray[np.float64]  # (x, 3): whole numbers where these are exact, else a unit of 1 and a margin inside
     reference: NDArray[np.int64]  # (v,) the histogram of the whole table
 
     @property
-    def cells(self) -> int:
+    def bars(self) -> int:
         """The length of a histogram."""
         return int(self.reference.size)
 
@@ -121,7 +121,7 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
         else:
             bounds[i, 0] = float(bound)
         table[i] = (condition.kind, first, last, whole, exact, scale, edge_first, len(listed))
-    cells = [np.asarray(column, dtype=np.int64) for column in counts]
+    bars = [np.asarray(column, dtype=np.int64) for column in counts]
     return Conditions(
         k=int(k),
         rows=int(rows),
@@ -129,7 +129,7 @@ def make_conditions(k: int, rows: int, counts: Sequence[Any], wanted: Sequence[C
         bound=bounds,
         edges=np.array(edges, dtype=np.int64).reshape(-1, 3),
         limits=np.array(limits, dtype=np.float64).reshape(-1, 3),
-        reference=np.concatenate(cells) if cells else np.zeros(0, dtype=np.int64),
+        reference=np.concatenate(bars) if bars else np.zeros(0, dtype=np.int64),
     )
 
 
@@ -187,8 +187,8 @@ def first_failing(conditions, low, high, histogram, size):
             continue  # the whole table is at distance zero, whatever the margin
         if kind == LIMITED:
             limit = table[i, EDGE_FIRST]
-            for cell in range(first, last):
-                found = float(histogram[cell]) * conditions.limits[limit, UNIT]
+            for bar in range(first, last):
+                found = float(histogram[bar]) * conditions.limits[limit, UNIT]
                 if found > conditions.limits[limit, HIGH] * size or found < conditions.limits[limit, LOW] * size:
                     return i
                 limit += 1
@@ -201,8 +201,8 @@ def first_failing(conditions, low, high, histogram, size):
             mass = 0.0
             for edge in range(table[i, EDGE_FIRST], table[i, EDGE_LAST]):
                 mass *= keep
-                for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
-                    mass += float(histogram[cell]) * rows - float(conditions.reference[cell]) * size
+                for bar in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
+                    mass += float(histogram[bar]) * rows - float(conditions.reference[bar]) * size
                 distance += conditions.edges[edge, 2] * abs(mass)
             unit = float(size) * rows * table[i, SCALE]
             if b * distance > (a if exact else a - MARGIN * b) * unit:
@@ -211,8 +211,8 @@ def first_failing(conditions, low, high, histogram, size):
         distinct = 0
         largest = np.int64(0)
         even = True
-        for cell in range(first, last):
-            count = histogram[cell]
+        for bar in range(first, last):
+            count = histogram[bar]
             if count > 0:
                 even = even and (distinct == 0 or count == largest)
                 if count > largest:
@@ -224,8 +224,8 @@ def first_failing(conditions, low, high, histogram, size):
         elif kind == ENTROPY:
             if not (even and distinct == whole):
                 total = 0.0
-                for cell in range(first, last):
-                    count = histogram[cell]
+                for bar in range(first, last):
+                    count = histogram[bar]
                     total += N_LOG_N[count] if count < N_LOG_N.size else count * math.log(count)
                 if math.log(size) - total / size < a + MARGIN:
                     return i
@@ -240,11 +240,11 @@ def first_failing(conditions, low, high, histogram, size):
                 # One pass for each different count: how many values have it, and which count is next.
                 ties = 0
                 below = np.int64(0)
-                for cell in range(first, last):
-                    if histogram[cell] == count:
+                for bar in range(first, last):
+                    if histogram[bar] == count:
                         ties += 1
-                    elif below < histogram[cell] < count:
-                        below = histogram[cell]
+                    elif below < histogram[bar] < count:
+                        below = histogram[bar]
                 tail -= count * (ties if ties < skip else skip)
                 skip -= ties
                 count = below

@@ -1,6 +1,6 @@
 """Cutting a table into boxes, top down: which cuts of a part are best.
 
-Sizes: n items, q attributes, p parts, b cuts kept for a part, m nodes of all attributes together, h cells of a
+Sizes: n items, q attributes, p parts, b cuts kept for a part, m nodes of all attributes together, h bars of a
 histogram of sensitive values. An item is a distinct combination of quasi-identifiers with its weight, or a single row.
 A part is an interval low..high of positions in `lists`: list a holds the items of each part in ascending order of
 attribute a, ties in ascending order of items; list q holds them in ascending order of items. Once all items of a part
@@ -43,13 +43,13 @@ class Table(NamedTuple):
 
     Before them is a place that is no node, whose value is the attribute's weight.
 
-    A RANGE has each of its codes twice, where it begins and where it ends: a code may be a cell of several values.
+    A RANGE has each of its codes twice, where it begins and where it ends: a code may be a band of several values.
     """
 
     codes: NDArray[np.int32]  # (n, q)
     weight: NDArray[np.int64]  # (n,)
     share_start: NDArray[np.int64]  # (n + 1,): item i adds shares[share_start[i]:share_start[i + 1]] to a histogram
-    shares: NDArray[np.int64]  # (s, 2): a cell, and how much
+    shares: NDArray[np.int64]  # (s, 2): a bar, and how much
     attribute: NDArray[np.int64]  # (q, 4): first node; number of values; RANGE, SET or TREE; 1 if nodes can be cut off
     node: NDArray[np.int64]  # (m, 3): first code, last code, parent (-1: none)
     # (m,): RANGE: where a code begins and ends in 0..1, missing 1 above all others; TREE: loss of a node
@@ -73,8 +73,8 @@ class Desk(NamedTuple):
     stack: NDArray[np.int64]  # (r + 1, 2): the parts of it that are still open
 
 
-def make_desk(table: Table, cells: int, largest: int) -> Desk:
-    """Return space to work in; `cells` of a histogram, and `largest` parts to follow."""
+def make_desk(table: Table, bars: int, largest: int) -> Desk:
+    """Return space to work in; `bars` of a histogram, and `largest` parts to follow."""
     n, q = table.codes.shape
     d = int(table.attribute[:, VALUES].max(initial=0)) + 3
     return Desk(
@@ -83,7 +83,7 @@ def make_desk(table: Table, cells: int, largest: int) -> Desk:
         tally=np.zeros((3, table.value.size), np.int64),
         begin=np.zeros((2, d), np.int64),
         around=np.zeros((5, d, q), np.int32),
-        histogram=np.zeros((3, cells), np.int64),
+        histogram=np.zeros((3, bars), np.int64),
         side=np.zeros(n, np.bool_),
         clock=np.zeros(1, np.int64),
         lists=np.zeros((q + 1, largest), np.int32),
@@ -113,7 +113,7 @@ def survey(codes, attributes, node, value, lists, low, high, reach, loss, tally)
         lowest = np.int64(codes[lists[a, low], a])
         highest = np.int64(codes[lists[a, high - 1], a])
         if lowest == highest:
-            loss[a] = loss_of(attributes[a], node, value, lowest, highest, 1)  # that of a cell
+            loss[a] = loss_of(attributes[a], node, value, lowest, highest, 1)  # that of a band
             continue
         reach[ACTIVE, n_active] = a
         n_active += 1
@@ -290,8 +290,8 @@ def both_hold(conditions, histogram, left, weight):
     """Return whether both sides of a cut pass, given the part's histogram and that of one side."""
     if conditions.table.size == 0:
         return True
-    for cell in range(histogram.shape[1]):
-        histogram[RIGHT, cell] = histogram[WHOLE, cell] - histogram[LEFT, cell]
+    for bar in range(histogram.shape[1]):
+        histogram[RIGHT, bar] = histogram[WHOLE, bar] - histogram[LEFT, bar]
     return holds(conditions, histogram[LEFT], left) and holds(conditions, histogram[RIGHT], weight - left)
 
 

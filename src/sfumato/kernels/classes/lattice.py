@@ -1,11 +1,12 @@
 """Making and judging all classes of a node of the lattice of levels: for full-domain generalization.
 
-Sizes: n rows, q quasi-identifiers, N nodes, u cells (distinct rows at a node, told apart by sensitive values or not), c
-classes, h kinds (combinations of sensitive values), s sensitive columns, v cells of a histogram, w words of a key.
+Sizes: n rows, q quasi-identifiers, N nodes, u distinct rows (at a node, told apart by sensitive values or not), c
+classes, h kinds (combinations of sensitive values), s sensitive columns, v bars of a histogram, w words of a key.
 
-A cell has a key: the first value of its label in each column, and its kind, side by side in the bits of some words. So
-the order of keys is that of labels, and a table of cells is rolled up to a coarser node by looking up those columns
-alone whose level changes. Tables are kept in a pool, one behind the other, the one of the finest node first.
+A distinct row has a key: the first value of its label in each column, and its kind, side by side in the bits of some
+words. So the order of keys is that of labels, and a table of distinct rows is rolled up to a coarser node by looking up
+those columns alone whose level changes. Tables are kept in a pool, one behind the other, the one of the finest node
+first.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sfumato.kernels.classes.losing import rows_to_lose
 
 PASSES, FAILS, FAILS_BELOW = range(3)  # the last: so does every part of the class
 WORD, SHIFT, BITS, LEVELS, STRIDE, PLACE = range(6)  # columns of Layout.column
-AT, NODE, START, CELLS = range(4)  # columns of Pool.table
+AT, NODE, START, N_DISTINCT = range(4)  # columns of Pool.table
 LOOKED_UP = 3  # the last column of Pool.change
 LATER_BITS = 31  # of all words of a key but the first
 TABLES, END = range(2)  # places in Pool.used
@@ -41,32 +42,32 @@ class Layout(NamedTuple):
     field: NDArray[np.int64]  # (x,): the first value of its label, as it is in a key
     kept: NDArray[np.float64]  # (x,): the detail that the label keeps, 1 at most where columns weigh the same
     chain: NDArray[np.int64]  # the columns of most values
-    kind: NDArray[np.int64]  # (3,): WORD, SHIFT and BITS of a cell's kind
+    kind: NDArray[np.int64]  # (3,): WORD, SHIFT and BITS of a distinct row's kind
     guard: int  # a bit above the place of each column in Pool.table
     at: NDArray[np.int64]  # (q,), scratch
 
 
 class Pool(NamedTuple):
-    """Tables of cells that are kept, and what is needed to make more."""
+    """Tables of distinct rows that are kept, and what is needed to make more."""
 
-    key: NDArray[np.int64]  # (w, cells)
-    weight: NDArray[np.int64]  # (cells,)
-    table: NDArray[np.int64]  # (tables, 4): AT, the levels of its NODE side by side; START and CELLS
+    key: NDArray[np.int64]  # (w, distinct rows)
+    weight: NDArray[np.int64]  # (distinct rows,)
+    table: NDArray[np.int64]  # (tables, 4): AT, the levels of its NODE side by side; START and N_DISTINCT
     table_of: NDArray[np.int32]  # (N,): the table of a node, -1: none is kept
-    used: NDArray[np.int64]  # (2,): TABLES that are kept, and the END of their cells
-    slot_of: NDArray[np.int32]  # scratch: its length a power of two above twice the cells of the finest node
+    used: NDArray[np.int64]  # (2,): TABLES that are kept, and the END of their distinct rows
+    slot_of: NDArray[np.int32]  # scratch: its length a power of two above twice the distinct rows of the finest node
     number_of: NDArray[np.int32]  # (u,), scratch
     change: NDArray[np.int64]  # (q, 4), scratch: SHIFT and BITS of columns that change, and where they are looked up
 
 
 class Groups(NamedTuple):
-    """Cells of a table, class by class: scratch for as many cells as the finest node has."""
+    """Distinct rows of a table, class by class: scratch for as many distinct rows as the finest node has."""
 
     key: NDArray[np.int64]  # (w, c)
     size: NDArray[np.int64]  # (c,)
     verdict: NDArray[np.int8]  # (c,)
     start: NDArray[np.int64]  # (c + 1,): of class i, order[start[i]:start[i + 1]]
-    order: NDArray[np.int32]  # (u,): cells
+    order: NDArray[np.int32]  # (u,): distinct rows
     class_of: NDArray[np.int32]  # (u,)
 
 
@@ -92,9 +93,9 @@ def pack_rows(codes, column, kind, key):
 def count_values(layout, key, weight, count):
     """Add up how often each value of each column occurs, where its lowest level is looked up.  (w, u), (u,) -> (x,)."""
     for j in range(layout.column.shape[0]):
-        for cell in range(weight.size):
-            code = key[layout.column[j, WORD], cell] >> layout.column[j, SHIFT] & layout.column[j, BITS]
-            count[layout.begin[j, 0] + code] += weight[cell]
+        for distinct in range(weight.size):
+            code = key[layout.column[j, WORD], distinct] >> layout.column[j, SHIFT] & layout.column[j, BITS]
+            count[layout.begin[j, 0] + code] += weight[distinct]
 
 
 @lean_kernel
@@ -119,15 +120,15 @@ def _changes(layout, pool, word, of, node, kinds):
 
 
 @lean_kernel
-def _number_cells(layout, pool, table, node, kinds, key, at, number_of):
-    """Number the cells of a table by their keys at a coarser node, by first appearance; return how many there are.
+def _number_distinct(layout, pool, table, node, kinds, key, at, number_of):
+    """Number the distinct rows of a table by their keys at a coarser node, by first appearance; return how many.
 
-    -> keys (w, c) from place `at` on, number_of (u,) in place. Without `kinds`, cells of all kinds are the same.
+    -> keys (w, c) from place `at` on, number_of (u,) in place. Without `kinds`, rows of all kinds are the same.
     """
     first = pool.table[table, START]
-    cells = pool.table[table, CELLS]
+    distinct = pool.table[table, N_DISTINCT]
     slots = np.int64(16)
-    while slots < 2 * cells:
+    while slots < 2 * distinct:
         slots *= 2
     found = 0
     for word in range(key.shape[0]):
@@ -135,7 +136,7 @@ def _number_cells(layout, pool, table, node, kinds, key, at, number_of):
         for slot in range(slots):
             pool.slot_of[slot] = -1
         found = 0
-        for i in range(cells):
+        for i in range(distinct):
             old = pool.key[word, first + i]
             new = old & unchanged
             for c in range(changes):
@@ -158,10 +159,10 @@ def _number_cells(layout, pool, table, node, kinds, key, at, number_of):
 
 @lean_kernel
 def _set_keys(layout, pool, table, node, kinds, key, at, number_of):
-    """Set all words of the keys of numbered cells."""
+    """Set all words of the keys of numbered distinct rows."""
     for word in range(key.shape[0]):
         changes, unchanged = _changes(layout, pool, word, pool.table[table, NODE], node, kinds)
-        for i in range(pool.table[table, CELLS]):
+        for i in range(pool.table[table, N_DISTINCT]):
             old = pool.key[word, pool.table[table, START] + i]
             new = old & unchanged
             for c in range(changes):
@@ -181,7 +182,7 @@ def _finest(layout, pool, node):
     for table in range(1, pool.used[TABLES]):
         # A column whose level is above takes the bit above it away.
         finer = (at - pool.table[table, AT]) & layout.guard == layout.guard
-        if finer and pool.table[table, CELLS] < pool.table[found, CELLS]:
+        if finer and pool.table[table, N_DISTINCT] < pool.table[found, N_DISTINCT]:
             found = table
     return found
 
@@ -191,17 +192,17 @@ def _roll_up(layout, pool, node):
     """Make the table of a node, and keep it where there is room; return which it is."""
     source = _finest(layout, pool, node)
     end = pool.used[END]
-    found = _number_cells(layout, pool, source, node, True, pool.key, end, pool.number_of)
+    found = _number_distinct(layout, pool, source, node, True, pool.key, end, pool.number_of)
     for c in range(end, end + found):
         pool.weight[c] = 0
-    for i in range(pool.table[source, CELLS]):
+    for i in range(pool.table[source, N_DISTINCT]):
         pool.weight[end + pool.number_of[i]] += pool.weight[pool.table[source, START] + i]
     table = pool.used[TABLES]
     pool.table[table, NODE] = node
     pool.table[table, START] = end
-    pool.table[table, CELLS] = found
+    pool.table[table, N_DISTINCT] = found
     # The next one may be as large as the finest, and needs a place for one key more.
-    if end + found + pool.table[0, CELLS] < pool.weight.size and table + 1 < pool.table.shape[0]:
+    if end + found + pool.table[0, N_DISTINCT] < pool.weight.size and table + 1 < pool.table.shape[0]:
         pool.table_of[node] = table
         pool.used[TABLES] = table + 1
         pool.used[END] = end + found
@@ -237,7 +238,7 @@ def judge_sizes(layout, pool, node, k, least, detail, verdict, counted):
     """
     table = _table_at(layout, pool, node)
     first = pool.table[table, START]
-    classes = pool.table[table, CELLS]
+    classes = pool.table[table, N_DISTINCT]
     for c in range(classes):
         verdict[c] = FAILS_BELOW if pool.weight[first + c] < k else PASSES
     sum_up(layout, node, pool.key, pool.weight, first, verdict, classes, detail, counted)
@@ -279,27 +280,27 @@ def sum_up(layout, node, key, size, first, verdict, classes, detail, counted):
 
 
 @lean_kernel
-def group_cells(layout, pool, table, node, groups):
-    """Put the cells of a table into the classes of a node, numbered by first appearance.
+def group_distinct(layout, pool, table, node, groups):
+    """Put the distinct rows of a table into the classes of a node, numbered by first appearance.
 
     Return how many there are, and the table: if none is given (-1), that of the node.
     """
     if table < 0:
         table = _table_at(layout, pool, node)
     first = pool.table[table, START]
-    cells = pool.table[table, CELLS]
-    found = _number_cells(layout, pool, table, node, False, groups.key, 0, groups.class_of)
+    distinct = pool.table[table, N_DISTINCT]
+    found = _number_distinct(layout, pool, table, node, False, groups.key, 0, groups.class_of)
     for c in range(found):
         groups.size[c] = 0
         groups.start[c + 1] = 0
-    for i in range(cells):
+    for i in range(distinct):
         groups.size[groups.class_of[i]] += pool.weight[first + i]
         groups.start[groups.class_of[i] + 1] += 1
     groups.start[0] = 0
     for c in range(found):
         groups.verdict[c] = PASSES
         groups.start[c + 1] += groups.start[c]
-    for i in range(cells):
+    for i in range(distinct):
         c = groups.class_of[i]
         groups.order[groups.start[c]] = first + i
         groups.start[c] += 1
@@ -332,10 +333,10 @@ def judge_groups(layout, pool, groups, classes, asked, lasting, limit):
         for i in range(histogram.size):
             histogram[i] = 0
         for at in range(groups.start[c], groups.start[c + 1]):
-            cell = groups.order[at]
-            kind = (pool.key[layout.kind[WORD], cell] >> layout.kind[SHIFT]) & layout.kind[BITS]
+            distinct = groups.order[at]
+            kind = (pool.key[layout.kind[WORD], distinct] >> layout.kind[SHIFT]) & layout.kind[BITS]
             for column in range(asked.histogram_of.shape[1]):
-                histogram[asked.histogram_of[kind, column]] += pool.weight[cell]
+                histogram[asked.histogram_of[kind, column]] += pool.weight[distinct]
         if first_failing(conditions, np.int64(0), everything, histogram, size) < 0:
             continue
         groups.verdict[c] = FAILS
@@ -354,13 +355,13 @@ def judge_groups(layout, pool, groups, classes, asked, lasting, limit):
 def judge_classes(conditions, class_of, kind_of, weight, histogram_of, size, order, histogram, verdict):
     """Set the verdict on each class.  (u,), (u,), (u,), (h, s), (c,) -> (c,) in place; order (u,) is scratch."""
     start = np.zeros(size.size + 1, dtype=np.int64)
-    for cell in range(class_of.size):
-        start[class_of[cell] + 1] += 1
+    for distinct in range(class_of.size):
+        start[class_of[distinct] + 1] += 1
     for c in range(size.size):
         start[c + 1] += start[c]
-    for cell in range(class_of.size):
-        order[start[class_of[cell]]] = cell
-        start[class_of[cell]] += 1
+    for distinct in range(class_of.size):
+        order[start[class_of[distinct]]] = distinct
+        start[class_of[distinct]] += 1
     everything = conditions.table.shape[0]
     first = np.int64(0)
     for c in range(size.size):

@@ -52,9 +52,9 @@ def rows_to_lose(conditions, furthest, histogram, size):
             lost = size
         elif kind == ENTROPY:
             entropy = math.log(size)
-            for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-                if histogram[cell] > 1:
-                    entropy -= histogram[cell] * math.log(histogram[cell]) / size
+            for bar in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+                if histogram[bar] > 1:
+                    entropy -= histogram[bar] * math.log(histogram[bar]) / size
             if bound > 0.0:
                 lost = size * (1.0 - entropy / bound)  # that of a whole is at least the mean of those of its parts
         elif kind != DISTINCT:
@@ -80,8 +80,8 @@ def least_values(conditions, i):
 def _has_too_few(conditions, i, histogram):
     """Whether a class has too few different values, which no loss of rows can mend."""
     values = 0
-    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-        if histogram[cell] > 0:
+    for bar in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+        if histogram[bar] > 0:
             values += 1
     return values < least_values(conditions, i)
 
@@ -91,13 +91,13 @@ def _beyond_limits(conditions, i, histogram, size):
     """Return what has to go so that no share of a value is above its highest or below its lowest."""
     most = 0.0
     limit = conditions.table[i, EDGE_FIRST]
-    for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+    for bar in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
         low = conditions.limits[limit, LOW] / conditions.limits[limit, UNIT]
         high = conditions.limits[limit, HIGH] / conditions.limits[limit, UNIT]
         if high < 1.0:
-            most = max(most, (histogram[cell] - high * size) / (1.0 - high))
+            most = max(most, (histogram[bar] - high * size) / (1.0 - high))
         if low > 0.0:
-            most = max(most, size - histogram[cell] / low)
+            most = max(most, size - histogram[bar] / low)
         limit += 1
     return most
 
@@ -108,8 +108,8 @@ def _too_frequent(conditions, i, histogram, size, bound):
     first = conditions.table[i, FIRST]
     last = conditions.table[i, LAST]
     largest = np.int64(0)
-    for cell in range(first, last):
-        largest = max(largest, histogram[cell])
+    for bar in range(first, last):
+        largest = max(largest, histogram[bar])
     if conditions.table[i, KIND] == FREQUENCY:
         return (bound * largest - size) / (bound - 1.0) if bound > 1.0 else 0.0
     tail = size
@@ -118,11 +118,11 @@ def _too_frequent(conditions, i, histogram, size, bound):
     while skip > 0 and count > 0:  # as in first_failing
         ties = 0
         below = np.int64(0)
-        for cell in range(first, last):
-            if histogram[cell] == count:
+        for bar in range(first, last):
+            if histogram[bar] == count:
                 ties += 1
-            elif below < histogram[cell] < count:
-                below = histogram[cell]
+            elif below < histogram[bar] < count:
+                below = histogram[bar]
         tail -= count * min(ties, skip)
         skip -= ties
         count = below
@@ -138,8 +138,8 @@ def _distance(conditions, i, histogram, size):
     rows = max(conditions.rows, 1)
     for edge in range(conditions.table[i, EDGE_FIRST], conditions.table[i, EDGE_LAST]):
         mass *= keep
-        for cell in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
-            mass += histogram[cell] / size - conditions.reference[cell] / rows
+        for bar in range(conditions.edges[edge, 0], conditions.edges[edge, 1]):
+            mass += histogram[bar] / size - conditions.reference[bar] / rows
         distance += conditions.edges[edge, 2] * abs(mass)
     return distance / conditions.table[i, SCALE]
 
@@ -150,7 +150,7 @@ def find_furthest(conditions, histogram, furthest):
     for i in range(conditions.table.shape[0]):
         furthest[i] = 0.0
         if conditions.table[i, KIND] >= EQUAL:
-            for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-                histogram[cell] = 1
+            for bar in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+                histogram[bar] = 1
                 furthest[i] = max(furthest[i], _distance(conditions, i, histogram, 1))
-                histogram[cell] = 0
+                histogram[bar] = 0

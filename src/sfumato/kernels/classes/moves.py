@@ -60,7 +60,7 @@ def room(conditions, units, store, c, unit, copies):
             return there if there < copies else copies
         if most < MANY:
             most = np.int64(MANY)
-    cell = units.cell
+    bar = units.bar
     scratch = store.scratch
     if store.histogram.shape[0] > 0:
         for i in range(scratch.size):
@@ -71,8 +71,8 @@ def room(conditions, units, store, c, unit, copies):
         place = store.group[c, SHARE]
         while place >= 0:
             other = store.share[place, UNIT]
-            for i in range(units.cell_start[other], units.cell_start[other + 1]):
-                scratch[cell[i, 0]] += store.share[place, COPIES] * cell[i, 1]
+            for i in range(units.bar_start[other], units.bar_start[other + 1]):
+                scratch[bar[i, 0]] += store.share[place, COPIES] * bar[i, 1]
             place = store.share[place, FOLLOWING]
     passes = np.int64(0)  # so many copies pass
     fails = most + 1
@@ -80,8 +80,8 @@ def room(conditions, units, store, c, unit, copies):
     step = np.int64(1)
     there = np.int64(0)  # so many are in the histogram
     while True:
-        for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-            scratch[cell[i, 0]] += (tried - there) * cell[i, 1]
+        for i in range(units.bar_start[unit], units.bar_start[unit + 1]):
+            scratch[bar[i, 0]] += (tried - there) * bar[i, 1]
         there = tried
         if first_failing(conditions, np.int64(0), conditions.table.shape[0], scratch, rows + there * size) < 0:
             passes = tried
@@ -315,8 +315,8 @@ def gather(conditions, trees, units, store, c, order):
         while place >= 0:
             unit = store.share[place, UNIT]
             copies = store.share[place, COPIES]
-            for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-                histogram[units.cell[i, 0]] += copies * units.cell[i, 1]
+            for i in range(units.bar_start[unit], units.bar_start[unit + 1]):
+                histogram[units.bar[i, 0]] += copies * units.bar[i, 1]
             if other != c:
                 remove(units, store, other, np.int64(-1), place)
                 add(units, store, c, unit, copies)

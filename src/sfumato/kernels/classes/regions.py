@@ -85,7 +85,7 @@ def make_keys(units: Units, trees: Trees) -> Keys:
 
 
 class Agenda(NamedTuple):
-    """What is open, and which node is next. Sizes: u units, q quasi-identifiers, a axes, v cells of a histogram."""
+    """What is open, and which node is next. Sizes: u units, q quasi-identifiers, a axes, v bars of a histogram."""
 
     counter: NDArray[np.int64]  # (9,)
     axis_levels: NDArray[np.int64]  # (a,) levels of each axis of the lattice; the sizes below are for nodes of it
@@ -165,8 +165,8 @@ def make_agenda(conditions: Conditions, units: Units, trees: Trees, keys: Keys, 
         members=space(u),
         take=space(u, np.int64),
         base=space(len(keys.group), np.int64),
-        histogram=space(conditions.cells, np.int64),
-        target=space(conditions.cells, np.int64),
+        histogram=space(conditions.bars, np.int64),
+        target=space(conditions.bars, np.int64),
         example=example,
     )
 

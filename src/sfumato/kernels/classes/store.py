@@ -23,7 +23,7 @@ STEP, ABOVE, BELOW, BESIDE, LIVING, FEWEST, TAKING = range(7)
 
 
 class Store(NamedTuple):
-    """All classes. Sizes: c classes, q quasi-identifiers, s shares, w nodes of the trie, v cells of a histogram."""
+    """All classes. Sizes: c classes, q quasi-identifiers, s shares, w nodes of the trie, v bars of a histogram."""
 
     counter: NDArray[np.int64]
     label: NDArray[np.int64]  # (c, q) nodes of the trees
@@ -40,7 +40,7 @@ class Store(NamedTuple):
     joined: NDArray[np.int64]  # (j, q + 1) space for classes that units have joined, and their labels before
 
 
-def make_store(classes: int, shares: int, moving: int, cells: int, kinds: int, q: int) -> Store:
+def make_store(classes: int, shares: int, moving: int, bars: int, kinds: int, q: int) -> Store:
     """Return an empty store with room for so many classes and shares, `moving` shares more than there are copies."""
     nodes = 2 * (classes + 1) * q + 1024
     counter = np.zeros(5, dtype=np.int64)
@@ -52,14 +52,14 @@ def make_store(classes: int, shares: int, moving: int, cells: int, kinds: int, q
         label=np.zeros((classes, q), dtype=np.int64),
         group=np.tile(np.array([0, -1, -1, -1], dtype=np.int64), (classes, 1)),
         loss=np.zeros(classes),
-        histogram=np.zeros((classes if classes * cells <= 2**28 else 0, cells), dtype=np.int32),
+        histogram=np.zeros((classes if classes * bars <= 2**28 else 0, bars), dtype=np.int32),
         fits=np.full((classes, kinds) if classes * kinds <= 2**26 else (0, 0), -1, dtype=np.int32),
         share=np.empty((shares + moving, 3), dtype=np.int64),
         trie=trie,
         rest=np.zeros(nodes),
         path=np.zeros((q + 1, 2), dtype=np.int64),
         way=np.zeros((q + 1, 2)),
-        scratch=np.zeros(cells, dtype=np.int64),
+        scratch=np.zeros(bars, dtype=np.int64),
         joined=np.zeros((moving, q + 1), dtype=np.int64),
     )
 
@@ -146,8 +146,8 @@ def count(units, store, c, unit, copies):
     """Add copies of a unit to the class's rows and histogram, or take them away when negative."""
     store.group[c, ROWS] += copies * units.size[unit]
     if store.histogram.shape[0] > 0:
-        for i in range(units.cell_start[unit], units.cell_start[unit + 1]):
-            store.histogram[c, units.cell[i, 0]] += copies * units.cell[i, 1]
+        for i in range(units.bar_start[unit], units.bar_start[unit + 1]):
+            store.histogram[c, units.bar[i, 0]] += copies * units.bar[i, 1]
     # The class may now take other kinds of units than before, and may have the fewest rows of its branch.
     for kind in range(store.fits.shape[1]):
         store.fits[c, kind] = -1

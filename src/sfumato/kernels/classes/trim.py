@@ -40,24 +40,24 @@ def hopeless(conditions, units, example, present, target):
         target[i] = 0
     for kind in range(example.size):
         if (present >> kind) & 1:
-            for c in range(units.cell_start[example[kind]], units.cell_start[example[kind] + 1]):
-                target[units.cell[c, 0]] = 1
+            for c in range(units.bar_start[example[kind]], units.bar_start[example[kind] + 1]):
+                target[units.bar[c, 0]] = 1
     for i in range(conditions.table.shape[0]):
         distinct = 0
         absent = np.int64(0)
-        for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-            distinct += target[cell]
-            absent += reference[cell] * (1 - target[cell])
+        for bar in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+            distinct += target[bar]
+            absent += reference[bar] * (1 - target[bar])
         kind = conditions.table[i, KIND]
         a = conditions.bound[i, 0]
         b = conditions.bound[i, 1]
         if kind == LIMITED:
             room = 0.0
             limit = conditions.table[i, EDGE_FIRST]
-            for cell in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
-                if target[cell] == 0 and conditions.limits[limit, LOW] > 0.0:
+            for bar in range(conditions.table[i, FIRST], conditions.table[i, LAST]):
+                if target[bar] == 0 and conditions.limits[limit, LOW] > 0.0:
                     return True
-                room += target[cell] * conditions.limits[limit, HIGH] / conditions.limits[limit, UNIT]
+                room += target[bar] * conditions.limits[limit, HIGH] / conditions.limits[limit, UNIT]
                 limit += 1
             if room < 0.999999:
                 return True
@@ -78,16 +78,16 @@ def hopeless(conditions, units, example, present, target):
 @inline_kernel
 def trim(conditions, units, members, take, found, histogram, target):
     """Reduce take[:found] until what is taken passes; return whether it does."""
-    cell_start = units.cell_start
-    cell = units.cell
+    bar_start = units.bar_start
+    bar = units.bar
     rows = np.int64(0)
     for i in range(histogram.size):
         histogram[i] = 0
     for i in range(found):
         unit = members[i]
         rows += take[i] * units.size[unit]
-        for c in range(cell_start[unit], cell_start[unit + 1]):
-            histogram[cell[c, 0]] += take[i] * cell[c, 1]
+        for c in range(bar_start[unit], bar_start[unit + 1]):
+            histogram[bar[c, 0]] += take[i] * bar[c, 1]
     for _ in range(4):
         failing = first_failing(conditions, np.int64(0), conditions.table.shape[0], histogram, rows)
         if failing < 0:
@@ -101,19 +101,19 @@ def trim(conditions, units, members, take, found, histogram, target):
             unit = members[i]
             drop = take[i]
             balance = np.int64(0)
-            for c in range(cell_start[unit], cell_start[unit + 1]):
-                if first <= cell[c, 0] < last:
-                    over = histogram[cell[c, 0]] - target[cell[c, 0]]
+            for c in range(bar_start[unit], bar_start[unit + 1]):
+                if first <= bar[c, 0] < last:
+                    over = histogram[bar[c, 0]] - target[bar[c, 0]]
                     if over < 0:
                         over = np.int64(0)
                     if units.size[unit] == 1 and over < drop:
                         drop = over
-                    balance += cell[c, 1] if over > cell[c, 1] else 2 * over - cell[c, 1]
+                    balance += bar[c, 1] if over > bar[c, 1] else 2 * over - bar[c, 1]
             if balance > 0:
                 take[i] -= drop
                 rows -= drop * units.size[unit]
-                for c in range(cell_start[unit], cell_start[unit + 1]):
-                    histogram[cell[c, 0]] -= drop * cell[c, 1]
+                for c in range(bar_start[unit], bar_start[unit + 1]):
+                    histogram[bar[c, 0]] -= drop * bar[c, 1]
         if rows < conditions.k:
             return False
     return False
@@ -142,10 +142,10 @@ def aim(conditions, i, histogram, rows, target):
         while amount >= conditions.k:
             share = -t
             there = 0.0
-            for cell in range(first, last):
-                if reference[cell] * amount > histogram[cell] * float(conditions.rows):
-                    share += reference[cell] / conditions.rows
-                    there += histogram[cell]
+            for bar in range(first, last):
+                if reference[bar] * amount > histogram[bar] * float(conditions.rows):
+                    share += reference[bar] / conditions.rows
+                    there += histogram[bar]
             if share * amount <= there * 1.0000001:
                 break
             amount = there / share
@@ -163,11 +163,11 @@ def aim(conditions, i, histogram, rows, target):
         size = rows // 2
     else:
         distinct = 0
-        for cell in range(first, last):
-            if histogram[cell] > 0:
+        for bar in range(first, last):
+            if histogram[bar] > 0:
                 distinct += 1
-            if histogram[cell] > high:
-                high = histogram[cell]
+            if histogram[bar] > high:
+                high = histogram[bar]
         # The smallest cap that leaves k rows comes first; it decides for most regions.
         size = conditions.k // distinct
         if size == 0:
@@ -186,14 +186,14 @@ def aim(conditions, i, histogram, rows, target):
     reached = shape(conditions, i, histogram, low, target)
     if kind < EQUAL and low > 0:
         tries = 0
-        for cell in range(first, last):
+        for bar in range(first, last):
             # Give back one row here and there: the cap went down for all values at once.
-            if histogram[cell] > target[cell] and tries < GIVEN_BACK:
+            if histogram[bar] > target[bar] and tries < GIVEN_BACK:
                 tries += 1
-                target[cell] += 1
+                target[bar] += 1
                 reached += 1
                 if first_failing(conditions, i, i + 1, target, reached) >= 0:
-                    target[cell] -= 1
+                    target[bar] -= 1
                     reached -= 1
     return reached
 
@@ -206,20 +206,20 @@ def aim_within_limits(conditions, i, histogram, rows, target):
     offset = conditions.table[i, EDGE_FIRST] - first
     limits = conditions.limits
     amount = float(rows)
-    for cell in range(first, last):
-        if limits[cell + offset, LOW] * amount > histogram[cell] * limits[cell + offset, UNIT]:
-            amount = histogram[cell] * limits[cell + offset, UNIT] / limits[cell + offset, LOW]
+    for bar in range(first, last):
+        if limits[bar + offset, LOW] * amount > histogram[bar] * limits[bar + offset, UNIT]:
+            amount = histogram[bar] * limits[bar + offset, UNIT] / limits[bar + offset, LOW]
     # What caps for N rows leave, the sum of min(count, high N), is concave in N, so that Newton's steps come down to
     # the largest N that they leave, before rounding.
     while amount >= conditions.k:
         share = 1.0
         there = 0.0
-        for cell in range(first, last):
-            high = limits[cell + offset, HIGH] / limits[cell + offset, UNIT]
-            if histogram[cell] > high * amount:
+        for bar in range(first, last):
+            high = limits[bar + offset, HIGH] / limits[bar + offset, UNIT]
+            if histogram[bar] > high * amount:
                 share -= high
             else:
-                there += histogram[cell]
+                there += histogram[bar]
         if share * amount <= there * 1.0000001:
             break
         amount = there / share
@@ -242,52 +242,52 @@ def shape(conditions, i, histogram, amount, target):
     last = conditions.table[i, LAST]
     kind = conditions.table[i, KIND]
     reached = np.int64(0)
-    for cell in range(first, last):
+    for bar in range(first, last):
         most = amount
         if kind >= EQUAL:
-            most = np.int64(reference[cell] * float(amount) / conditions.rows)
+            most = np.int64(reference[bar] * float(amount) / conditions.rows)
         elif kind == LIMITED:
-            limit = conditions.table[i, EDGE_FIRST] + cell - first
+            limit = conditions.table[i, EDGE_FIRST] + bar - first
             most = np.int64(conditions.limits[limit, HIGH] * float(amount) / conditions.limits[limit, UNIT])
-        target[cell] = histogram[cell] if histogram[cell] < most else most
-        reached += target[cell]
+        target[bar] = histogram[bar] if histogram[bar] < most else most
+        reached += target[bar]
     if kind < EQUAL:
         return reached
     left = amount - reached
-    for cell in range(first, last):
+    for bar in range(first, last):
         # The fractions.
         if (
             left > 0
-            and target[cell] < histogram[cell]
-            and target[cell] * float(conditions.rows) < reference[cell] * float(amount)
+            and target[bar] < histogram[bar]
+            and target[bar] * float(conditions.rows) < reference[bar] * float(amount)
         ):
-            target[cell] += 1
+            target[bar] += 1
             left -= 1
     if kind > EQUAL:
         # What is missing is made up by neighbours, first to the right, then to the left.
         for back in range(2):
             lacking = 0.0
             for position in range(last - first):
-                cell = last - 1 - position if back == 1 else first + position
-                lacking += reference[cell] * float(amount) / conditions.rows - target[cell]
+                bar = last - 1 - position if back == 1 else first + position
+                lacking += reference[bar] * float(amount) / conditions.rows - target[bar]
                 if lacking < 0.0:
                     lacking = 0.0
                 more = np.int64(lacking)
                 if more > left:
                     more = left
-                if more > histogram[cell] - target[cell]:
-                    more = histogram[cell] - target[cell]
-                target[cell] += more
+                if more > histogram[bar] - target[bar]:
+                    more = histogram[bar] - target[bar]
+                target[bar] += more
                 left -= more
                 lacking -= more
     while left > 0:
         # Most of what is left over goes first, so that what stays open is less one-sided.
         most = np.int64(0)
         where = first
-        for cell in range(first, last):
-            if histogram[cell] - target[cell] > most:
-                most = histogram[cell] - target[cell]
-                where = cell
+        for bar in range(first, last):
+            if histogram[bar] - target[bar] > most:
+                most = histogram[bar] - target[bar]
+                where = bar
         if most == 0:
             break
         if most > left:

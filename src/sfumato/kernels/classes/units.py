@@ -25,8 +25,8 @@ class Units(NamedTuple):
 
     code: NDArray[np.int32]  # (u, q)
     size: NDArray[np.int64]  # (u,) rows in one copy
-    cell_start: NDArray[np.int64]  # (u + 1,)
-    cell: NDArray[np.int64]  # (x, 2): a copy of u adds count cell[i, 1] to cell[i, 0] for i in cell_start[u:u + 2]
+    bar_start: NDArray[np.int64]  # (u + 1,)
+    bar: NDArray[np.int64]  # (x, 2): a copy of u adds count bar[i, 1] to bar[i, 0] for i in bar_start[u:u + 2]
     kind: NDArray[np.int32]  # (u,) units of single rows with equal sensitive values are of one kind; else -1
 
 

@@ -4,7 +4,7 @@ Who calls whom: `state` holds one class (entries, groups, and how far each is fr
 it. `raising` lifts labels until every bound holds. `regions` asks it what each region of quasi-identifiers costs and
 finds the cheapest cuts, and `pieces` cuts from the top where regions are too many, both for
 `anonymizers/masking/regions.py`. `moves` follows the rows of each original tuple, moves them to labels that lose less,
-and deals labels out to rows, for `anonymizers/masking/search.py`. What is searched (`Secrets`, `Cells`) is made in
+and deals labels out to rows, for `anonymizers/masking/search.py`. What is searched (`Secrets`, `Distinct`) is made in
 `anonymizers/masking/`; the published search (`kernels/published/masking.py`, `anonymizers/published/top_down.py`) has
 the same.
 

@@ -326,13 +326,13 @@ def spoil_vacuous(state, secrets, leaf_of, flows, n_flows):
 
 
 @kernel
-def deal_out(cell_of, pair_of_cell, cursor, option_labels, left, shown):
+def deal_out(distinct_of, pair_of_distinct, cursor, option_labels, left, shown):
     """Give each row the labels of an option that is left for its class and tuple.  (n,) -> shown (m, n) in place.
 
     cursor: (pairs,) the first option of each class and tuple; left: (options,) rows; both are used up.
     """
-    for row in range(cell_of.size):
-        pair = pair_of_cell[cell_of[row]]
+    for row in range(distinct_of.size):
+        pair = pair_of_distinct[distinct_of[row]]
         at = cursor[pair]
         while left[at] == 0:
             at += 1

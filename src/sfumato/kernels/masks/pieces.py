@@ -1,8 +1,9 @@
 """Cutting the table from the top, where there are too many regions to list.
 
-A piece is some cells that stand side by side in `order`, with one label of each quasi-identifier. Each time it is cut
-along the hierarchy that costs least, and pieces that were better off together are joined again at the end. A piece of
-very many cells is priced by an even sample of them while it is compared with others; before it stays whole, by all.
+A piece is some distinct rows that stand side by side in `order`, with one label of each quasi-identifier. Each time it
+is cut along the hierarchy that costs least, and pieces that were better off together are joined again at the end. A
+piece of very many rows is priced by an even sample of them while it is compared with others; before it stays whole, by
+all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ FROM, TO, ABOVE, CUT, LABELS = 0, 1, 2, 3, 4  # columns of Pieces.piece
 WHOLE_COST, BEST_COST = 0, 1  # columns of Pieces.cost
 MADE, LOOKED, JOINED = 0, 1, 2  # places in Pieces.number
 NO_STATE, NO_PIECES = -1, -2  # what there was no room for
-CHILD, UNTIL, CELLS, ROWS_IN = 0, 1, 2, 3  # rows of Pieces.bins: child and end of each part; by label, cells and rows
+CHILD, UNTIL, DISTINCT, ROWS_IN = (
+    0,
+    1,
+    2,
+    3,
+)  # rows of Pieces.bins: child and end of each part; by label, distinct rows and rows
 NOWHERE = np.int64(-1)
 CERTAIN = 0.8  # of the price of a sample: what costs less than that costs less
 
@@ -33,9 +39,9 @@ class Starts(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """The table on the way: c cells, p pieces so far."""
+    """The table on the way: c distinct rows, p pieces so far."""
 
-    order: NDArray[np.int64]  # (c,): cells
+    order: NDArray[np.int64]  # (c,): distinct rows
     spare: NDArray[np.int64]  # (c,) scratch
     piece: NDArray[np.int64]  # (p, 4 + axes): from where to where, the piece that it was cut from, whether it is cut
     cost: NDArray[np.float64]  # (p, 2): when it stays whole (-1: not known), and of its parts at their best
@@ -45,19 +51,19 @@ class Pieces(NamedTuple):
 
 
 @kernel
-def _price(members, step, cells, starts, state, secrets, budget):
-    """Return what masking every so manieth of some cells as one class costs, inf beyond the budget, -1 without room."""
+def _price(members, step, distinct, starts, state, secrets, budget):
+    """Return what every so manieth of some distinct rows costs as one class, inf beyond the budget, -1 without room."""
     no_log = np.empty((0, 3), dtype=np.int64)
     best = np.inf
     for start in range(starts.loss.size - 1, -1, -1):
         clear(state)
         rows = np.int64(0)
         for at in range(0, members.size, step):
-            e = entry_of(state, starts.labels[start, cells.tuple_of[members[at]]])
+            e = entry_of(state, starts.labels[start, distinct.tuple_of[members[at]]])
             if e < 0:
                 return -1.0
-            add_rows(state, e, cells.rows[members[at]])
-            rows += cells.rows[members[at]]
+            add_rows(state, e, distinct.rows[members[at]])
+            rows += distinct.rows[members[at]]
         already = starts.loss[start] * rows
         if already <= min(budget, best):
             best = min(best, already + settle(state, secrets, no_log, min(budget, best) - already))
@@ -67,31 +73,31 @@ def _price(members, step, cells, starts, state, secrets, budget):
 
 
 @kernel
-def _cost(members, own, k, most, cells, starts, state, secrets, budget):
+def _cost(members, own, k, most, distinct, starts, state, secrets, budget):
     """Return what a piece costs when it stays whole, inf beyond the budget, -1 without room.
 
-    own: loss of the labels of its quasi-identifiers, of one row. Of more than `most` cells a sample is looked at.
+    own: loss of the labels of its quasi-identifiers, of one row. Above `most` distinct rows, a sample is looked at.
     """
     rows = np.int64(0)
     for at in range(members.size):
-        rows += cells.rows[members[at]]
+        rows += distinct.rows[members[at]]
     if rows < k or own * rows > budget:
         return np.inf
     step = (members.size + most - 1) // most
     sampled = np.int64(0)
     for at in range(0, members.size, step):
-        sampled += cells.rows[members[at]]
+        sampled += distinct.rows[members[at]]
     scale = rows / sampled
-    price = _price(members, step, cells, starts, state, secrets, (budget - own * rows) / scale)
+    price = _price(members, step, distinct, starts, state, secrets, (budget - own * rows) / scale)
     if price == np.inf and budget == np.inf and step > 1:  # no masks for the sample; perhaps for all
         scale = 1.0
-        price = _price(members, np.int64(1), cells, starts, state, secrets, np.inf)
+        price = _price(members, np.int64(1), distinct, starts, state, secrets, np.inf)
     return price if price < 0 else own * rows + price * scale
 
 
 @kernel
 def _only_child(members, code_of, up, node):
-    """Return the child of a label that all cells lie below, -1 at a leaf or when there are several."""
+    """Return the child of a label that all distinct rows lie below, -1 at a leaf or when there are several."""
     only = np.int64(-1)
     for at in range(members.size):
         label = np.int64(code_of[members[at]])
@@ -107,38 +113,38 @@ def _only_child(members, code_of, up, node):
 
 @kernel
 def _part(members, code_of, rows_of, axis, node, k, hierarchies, bins, parted):
-    """Sort cells by the child of a label that they lie below; return how many children there are.
+    """Sort distinct rows by the child of a label that they lie below; return how many children there are.
 
     None at a leaf, and where a child has fewer than k rows.
     """
     up, child = hierarchies.up[axis], hierarchies.child[axis]
     first, last = hierarchies.child_from[axis, node], hierarchies.child_from[axis, node + 1]
     for place in range(first, last):
-        bins[CELLS, child[place]] = bins[ROWS_IN, child[place]] = 0
+        bins[DISTINCT, child[place]] = bins[ROWS_IN, child[place]] = 0
     for at in range(members.size):
         label = np.int64(code_of[members[at]])
         if label == node:
             return 0
         while up[label] != node:
             label = up[label]
-        bins[CELLS, label] += 1
+        bins[DISTINCT, label] += 1
         bins[ROWS_IN, label] += rows_of[members[at]]
     found, end = 0, np.int64(0)
     for place in range(first, last):
         label = child[place]
-        if bins[CELLS, label] > 0:
+        if bins[DISTINCT, label] > 0:
             if bins[ROWS_IN, label] < k:
                 return 0
-            end += bins[CELLS, label]
+            end += bins[DISTINCT, label]
             bins[CHILD, found], bins[UNTIL, found] = label, end
-            bins[CELLS, label] = end - bins[CELLS, label]  # from here on: where the next one goes
+            bins[DISTINCT, label] = end - bins[DISTINCT, label]  # from here on: where the next one goes
             found += 1
     for at in range(members.size):
         label = np.int64(code_of[members[at]])
         while up[label] != node:
             label = up[label]
-        parted[bins[CELLS, label]] = members[at]
-        bins[CELLS, label] += 1
+        parted[bins[DISTINCT, label]] = members[at]
+        bins[DISTINCT, label] += 1
     return found
 
 
@@ -152,7 +158,7 @@ def _own(piece, hierarchies, axis, label):
 
 
 @kernel
-def _descend(p, pieces, cells, hierarchies):
+def _descend(p, pieces, distinct, hierarchies):
     """Take the lowest labels under which all rows of a piece lie: they say more, and cost nothing."""
     members = pieces.order[pieces.piece[p, FROM] : pieces.piece[p, TO]]
     before = _own(pieces.piece[p], hierarchies, NOWHERE, NOWHERE)
@@ -160,17 +166,17 @@ def _descend(p, pieces, cells, hierarchies):
         label = pieces.piece[p, LABELS + axis]
         while label >= 0:
             pieces.piece[p, LABELS + axis] = label
-            label = _only_child(members, cells.codes[:, axis], hierarchies.up[axis], label)
+            label = _only_child(members, distinct.codes[:, axis], hierarchies.up[axis], label)
     rows = np.int64(0)
     for at in range(members.size):
-        rows += cells.rows[members[at]]
+        rows += distinct.rows[members[at]]
     if pieces.cost[p, WHOLE_COST] >= 0:
         pieces.cost[p, WHOLE_COST] -= (before - _own(pieces.piece[p], hierarchies, NOWHERE, NOWHERE)) * rows
 
 
 @kernel
-def cut_further(pieces, cells, hierarchies, starts, k, most, state, secrets, work):
-    """Cut pieces while they are at least so many cells in all; return how many are not cut further, below 0: no room.
+def cut_further(pieces, distinct, hierarchies, starts, k, most, state, secrets, work):
+    """Cut pieces while they are so many distinct rows in all; return how many are not cut further, below 0: no room.
 
     NO_STATE and NO_PIECES say what there is no room for; then the work goes on where it was with more.
     """
@@ -183,23 +189,31 @@ def cut_further(pieces, cells, hierarchies, starts, k, most, state, secrets, wor
             return np.int64(NO_PIECES) if done == 0 else done
         begin, end = piece[p, FROM], piece[p, TO]
         members, parted = pieces.order[begin:end], pieces.spare[begin:end]
-        _descend(p, pieces, cells, hierarchies)
+        _descend(p, pieces, distinct, hierarchies)
         if p == 0 and cost[p, WHOLE_COST] < 0:
             own = _own(piece[p], hierarchies, NOWHERE, NOWHERE)
-            cost[p, WHOLE_COST] = _cost(members, own, k, most, cells, starts, state, secrets, np.inf)
+            cost[p, WHOLE_COST] = _cost(members, own, k, most, distinct, starts, state, secrets, np.inf)
             if cost[p, WHOLE_COST] < 0:
                 return np.int64(NO_STATE)
         best, best_axis = np.inf, -1
         for axis in range(axes):
             found = _part(
-                members, cells.codes[:, axis], cells.rows, axis, piece[p, LABELS + axis], k, hierarchies, bins, parted
+                members,
+                distinct.codes[:, axis],
+                distinct.rows,
+                axis,
+                piece[p, LABELS + axis],
+                k,
+                hierarchies,
+                bins,
+                parted,
             )
             total, at = 0.0, np.int64(0)
             for part in range(found):
                 if total < best:
                     own = _own(piece[p], hierarchies, axis, bins[CHILD, part])
                     inside = parted[at : bins[UNTIL, part]]
-                    now[0, part] = _cost(inside, own, k, most, cells, starts, state, secrets, best - total)
+                    now[0, part] = _cost(inside, own, k, most, distinct, starts, state, secrets, best - total)
                     if now[0, part] < 0:
                         return np.int64(NO_STATE) if done == 0 else done
                     total += now[0, part]
@@ -214,7 +228,9 @@ def cut_further(pieces, cells, hierarchies, starts, k, most, state, secrets, wor
             done += end - begin
             continue
         node = piece[p, LABELS + best_axis]
-        found = _part(members, cells.codes[:, best_axis], cells.rows, best_axis, node, k, hierarchies, bins, parted)
+        found = _part(
+            members, distinct.codes[:, best_axis], distinct.rows, best_axis, node, k, hierarchies, bins, parted
+        )
         members[:] = parted
         at = begin
         for part in range(found):
@@ -229,7 +245,7 @@ def cut_further(pieces, cells, hierarchies, starts, k, most, state, secrets, wor
 
 
 @kernel
-def join_again(pieces, cells, hierarchies, starts, k, most, state, secrets):
+def join_again(pieces, distinct, hierarchies, starts, k, most, state, secrets):
     """Undo cuts that did not pay, the last one first; return 0, or NO_STATE.  CUT becomes -1 where a piece is whole."""
     piece, cost, number = pieces.piece, pieces.cost, pieces.number
     everything = np.int64(pieces.order.size)
@@ -241,7 +257,7 @@ def join_again(pieces, cells, hierarchies, starts, k, most, state, secrets):
         if end - begin > most and (parts == np.inf or parts > CERTAIN * whole):
             members = pieces.order[begin:end]
             own = _own(piece[p], hierarchies, NOWHERE, NOWHERE)
-            whole = _cost(members, own, k, everything, cells, starts, state, secrets, parts)
+            whole = _cost(members, own, k, everything, distinct, starts, state, secrets, parts)
             if whole < 0:
                 return np.int64(NO_STATE)
         if parts >= whole:
@@ -254,8 +270,8 @@ def join_again(pieces, cells, hierarchies, starts, k, most, state, secrets):
 
 
 @kernel
-def class_of_cells(pieces, class_of, class_labels):
-    """Number the pieces that stay whole in the order of their cells, fill what is in them; return how many there are.
+def class_of_distinct(pieces, class_of, class_labels):
+    """Number the pieces that stay whole in the order of their rows, fill what is in them; return how many there are.
 
     class_of: (c,); class_labels: (c, axes).
     """

@@ -17,8 +17,8 @@ from sfumato.kernels.masks.raising import settle
 from sfumato.kernels.masks.state import OVERFLOW, add_rows, clear, entry_of
 
 
-class Cells(NamedTuple):
-    """The table, identical rows counted once: c cells, t different sensitive tuples."""
+class Distinct(NamedTuple):
+    """The table, identical rows counted once: c distinct rows, t different sensitive tuples."""
 
     codes: NDArray[np.int32]  # (c, quasi-identifiers)
     tuple_of: NDArray[np.int32]  # (c,)
@@ -134,14 +134,14 @@ def cheapest_cuts(regions, secrets, leaf_of, state, region_at, sizes, strides, h
 
 @kernel
 def find_region(codes, region_key, region_at, sizes, strides, up, cut, region_of):
-    """Follow the cuts from the whole table to the region that each cell ends in.  (c, axes) -> (c,) in place."""
-    for cell in range(codes.shape[0]):
+    """Follow the cuts from the table to the region that each distinct row ends in.  (c, axes) -> (c,) in place."""
+    for row in range(codes.shape[0]):
         r = region_key.size - 1
         while cut[r] >= 0:
             axis = cut[r]
             node = region_key[r] // strides[axis] % sizes[axis]
-            below = np.int64(codes[cell, axis])
+            below = np.int64(codes[row, axis])
             while up[axis, below] != node:
                 below = up[axis, below]
             r = region_at[region_key[r] + (below - node) * strides[axis]]
-        region_of[cell] = r
+        region_of[row] = r

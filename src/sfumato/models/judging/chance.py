@@ -104,8 +104,8 @@ def _linked(truth: Dataset, release: Release) -> tuple[Integers, Integers, int]:
         (np.concatenate([codes, places]).astype(np.int32), n_values)
         for codes, places, n_values in _unchanged(truth, release)
     ]
-    cells = distinct_codes(both, 2 * n)
-    return cells.cell_of[:n].astype(np.int64), cells.cell_of[n:].astype(np.int64), cells.weight.size
+    distinct = distinct_codes(both, 2 * n)
+    return distinct.distinct_of[:n].astype(np.int64), distinct.distinct_of[n:].astype(np.int64), distinct.weight.size
 
 
 def _unchanged(truth: Dataset, release: Release) -> Iterator[tuple[Integers, Integers, int]]:

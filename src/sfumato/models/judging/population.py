@@ -59,7 +59,7 @@ def covered_people(release: Release, name: str, model: PrivacyModel) -> Covered:
     _, some_row = np.unique(classes.class_of, return_index=True)
     columns = [column for column in release.columns.values() if column.role is Role.QUASI_IDENTIFIER]
     known = [population.column(column.name) for column in columns]
-    cells = distinct_rows(known, population.n_rows)
+    distinct = distinct_rows(known, population.n_rows)
     covers, label_of = [], []
     for column, values in zip(columns, known, strict=True):
         if isinstance(column, CodedSets):
@@ -69,10 +69,10 @@ def covered_people(release: Release, name: str, model: PrivacyModel) -> Covered:
         covers.append(_covers(column, values))
         label_of.append(checked_codes(column, release.n_rows)[some_row])
     people = np.zeros(some_row.size, dtype=np.int64)
-    covered_by = np.zeros(cells.weight.size, dtype=np.int64)
-    one_of = np.full(cells.weight.size, -1, dtype=np.int64)  # a class that covers each
-    for number, inside in _whom(covers, label_of, cells.codes):
-        people[number] = cells.weight[inside].sum()
+    covered_by = np.zeros(distinct.weight.size, dtype=np.int64)
+    one_of = np.full(distinct.weight.size, -1, dtype=np.int64)  # a class that covers each
+    for number, inside in _whom(covers, label_of, distinct.codes):
+        people[number] = distinct.weight[inside].sum()
         covered_by[inside] += 1
         one_of[inside] = number
     beyond = int((classes.size > people).sum())
@@ -82,8 +82,8 @@ def covered_people(release: Release, name: str, model: PrivacyModel) -> Covered:
             "rows than it has people whom they could be about.\nGive a population that contains the table."
         )
     once = covered_by == 1
-    alone = np.bincount(one_of[once], cells.weight[once], some_row.size).astype(np.int64)
-    return Covered(classes, people, alone, int(cells.weight[covered_by == 0].sum()), population.n_rows)
+    alone = np.bincount(one_of[once], distinct.weight[once], some_row.size).astype(np.int64)
+    return Covered(classes, people, alone, int(distinct.weight[covered_by == 0].sum()), population.n_rows)
 
 
 def _whom(

@@ -23,7 +23,7 @@ from sfumato.data.hierarchy import Hierarchy
 
 SETS = 5_000_000  # up to so many sets of a size, each is tried
 SUMS = 2e10  # words of work up to which masses of sets are found exactly
-GRID = 8192  # cells that masses are divided into where sets are not tried one by one
+GRID = 8192  # steps that masses are divided into where sets are not tried one by one
 _CHUNK = 1 << 15
 
 

@@ -1,7 +1,7 @@
-"""Levels of columns, and distinct rows as cells from which the classes of all choices of levels are made.
+"""Levels of columns, and distinct rows from which the classes of all choices of levels are made.
 
-Sizes: n rows, q quasi-identifiers, u cells, v values of a column, w words of a key. A node is a level for each column,
-numbered as in an array of that shape.
+Sizes: n rows, q quasi-identifiers, u distinct rows, v values of a column, w words of a key. A node is a level for each
+column, numbered as in an array of that shape.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.local_recoding.units import combine
 from sfumato.data.dataset import CodedColumn
 from sfumato.data.hierarchy import ROOT, Tree
-from sfumato.kernels.classes.lattice import CELLS, LATER_BITS, Groups, Layout, Pool, group_cells, pack_rows
+from sfumato.kernels.classes.lattice import LATER_BITS, N_DISTINCT, Groups, Layout, Pool, group_distinct, pack_rows
 
-KEPT_CELLS = 3_000_000  # of all tables of a pool together, besides those of the finest node
+KEPT_ROWS = 3_000_000  # of all tables of a pool together, besides those of the finest node
 KEPT_TABLES = 4_000
 KEPT_ON_THE_WAY = 60  # of these, made for the sake of coarser ones
 FIRST_BITS = 62  # of the first word of a key
@@ -87,14 +87,14 @@ def _text(tree: Tree, node: int, height: int, groups: Mapping[str, Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Lattice:
     """Distinct rows, told apart by sensitive values, with the levels that they can be shown at."""
 
     ladders: Sequence[Ladder]
     layout: Layout
     key: NDArray[np.int64]  # (w, u)
     weight: NDArray[np.int64]  # (u,)
-    cell_of: NDArray[np.int32]  # (n,)
+    distinct_of: NDArray[np.int32]  # (n,)
     histogram_of: NDArray[np.int32]  # (kinds, s): the places of a kind in a histogram
 
     @property
@@ -112,19 +112,19 @@ class Cells:
         return [(key[word] >> shift & mask).astype(np.int32) for word, shift, mask in places]
 
 
-def cells_of(
+def lattice_of(
     ladders: Sequence[Ladder],
     codes: Sequence[NDArray[np.int32]],
-    cell_of: NDArray[np.int32],
+    bar_of: NDArray[np.int32],
     weights: NDArray[np.int64] | None = None,
-) -> Cells:
-    """Return the cells of some rows.
+) -> Lattice:
+    """Return the distinct rows of some rows, with the levels that they can be shown at.
 
-    `cell_of` (s, n) are the rows' places in a histogram, one for each sensitive column; `weights` (n,) says how many
+    `bar_of` (s, n) are the rows' places in a histogram, one for each sensitive column; `weights` (n,) says how many
     rows each row stands for.
     """
-    rows = cell_of.shape[1]
-    kind_of, histogram_of = _kinds(cell_of)
+    rows = bar_of.shape[1]
+    kind_of, histogram_of = _kinds(bar_of)
     layout, words = _layout_of(ladders, max(len(histogram_of), 1))
     together = np.empty((len(codes) + 1, rows), dtype=np.int32)
     for own, column in zip(together, [*codes, kind_of], strict=True):
@@ -134,19 +134,19 @@ def cells_of(
     ones = np.ones(rows, dtype=np.int64)
     every = _pool(len(ladders), 1, key_of_row, ones if weights is None else weights, rows)
     apart = layout._replace(kind=np.zeros_like(layout.kind))  # rows of different kinds are not the same
-    found, _ = group_cells(apart, every, 0, 0, groups := groups_of(key_of_row))
-    return Cells(ladders, layout, groups.key[:, :found], groups.size[:found], groups.class_of, histogram_of)
+    found, _ = group_distinct(apart, every, 0, 0, groups := groups_of(key_of_row))
+    return Lattice(ladders, layout, groups.key[:, :found], groups.size[:found], groups.class_of, histogram_of)
 
 
-def _kinds(cell_of: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _kinds(bar_of: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return each row's combination of sensitive values, and the places of each of these in a histogram."""
-    if not len(cell_of):
-        return np.zeros(cell_of.shape[1], dtype=np.int32), np.zeros((1, 0), dtype=np.int32)
-    limits = [int(places.max(initial=0)) + 1 for places in cell_of]
-    if len(cell_of) == 1:
-        return cell_of[0], np.arange(limits[0], dtype=np.int32)[:, np.newaxis]
-    some_row, kind_of = combine(list(cell_of), limits, cell_of.shape[1])
-    return kind_of, np.ascontiguousarray(cell_of[:, some_row].T)
+    if not len(bar_of):
+        return np.zeros(bar_of.shape[1], dtype=np.int32), np.zeros((1, 0), dtype=np.int32)
+    limits = [int(places.max(initial=0)) + 1 for places in bar_of]
+    if len(bar_of) == 1:
+        return bar_of[0], np.arange(limits[0], dtype=np.int32)[:, np.newaxis]
+    some_row, kind_of = combine(list(bar_of), limits, bar_of.shape[1])
+    return kind_of, np.ascontiguousarray(bar_of[:, some_row].T)
 
 
 def _layout_of(ladders: Sequence[Ladder], kinds: int) -> tuple[Layout, int]:
@@ -198,18 +198,18 @@ def _chain(shape: Sequence[int], values: Sequence[int]) -> list[int]:
     return found
 
 
-def pool_of(cells: Cells, key: NDArray[np.int64], weight: NDArray[np.int64]) -> Pool:
+def pool_of(lattice: Lattice, key: NDArray[np.int64], weight: NDArray[np.int64]) -> Pool:
     """Return a pool whose finest table has these keys (w, u) and weights."""
     words, u = key.shape
-    room = 2 * u + KEPT_CELLS + 1
+    room = 2 * u + KEPT_ROWS + 1
     keys, weights = np.empty((words, room), dtype=np.int64), np.empty(room, dtype=np.int64)
     keys[:, :u], weights[:u] = key, weight
-    return _pool(len(cells.shape), math.prod(cells.shape), keys, weights, u)
+    return _pool(len(lattice.shape), math.prod(lattice.shape), keys, weights, u)
 
 
 def _pool(columns: int, nodes: int, key: NDArray[np.int64], weight: NDArray[np.int64], u: int) -> Pool:
     table = np.zeros((KEPT_TABLES + 2, 4), dtype=np.int64)
-    table[0, CELLS] = u
+    table[0, N_DISTINCT] = u
     table_of = np.full(nodes, -1, dtype=np.int32)
     table_of[0] = 0
     return Pool(
@@ -225,7 +225,7 @@ def _pool(columns: int, nodes: int, key: NDArray[np.int64], weight: NDArray[np.i
 
 
 def groups_of(key: NDArray[np.int64]) -> Groups:
-    """Return room for the classes that cells with these keys (w, u) may have."""
+    """Return room for the classes that distinct rows with these keys (w, u) may have."""
     words, u = key.shape
     return Groups(
         np.empty((words, u + 1), dtype=np.int64),

@@ -1,6 +1,7 @@
-"""Counting weighted cells that fit, wholly or in part, many predicates at once.
+"""Counting weighted distinct rows that fit, wholly or in part, many predicates at once.
 
-c cells over d columns, q predicates. A predicate gives each label of a column a number in 0..1: how far it fits.
+c distinct rows over d columns, q predicates. A predicate gives each label of a column a number in 0..1: how far it
+fits.
 """
 
 from __future__ import annotations
@@ -12,27 +13,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Cells, Codes
+from sfumato.data.dataset import Codes, DistinctRows
 
 BlockWeight = Callable[[int, int], NDArray[Any]]
 
 _BLOCK = 1 << 17  # numbers that are multiplied at a time: what stays in a core's cache
 
 
-def project(cells: Cells, columns: Sequence[int], sizes: Sequence[int]) -> tuple[Codes, NDArray[Any]]:
-    """Return the cells of some columns and their weights; `sizes` says how many labels each of these columns has.
+def project(distinct: DistinctRows, columns: Sequence[int], sizes: Sequence[int]) -> tuple[Codes, NDArray[Any]]:
+    """Return the distinct rows of some columns with weights; `sizes` says how many labels each of these columns has.
 
-    Equal cells are added up where that is cheaper than carrying them along.
+    Equal ones are added up where that is cheaper than carrying them along.
     """
-    codes = cells.codes[:, list(columns)]
+    codes = distinct.codes[:, list(columns)]
     n_keys = math.prod(sizes)
-    if n_keys > 4 * cells.weight.size:
-        return codes, cells.weight
-    key = np.zeros(cells.weight.size, dtype=np.int64)
+    if n_keys > 4 * distinct.weight.size:
+        return codes, distinct.weight
+    key = np.zeros(distinct.weight.size, dtype=np.int64)
     for position, size in enumerate(sizes):
         key = key * size + codes[:, position]
     # Counts are whole numbers far below 2**53, so their sums in floating point are exact; survey weights need not be.
-    weight = np.bincount(key, weights=cells.weight, minlength=n_keys).astype(cells.weight.dtype)
+    weight = np.bincount(key, weights=distinct.weight, minlength=n_keys).astype(distinct.weight.dtype)
     found = np.flatnonzero(weight)
     projected = np.empty((found.size, len(sizes)), dtype=np.int32)
     rest = found
@@ -44,10 +45,10 @@ def project(cells: Cells, columns: Sequence[int], sizes: Sequence[int]) -> tuple
 def fitting(
     codes: Codes, weight: NDArray[Any] | BlockWeight, tables: Sequence[NDArray[np.float64]], n_predicates: int
 ) -> NDArray[np.float64]:
-    """Return for each predicate the sum over cells of weight times the product of its numbers, shape (q,).
+    """Return for each predicate the sum over distinct rows of weight times the product of its numbers, shape (q,).
 
     `tables[column]` has shape (labels, q). `weight` has shape (c,); where it differs between predicates, it is a
-    function that returns the weights (cells, q) of the cells from the first to, but not including, the last.
+    function that returns the weights (distinct rows, q) of those from the first to, but not including, the last.
 
     >>> half_fits = np.array([[1.0], [0.5]])
     >>> fitting(np.array([[0, 1], [1, 1]], np.int32), np.array([3, 4]), [half_fits, half_fits], 1).tolist()
