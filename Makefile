@@ -1,9 +1,10 @@
 # `make` lists what there is. Everything installs into .venv first.
-PYTHON ?= python3
 VENV   := .venv
 ifeq ($(OS),Windows_NT)
+PYTHON ?= python
 BIN    := $(VENV)/Scripts
 else
+PYTHON ?= python3
 BIN    := $(VENV)/bin
 endif
 

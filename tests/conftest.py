@@ -2,9 +2,15 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Commands that tests start, in whatever folder, run the tree that these tests stand in, as the tests themselves do.
+ROOT = Path(__file__).parents[1]
+GIVEN = [str(Path(path).resolve()) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(ROOT / "src"), *GIVEN]))
 
 # Seconds are for benchmarks: a busy machine must not fail a test.
 settings.register_profile("sfumato", deadline=None)

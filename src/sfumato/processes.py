@@ -53,8 +53,8 @@ def born(pid: int) -> str | None:
         return None if state in "ZX" else others[18]  # an ended child that nobody asked after is none
     if os.name == "nt":
         return _born_on_windows(pid)
-    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
+    done = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False)
+    return done.stdout.decode(errors="replace").strip() or None
 
 
 def _born_on_windows(pid: int) -> str | None:

@@ -114,14 +114,14 @@ def classes() -> Iterator[tuple[str, Any]]:
 
 
 def of_levels(ward: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    from sfumato.anonymizers.full_domain import cells
+    from sfumato.anonymizers.full_domain import lattice
 
     asked = [
         {"model": "l-diversity", "l": 2, "kind": "recursive", "c": 1},
         {"model": "l-diversity", "l": 2},
         {"model": "delta-disclosure", "delta": 1.2},
     ]
-    bits, cells.FIRST_BITS = cells.FIRST_BITS, 10  # keys of several words
+    bits, lattice.FIRST_BITS = lattice.FIRST_BITS, 10  # keys of several words
     try:
         for each in asked:
             for loss in ("discernibility", "class-size"):
@@ -129,7 +129,7 @@ def of_levels(ward: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 options = {"full-domain": {"drop_rows": 0.1, "loss": loss}}
                 yield f"{each} {loss}", facts(made(60, ward, [chosen], anonymizers=options))
     finally:
-        cells.FIRST_BITS = bits
+        lattice.FIRST_BITS = bits
 
 
 def masks() -> Iterator[tuple[str, Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -63,6 +65,15 @@ def test_make_lists_every_target():
     shown = {line.split()[1] for line in done.stdout.splitlines()}
     assert shown == targets - {"check"}  # the same as `make test`, by the name that other projects use
     assert all(len(line.split(maxsplit=2)) == 3 for line in done.stdout.splitlines())
+
+
+def test_tests_and_what_they_start_elsewhere_run_this_tree(tmp_path):
+    code = "import sfumato; print(sfumato.__file__)"
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert Path(sfumato.__file__).parent == ROOT / "src" / "sfumato"
+    assert Path(done.stdout.strip()).parent == ROOT / "src" / "sfumato"
 
 
 def test_hooks_run_what_make_check_runs_and_fetch_nothing():

@@ -141,6 +141,28 @@ def test_nothing_lives_in_a_room_without_a_name():
     assert [path for path in FILES if nameless.search(path.stem)] == []
 
 
+def in_the_encoding_of_the_system(tree):
+    """Yield what reads or writes text in whatever encoding the system takes for usual."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called, given = ast.unparse(node.func), {each.arg for each in node.keywords}
+            name, modes = called.split(".")[-1], [each.value for each in node.args if isinstance(each, ast.Constant)]
+            text = name in ("read_text", "write_text", "TextIOWrapper") or (
+                "text" in given and name in ("run", "Popen")
+            )
+            opened = called == "open" or (name == "open" and called != "os.open" and modes)
+            if (text or (opened and not any("b" in str(mode) for mode in modes))) and "encoding" not in given:
+                yield ast.unparse(node)
+
+
+def test_every_file_of_text_is_read_and_written_in_an_encoding_that_is_said():
+    assert [(path, *call) for path, tree in modules_of(FILES) if (call := [*in_the_encoding_of_the_system(tree)])] == []
+    wrong = "path.read_text(); open(path); path.open('w'); subprocess.run(words, text=True); path.write_text(some)"
+    right = "path.read_text(encoding='utf-8'); path.open('rb'); os.open(path, 1); jobs.open(); subprocess.run(words)"
+    assert len([*in_the_encoding_of_the_system(ast.parse(wrong))]) == 5
+    assert not [*in_the_encoding_of_the_system(ast.parse(right))]
+
+
 def of_posix_alone(function):
     """What a function uses that Windows has not: calls, signals, modules, and ways to start a process."""
     for node in ast.walk(function):

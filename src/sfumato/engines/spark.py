@@ -179,11 +179,11 @@ def _check_java() -> None:
             f"{asked}, but there is none{' in JAVA_HOME' if home else ''}.\n"
             f"Install one (such as openjdk-{JAVA_NEEDED}-jre-headless), or use --engine local."
         )
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(\d+)', told)
+    told = subprocess.run([java, "-version"], capture_output=True, check=False).stderr
+    version = re.search(rb'version "(\d+)', told)
     if version is None or int(version[1]) < JAVA_NEEDED:
         raise InputError(
-            f"{asked}, but {java} is {f'version {version[1]}' if version else 'something else'}.\n"
+            f"{asked}, but {java} is {f'version {int(version[1])}' if version else 'something else'}.\n"
             "Install a newer one, or name it in the environment as JAVA_HOME."
         )
 

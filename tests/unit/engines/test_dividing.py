@@ -28,8 +28,8 @@ def folder(tmp_path_factory):
 
 CASES = {
     "mondrian": ({**K, "anonymizer": "mondrian"},),
-    "rows of a cell in several classes": (T, K),
-    "rows of a cell with several masks": (MULTI, K),
+    "rows of a distinct row in several classes": (T, K),
+    "rows of a distinct row with several masks": (MULTI, K),
     "classes, then masks in them": ({**K, "anonymizer": "mondrian"}, MULTI),
 }
 

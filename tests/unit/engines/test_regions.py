@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
 
 CASES = {
     "mondrian": ({**K, "anonymizer": "mondrian"},),
-    "rows of a cell in several classes": (T, K),
+    "rows of a distinct row in several classes": (T, K),
     "diverse": ({"model": "l-diversity", "sensitive": "illness", "l": 2}, K),
     "masks": (MULTI, K),
     "classes, then masks in them": ({**K, "anonymizer": "mondrian"}, MULTI),
@@ -62,7 +62,7 @@ def rows_of(table, names):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["mondrian", "rows of a cell in several classes"])
+@pytest.mark.parametrize("case", ["mondrian", "rows of a distinct row in several classes"])
 def test_each_row_gets_a_label_that_covers_it(case, folder, tmp_path):
     plan = plan_of(folder, *CASES[case], release={"shuffle": False})
     sf.run(plan, tmp_path / "run", engine=in_parts(ROWS, distinct_here=25), measure=False, attack=False)
@@ -97,7 +97,7 @@ def test_a_close_call_whether_there_are_too_many_distinct_rows_is_counted_whatev
         for number in range(parts):
             held = codes if parts == 1 else codes[np.sort(rng.choice(200, 190, replace=False))]
             table = pa.table({"0": held[:, 0], "1": held[:, 1], WEIGHT: np.ones(len(held), dtype=np.int64)})
-            put(room / "cells" / f"{number}", [table])
+            put(room / "distinct" / f"{number}", [table])
             found.append(Part(f"{number}", 190 * number, len(held), len(held)))
         estimate = regions.sampled(Here(), room, found, ("a", "b"), (200, 7), 30).distinct
         assert estimate > 200
@@ -209,7 +209,7 @@ def test_distinct_rows_of_many_parts_are_those_of_the_whole_however_they_are_put
     for number, part in enumerate(np.array_split(rows, 9)):
         codes, weight = np.unique(part, axis=0, return_counts=True)
         arrays = {f"{at}": pa.array(column.copy()) for at, column in enumerate(codes.T)}
-        put(tmp_path / "cells" / f"{number}", [pa.table({**arrays, WEIGHT: pa.array(weight)})])
+        put(tmp_path / "distinct" / f"{number}", [pa.table({**arrays, WEIGHT: pa.array(weight)})])
         parts.append(Part(f"{number}", 0, len(part), len(codes)))
         kept_codes.append(codes)
     found = region_tasks.AllDistinct.of(tmp_path, parts, sizes)

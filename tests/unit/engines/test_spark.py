@@ -39,7 +39,9 @@ def test_an_old_pyspark_is_refused(monkeypatch):
         spark._pyspark()
 
 
-@pytest.mark.parametrize(("told", "words"), [('openjdk version "11.0.2"', "version 11"), ("no java", "something else")])
+@pytest.mark.parametrize(
+    ("told", "words"), [(b'openjdk version "11.0.2"', "version 11"), (b"no java", "something else")]
+)
 def test_an_old_java_is_refused(monkeypatch, told, words):
     monkeypatch.setattr(spark.shutil, "which", lambda name, path=None: "/usr/bin/java")
     monkeypatch.setattr(spark.subprocess, "run", lambda *_, **__: type("Told", (), {"stderr": told}))
@@ -49,7 +51,7 @@ def test_an_old_java_is_refused(monkeypatch, told, words):
 
 def test_the_oldest_java_that_will_do_is_taken(monkeypatch):
     monkeypatch.setattr(spark.shutil, "which", lambda name, path=None: "/usr/bin/java")
-    told, asked = f'openjdk version "{spark.JAVA_NEEDED}.0.1"', []
+    told, asked = f'openjdk version "{spark.JAVA_NEEDED}.0.1"'.encode(), []
     monkeypatch.setattr(
         spark.subprocess, "run", lambda ask, **_: asked.append(ask) or type("Told", (), {"stderr": told})
     )

@@ -15,7 +15,7 @@ from sfumato.kernels.classes.cuts import BALANCED, BEST, RANGE, SET, TREE, WIDES
 # Attribute 0 is a number whose last value is missing, 1 is published as a set, 2 as a node of a tree over 0..4:
 # node 5 = {0, 1}, node 6 = {2, 3}, node 7 = {0, 1, 2, 3}, node 8 = everything.
 POSITION = [0.0, 0.25, 0.5, 1.0, 2.0]
-END = [0.0, 0.375, 0.75, 1.0, 2.0]  # a code may be a cell of several numbers
+END = [0.0, 0.375, 0.75, 1.0, 2.0]  # a code may be a band of several numbers
 FIRST, LAST, PARENT = [0, 1, 2, 3, 4, 0, 2, 0, 0], [0, 1, 2, 3, 4, 1, 3, 3, 4], [5, 5, 6, 6, 8, 7, 7, 8, -1]
 VALUES = 5
 HELPERS = [

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.data.dataset import DistinctRows
-from sfumato.metrics import distinct as module
+from sfumato.metrics import fitting as module
 from sfumato.metrics.fitting import fitting, project
 
 SIZES = (2, 3, 4)
