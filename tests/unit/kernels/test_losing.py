@@ -63,3 +63,21 @@ def test_never_more_is_said_than_what_has_to_go(kernel, condition):
         assert 1 <= lost <= least, counts
         said, true = said + lost, true + least
     assert said > true / 4  # it says something
+
+
+@pytest.mark.parametrize("kernel", [rows_to_lose, rows_to_lose.py_func], ids=["compiled", "plain"])
+@pytest.mark.parametrize(
+    ("condition", "counts", "lost"),
+    [
+        (Condition(RECURSIVE, 0, l=2, bound=Fraction(3, 2)), [7, 2, 1, 0], 3),  # 4 < 3/2 (2 + 1)
+        (Condition(RECURSIVE, 0, l=3, bound=Fraction(2)), [7, 3, 2, 0], 3),  # 7 - 2 x 2: the third value alone counts
+        (Condition(RECURSIVE, 0, l=3, bound=Fraction(2)), [8, 3, 3, 1], 1),  # one of two equal ones counts
+        (Condition(FREQUENCY, 0, bound=Fraction(2)), [7, 2, 1, 0], 4),  # 3 of 6
+        (Condition(DISTINCT, 0, l=3), [7, 2, 0, 0], 9),  # all of them
+        (Condition(DISTINCT, 0, l=3), [7, 2, 1, 0], 1),  # it does not fail, and a number is one at least
+    ],
+)
+def test_what_has_to_go_of_the_most_frequent_value_is_said_to_the_row(kernel, condition, counts, lost):
+    conditions = make_conditions(1, sum(WHOLE), [WHOLE], [condition])
+
+    assert kernel(conditions, np.zeros(1), np.array(counts), sum(counts)) == lost
