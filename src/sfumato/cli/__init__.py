@@ -59,7 +59,9 @@ def main() -> None:
         code = INTERRUPTED
     except MemoryError:
         _fail_for_memory(as_json)
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # also what a library in Rust raises where it gives up, which is no Exception
         # How the system and the loader of libraries say it.
         unloaded = isinstance(error, ImportError) and "shared object" in str(error)
         if unloaded or getattr(error, "errno", None) == errno.ENOMEM:

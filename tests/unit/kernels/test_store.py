@@ -73,4 +73,5 @@ def test_classes_are_found_under_their_labels_also_after_the_trie_was_full(kerne
             here[c] = tuple(store.label[c].tolist())
             assert store.loss[c] == sum(LOSS[label] for label in here[c])
         assert dict(found_in(store)) == here
+        assert store.trie[0, LIVING] == len(here)
     assert times_full > 2
