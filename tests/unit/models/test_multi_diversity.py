@@ -15,7 +15,9 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.models import AlphaDiversity, MultiDiversity
+from sfumato.models.alpha_diversity import posterior_verdict
 from sfumato.models.base import describe
+from sfumato.models.judging.posteriors import Judged
 
 ILLS = Hierarchy.from_nested(
     {
@@ -271,3 +273,12 @@ def test_a_mask_can_make_another_value_more_likely_by_base_rates_but_not_evenly(
     assert AlphaDiversity(**half).audit(shown).satisfied
     assert not AlphaDiversity(**half).audit(masked).satisfied
     assert AlphaDiversity(**half, reading="uniform").audit(masked).satisfied
+
+
+@pytest.mark.parametrize(("failing", "worst"), [(0, 0.5 + 1e-12), (1, 0.5 - 1e-12), (0, None)])
+def test_rounding_does_not_turn_what_is_shown_against_what_was_decided(failing, worst):
+    judged = Judged(groups=1, failing=failing, failing_rows=failing, worst=worst, highest=0.5)
+
+    verdict = posterior_verdict(AlphaDiversity(sensitive="ill", alpha=0.5), judged, Fraction(1, 2), "class", {})
+
+    assert (verdict.satisfied, verdict.reached) == (not failing, None if worst is None else 0.5)
