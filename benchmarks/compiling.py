@@ -4,8 +4,8 @@ For each privacy model `sfumato anonymize` runs on made-up patients in a process
 and once more with what the first run left there. Printed are CPU seconds of both, what the first needed more (the aim:
 at most 15), how many functions were compiled, and those that cost most, without the functions that they call.
 
-With --ahead a first run reads so many rows from a CSV file, once as it is and once while a second process compiles the
-same loops from the beginning, for which it waits before its first step: elapsed seconds, and what both took of the CPU.
+With --ahead a first run reads so many rows from a CSV file, once with nobody's help and once while a second process
+compiles, for which it waits before its first step: elapsed seconds, and what both took of the CPU.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import tomlkit
 from pyarrow.csv import write_csv
 
 from sfumato.generators import hospital
-from sfumato.generators.requirements import REQUIREMENTS
+from sfumato.generators.requirements import REQUIREMENTS, plan_for
 
 BARE = "without hierarchies"  # k-anonymity and l-diversity by mondrian
 WATCHED = """
@@ -53,34 +54,15 @@ print(json.dumps(spent))
 """
 
 AHEAD = """
-import os, sys, time
-from functools import cached_property
+import sys, time
 from pathlib import Path
 from sfumato import api
-from sfumato.generators.requirements import plan_for
-from sfumato.pipeline.original import Original
-from sfumato.pipeline.warming import warm
+from sfumato.pipeline import ahead
 from sfumato.plan import Plan
 
-model, folder, ahead = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "ahead"
-plan = Plan.from_dict({**plan_for({model: None}, folder), "source": {"path": "patients.csv"}}, folder)
+ahead.LARGE = 0 if sys.argv[2] == "ahead" else float("inf")
 began = time.perf_counter()
-read, child = Original.dataset.func, os.fork() if ahead else None
-if child == 0:
-    warm(plan)
-    os._exit(0)
-
-def wait(original):
-    global child
-    dataset = read(original)
-    if child is not None:
-        os.waitpid(child, 0)
-        child = None
-    return dataset
-
-Original.dataset = cached_property(wait)
-Original.dataset.__set_name__(Original, "dataset")
-run = api.run(plan, folder / "run", seed=1, overwrite=True)
+run = api.run(Plan.load(sys.argv[1]), Path(sys.argv[1]).parent / "run", seed=1)
 reading = sum(step["seconds"] for step in run.facts["timings"] if step["step"] in ("read", "encode"))
 print(time.perf_counter() - began, reading)
 """
@@ -109,12 +91,15 @@ def run(name: str, cache: Path) -> tuple[float, list[tuple[str, float]]]:
 
 def compile_ahead(model: str, rows: int) -> None:
     """Print how long a first run takes, as it is and while another process compiles ahead."""
-    for how in ("as it is", "ahead"):
+    for how in ("alone", "ahead"):
         with tempfile.TemporaryDirectory() as name:
             write_csv(hospital(rows), Path(name) / "patients.csv")
+            plan = Path(name) / "plan.toml"
+            document = {**plan_for({model: None}, Path(name)), "source": {"path": "patients.csv"}}
+            plan.write_text(tomlkit.dumps(document), encoding="utf-8")
             before = cpu_seconds()
             done = subprocess.run(
-                [sys.executable, "-c", AHEAD, model, name, how],
+                [sys.executable, "-c", AHEAD, str(plan), how],
                 capture_output=True,
                 text=True,
                 env=os.environ | {"NUMBA_CACHE_DIR": str(Path(name) / "cache")},

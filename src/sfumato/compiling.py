@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, ClassVar
 
 from sfumato.errors import InputError
@@ -310,6 +311,9 @@ class Loop:
     kept: bool  # whether it is put on disk, by itself or in a loop that calls it
 
 
+_LISTENING: list[_Listener] = []
+
+
 class _Listener(event.Listener):  # type: ignore[misc]
     def __init__(self, begun: Callable[[Loop], None], done: Callable[[], None]) -> None:
         self.begun, self.done = begun, done
@@ -331,10 +335,39 @@ def while_compiling(begun: Callable[[Loop], None], done: Callable[[], None] = la
     """
     listener = _Listener(begun, done)
     event.register("numba:compile", listener)
+    _LISTENING.append(listener)
     try:
         yield
     finally:
+        _LISTENING.remove(listener)
         event.unregister("numba:compile", listener)
+
+
+@contextmanager
+def compiled_elsewhere(name: str) -> Iterator[None]:
+    """Tell whoever listens that another process compiles loops for this one, inside."""
+    for listener in _LISTENING:
+        listener.begun(Loop(name, kept=True))
+    try:
+        yield
+    finally:
+        for listener in _LISTENING:
+            listener.done()
+
+
+def first_time(purpose: str) -> bool:
+    """Whether nobody compiled for a purpose yet; from now on somebody did.
+
+    False where nothing can be kept. The mark that is left tells nothing of the loops themselves: whatever is missing is
+    compiled when it is called.
+    """
+    name = sha256(f"{sys.version} {numba.__version__} {purpose}".encode()).hexdigest()[:32]
+    with suppress(RuntimeError, OSError):
+        folder = Path(FunctionCache(first_time).cache_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"compiled-{name}").touch(exist_ok=False)
+        return True
+    return False
 
 
 class _Collector:

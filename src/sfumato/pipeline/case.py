@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from sfumato.estimators import reconstruct
 from sfumato.metrics import measure_all
 from sfumato.metrics.base import Measurement
 from sfumato.models.base import Verdict
+from sfumato.pipeline.ahead import compiling_ahead
 from sfumato.pipeline.clock import Clock
 from sfumato.pipeline.facts import (
     RUN_FORMAT,
@@ -234,10 +235,11 @@ class Case:
         announce(self.progress, ("read", *gathered, "encode", "knowledge", *words, "publish", *then), words)
 
     def _made(self, seed: int | None, threads: int | None) -> tuple[Known, Made]:
-        dataset = self.original.dataset
-        refuse_nothing_to_publish(self.plan, dataset)
-        with self.clock.time("knowledge"):
-            known = Gathering(self.plan, lambda: dataset, progress=self.progress, making=True).known()
+        with compiling_ahead(self.plan, self.engine) if not self.original.in_memory else nullcontext():
+            dataset = self.original.dataset
+            refuse_nothing_to_publish(self.plan, dataset)
+            with self.clock.time("knowledge"):
+                known = Gathering(self.plan, lambda: dataset, progress=self.progress, making=True).known()
         made = make(
             self.plan,
             dataset,

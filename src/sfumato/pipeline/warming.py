@@ -14,6 +14,7 @@ from sfumato.compiling import Loop, while_compiling
 from sfumato.errors import SfumatoError
 from sfumato.generators import hospital
 from sfumato.generators.requirements import REQUIREMENTS, ROWS, plan_for
+from sfumato.pipeline.ahead import for_the_first_time
 from sfumato.pipeline.case import Case
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
@@ -44,6 +45,7 @@ def warm(plan: Plan | None = None, progress: Progress = SILENT) -> Warmed:
                 Case(replace(made_up, options=options), table).make(seed=0)
             except SfumatoError:  # options about columns that the patients do not have: then the usual ones
                 Case(made_up, table).make(seed=0)
+            for_the_first_time(plan or made_up)
             stage.done()
     own = [loop for loop in begun if loop.name.startswith("sfumato.")]
     return Warmed(tuple(loop.name for loop in own), time.perf_counter() - began, all(loop.kept for loop in own))
