@@ -10,7 +10,8 @@ import numpy as np
 
 from made_up_census import CensusColumn
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.published.rating import Grouping, Rating
+from sfumato.anonymizers.published.rating import Groups, Rating
+from sfumato.anonymizers.randomization.domains import Hiding
 from sfumato.data.dataset import CodedColumn, Dataset
 from sfumato.data.keystream import system_keys
 from sfumato.data.recoding import Recoding
@@ -42,7 +43,7 @@ def dataset_of(columns: Sequence[CensusColumn]) -> Dataset:
     return Dataset(Schema(specs), coded, None, columns[0].codes.size, tuple(coded))
 
 
-def grouped(dataset: Dataset, l: int) -> Grouping:
+def grouped(dataset: Dataset, l: int) -> Hiding[Groups]:
     """Return the groups that Rating shows."""
     policy = Policy((SensitiveQidDiversity(l=dict.fromkeys(dataset.columns, l), small_domain="lower"),))
     return Rating(dependence="allow").decide(dataset, policy, dataset, Recoding(), Workplace())

@@ -9,7 +9,7 @@ value that is shown by p, so p follows from the requirement in closed form.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -17,19 +17,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace, side_by_side
+from sfumato.anonymizers.base import Anonymizer, Workplace, side_by_side
 from sfumato.anonymizers.randomization.domains import (
     DEPENDENCE,
+    CellByCell,
     HiddenColumn,
     asked_closeness,
-    dependence_facts,
     edges_of,
     refuse_dropped_rows,
 )
 from sfumato.anonymizers.randomization.parameters import STEPS, Edges
-from sfumato.data.dataset import Codes, Dataset
+from sfumato.data.dataset import Codes
 from sfumato.data.keystream import Block, Keys, Keystream, Stretch
-from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.recoding import Labelled
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
@@ -37,7 +37,7 @@ from sfumato.parameters import parametrized
 
 
 @parametrized
-class Pram(RowByRow):
+class Pram(CellByCell["Matrix"]):
     """Replace some values by others, drawn as often as values occur: one value a cell, and counts that stay in place.
 
     The least noise that the requirements allow is taken, column by column. The matrix tells about how common each value
@@ -45,7 +45,6 @@ class Pram(RowByRow):
     """
 
     name: ClassVar[str] = "pram"
-    phase: ClassVar[Phase] = Phase.CELLS
     shows_cells: ClassVar[str | None] = "published as single values, some of them drawn by chance in place of the true"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidCloseness,)
 
@@ -59,32 +58,51 @@ class Pram(RowByRow):
         """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
         yield from refuse_dropped_rows(before)
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where a column has no domain to draw from."""
-        for name in policy.judged_columns:
-            HiddenColumn.of(dataset, name)
+    def choose(self, column: HiddenColumn, policy: Policy) -> Matrix:
+        """Return the matrix of a column with the largest p that the requirements on it allow."""
+        counts = column.counts()
+        counts = counts if counts.sum() else np.ones_like(counts)
+        units = rounded_shares(counts)
+        p = Fraction(1)
+        for model in policy.of(SensitiveQidCloseness):
+            if column.name in model.t:
+                p = min(p, largest_p(counts, units, Fraction(model.t[column.name]), edges_of(column, model.distance)))
+        return Matrix(Fraction(math.floor(p * STEPS), STEPS), units)
 
-    def decide(
-        self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
-    ) -> Replacing:
-        """Return the matrices of all named columns, or raise when they would not hide them."""
-        columns = [HiddenColumn.of(counts, name) for name in policy.judged_columns]
-        matrices = {column.name: matrix_of(column, policy) for column in columns}
-        refused_by = self.name if self.dependence == "refuse" else None
-        facts = {
-            "columns": [_facts(column, matrices[column.name], policy) for column in columns],
-            **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
+    def public_of(self, column: HiddenColumn, how: Matrix, policy: Policy) -> dict[str, Any]:
+        """Return what release.json says of a column."""
+        return {
+            "domain": list(column.domain),
+            "p": float(how.p),
+            "shares": [float(share) for share in how.shares],
+            **asked_closeness(column.name, policy),
         }
-        public = {
-            column.name: {
-                "domain": list(column.domain),
-                "p": float(matrices[column.name].p),
-                "shares": [float(share) for share in matrices[column.name].shares],
-                **asked_closeness(column.name, policy),
-            }
-            for column in columns
+
+    def facts_of(self, column: HiddenColumn, how: Matrix, policy: Policy) -> dict[str, Any]:
+        """Return what the holder's report says of a column."""
+        counts = column.counts()
+        true = how.p + (1 - how.p) * sum(
+            share * Fraction(int(count), max(int(counts.sum()), 1))
+            for share, count in zip(how.shares, counts.tolist(), strict=True)
+        )
+        return {
+            "column": column.name,
+            "values": column.d,
+            "p": float(how.p),
+            "shown_truly": float(true),
+            "expected_l2": how.expected_l2(counts),
+            "domain": "declared" if column.declared else "data",
+            "published": "as it is" if how.p == 1 else "by chance alone" if not how.p else "values",
+            **asked_closeness(column.name, policy),
         }
-        return Replacing(tuple((column, matrices[column.name]) for column in columns), facts, public)
+
+    def cells(
+        self, column: HiddenColumn, how: Matrix, codes: Codes, keys: Keys, place: Workplace, stretch: Stretch | None
+    ) -> Labelled | None:
+        """Return a value for each row."""
+        if how.p == 1:
+            return None
+        return Labelled(draw(codes, column.place_of, how, keys, place, stretch), column.domain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,18 +133,6 @@ class Matrix:
         spread = (counts / n * (float(self.p) + other) * (1 - float(self.p) - other)).sum()
         spread += ((shown - counts / n * (float(self.p) + other)) * (1 - other)).sum()
         return math.sqrt(max(float(spread), 0.0) / n) / float(self.p)
-
-
-def matrix_of(column: HiddenColumn, policy: Policy) -> Matrix:
-    """Return the matrix of a column with the largest p that the requirements on it allow."""
-    counts = column.counts()
-    counts = counts if counts.sum() else np.ones_like(counts)
-    units = rounded_shares(counts)
-    p = Fraction(1)
-    for model in policy.of(SensitiveQidCloseness):
-        if column.name in model.t:
-            p = min(p, largest_p(counts, units, Fraction(model.t[column.name]), edges_of(column, model.distance)))
-    return Matrix(Fraction(math.floor(p * STEPS), STEPS), units)
 
 
 def rounded_shares(counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -175,29 +181,6 @@ def _far(value: int, share: NDArray[np.float64], edges: Edges) -> Fraction:
     return Fraction(float(edges.length @ np.abs(inside - behind)) * (1 + 1e-12))
 
 
-@dataclass(frozen=True, eq=False)
-class Replacing(RowWork):
-    """The matrices of some columns. They were decided from counts, so the cells of any rows can be drawn by them."""
-
-    columns: tuple[tuple[HiddenColumn, Matrix], ...]
-    facts: Mapping[str, Any]
-    public: Mapping[str, Mapping[str, Any]]
-
-    def draw(
-        self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
-    ) -> dict[str, Labelled]:
-        """Return values for the rows of a dataset, column by column; what may be published as it is gets none."""
-        drawn = {}
-        stage = workplace.stage(Pram.name, total=len(self.columns))
-        for column, matrix in self.columns:
-            if matrix.p < 1:
-                codes = draw(dataset.column(column.name).codes, column.place_of, matrix, keys, workplace, stretch)
-                drawn[column.name] = Labelled(codes=codes, labels=column.domain)
-            stage.advance()
-        stage.done()
-        return drawn
-
-
 def draw(
     codes: Codes,
     place_of: NDArray[np.int32],
@@ -235,22 +218,3 @@ def _below(whole: int, n: int, stream: Keystream) -> NDArray[np.int64]:
         words = stream.words(n - found.size + 64).astype(np.int64)
         found = np.concatenate([found, words[words < fair] % whole])
     return found[:n]
-
-
-def _facts(column: HiddenColumn, matrix: Matrix, policy: Policy) -> dict[str, Any]:
-    """Return what the holder's report says of a column."""
-    counts = column.counts()
-    true = matrix.p + (1 - matrix.p) * sum(
-        share * Fraction(int(count), max(int(counts.sum()), 1))
-        for share, count in zip(matrix.shares, counts.tolist(), strict=True)
-    )
-    return {
-        "column": column.name,
-        "values": column.d,
-        "p": float(matrix.p),
-        "shown_truly": float(true),
-        "expected_l2": matrix.expected_l2(counts),
-        "domain": "declared" if column.declared else "data",
-        "published": "as it is" if matrix.p == 1 else "by chance alone" if not matrix.p else "values",
-        **asked_closeness(column.name, policy),
-    }

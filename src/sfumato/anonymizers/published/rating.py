@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import field
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace
-from sfumato.anonymizers.randomization.domains import DEPENDENCE, HiddenColumn, dependence_facts
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.randomization.domains import DEPENDENCE, CellByCell, HiddenColumn
 from sfumato.data.bit_sets import BitSets, bit_sets_of
-from sfumato.data.dataset import Dataset
+from sfumato.data.dataset import Codes
 from sfumato.data.keystream import Keys, Stretch
-from sfumato.data.recoding import Recoding
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
 from sfumato.parameters import parametrized
 
+Groups: TypeAlias = NDArray[np.int64]  # (d,): the group of each value of a domain
+
 
 @parametrized
-class Rating(RowByRow):
+class Rating(CellByCell[Groups]):
     """Show the group of each value, after Liu, Luo and Huang (2011): groups of l neighbours of the domain or more.
 
     The published form is two tables: an attribute table, in which each cell names a group, and a table that lists the
@@ -33,85 +33,53 @@ class Rating(RowByRow):
     """
 
     name: ClassVar[str] = "rating"
-    phase: ClassVar[Phase] = Phase.CELLS
     shows_cells: ClassVar[str | None] = "published as all values of the group that each belongs to"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity,)
 
     dependence: str = field(default="refuse", metadata=DEPENDENCE)
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where a column has no domain to cut, or one that is too small for what is asked."""
-        for name in policy.judged_columns:
-            HiddenColumn.of(dataset, name).least(policy)
+    def choose(self, column: HiddenColumn, policy: Policy) -> Groups:
+        """Return the groups of a column."""
+        return group_of_values(column.d, column.least(policy))
 
-    def decide(
-        self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
-    ) -> Grouping:
-        """Return the groups of all named columns, or raise when they would not hide them."""
-        columns = [HiddenColumn.of(counts, name) for name in policy.judged_columns]
-        groups = {column.name: group_of_values(column.d, column.least(policy)) for column in columns}
-        refused_by = self.name if self.dependence == "refuse" else None
-        facts = {
-            "columns": [_facts(column, groups[column.name], policy) for column in columns],
-            **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
+    def public_of(self, column: HiddenColumn, how: Groups, policy: Policy) -> dict[str, Any]:
+        """Return what release.json says of a column."""
+        members = [np.flatnonzero(how == group) for group in range(int(how.max()) + 1)]
+        return {
+            "domain": list(column.domain),
+            "groups": [[column.domain[value] for value in values] for values in members],
+            **column.asked_diversity(policy),
         }
-        public = {
-            column.name: {
-                "domain": list(column.domain),
-                "groups": [
-                    [column.domain[value] for value in np.flatnonzero(groups[column.name] == group)]
-                    for group in range(int(groups[column.name].max()) + 1)
-                ],
-                **column.asked_diversity(policy),
-            }
-            for column in columns
+
+    def facts_of(self, column: HiddenColumn, how: Groups, policy: Policy) -> dict[str, Any]:
+        """Return what the holder's report says of a column."""
+        size = np.bincount(how)
+        return {
+            "column": column.name,
+            "values": column.d,
+            "groups": size.size,
+            "smallest": int(size.min()),
+            "largest": int(size.max()),
+            "domain": "declared" if column.declared else "data",
+            "published": "as it is" if size.size == column.d else "whole domain" if size.size == 1 else "groups",
+            **column.asked_diversity(policy),
         }
-        return Grouping(tuple((column, groups[column.name]) for column in columns), facts, public)
+
+    def cells(
+        self, column: HiddenColumn, how: Groups, codes: Codes, keys: Keys, place: Workplace, stretch: Stretch | None
+    ) -> BitSets | None:
+        """Return the group of each row."""
+        if how.max() + 1 == column.d:
+            return None
+        start = np.searchsorted(how, np.arange(how.max() + 2))
+        sets = bit_sets_of(np.arange(column.d), start.astype(np.int64), column.d)
+        return column.sets(sets[how[column.place_of]][codes])
 
 
-def group_of_values(d: int, least: int) -> NDArray[np.int64]:
-    """Return the group of each of d values, (d,): neighbours, at least so many in each; the last takes what is left.
+def group_of_values(d: int, least: int) -> Groups:
+    """Return the group of each of d values: neighbours, at least so many in each; the last takes what is left.
 
     >>> group_of_values(7, 3).tolist()
     [0, 0, 0, 1, 1, 1, 1]
     """
     return np.minimum(np.arange(d) // least, max(d // least, 1) - 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Grouping(RowWork):
-    """Which group each value of some columns belongs to: any rows can be shown by it."""
-
-    columns: tuple[tuple[HiddenColumn, NDArray[np.int64]], ...]
-    facts: Mapping[str, Any]
-    public: Mapping[str, Mapping[str, Any]]
-
-    def draw(
-        self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
-    ) -> dict[str, BitSets]:
-        """Return the group that each row shows, column by column; what may be published as it is gets none."""
-        shown = {}
-        stage = workplace.stage(Rating.name, total=len(self.columns))
-        for column, group_of in self.columns:
-            if group_of.max() + 1 < column.d:
-                start = np.searchsorted(group_of, np.arange(group_of.max() + 2))
-                sets = bit_sets_of(np.arange(column.d), start.astype(np.int64), column.d)
-                shown[column.name] = column.sets(sets[group_of[column.place_of]][dataset.column(column.name).codes])
-            stage.advance()
-        stage.done()
-        return shown
-
-
-def _facts(column: HiddenColumn, group_of: NDArray[np.int64], policy: Policy) -> dict[str, Any]:
-    """Return what the holder's report says of a column."""
-    size = np.bincount(group_of)
-    return {
-        "column": column.name,
-        "values": column.d,
-        "groups": size.size,
-        "smallest": int(size.min()),
-        "largest": int(size.max()),
-        "domain": "declared" if column.declared else "data",
-        "published": "as it is" if size.size == column.d else "whole domain" if size.size == 1 else "groups",
-        **column.asked_diversity(policy),
-    }

@@ -8,8 +8,8 @@ differential privacy, with each column's own parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import field
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
@@ -17,20 +17,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace, side_by_side
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, side_by_side
 from sfumato.anonymizers.randomization.domains import (
     DEPENDENCE,
+    CellByCell,
     HiddenColumn,
     asked_closeness,
-    dependence_facts,
     edges_of,
     refuse_dropped_rows,
 )
 from sfumato.anonymizers.randomization.parameters import Closeness, LocalPrivacy, Parameters, choose
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
-from sfumato.data.dataset import Codes, Dataset
+from sfumato.data.dataset import Codes
 from sfumato.data.keystream import Block, Keys, Keystream, Stretch
-from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Schema
 from sfumato.errors import Problem
 from sfumato.kernels.cells.randomization import draw_from_tables, draw_one_by_one
@@ -46,11 +45,10 @@ WORDS = 1 << 18  # of the keystream made at once
 
 
 @parametrized
-class Randomization(RowByRow):
+class Randomization(CellByCell[Parameters]):
     """Draw a set of values for each cell, column by column, with the least noise that the requirements allow."""
 
     name: ClassVar[str] = "randomization"
-    phase: ClassVar[Phase] = Phase.CELLS
     shows_cells: ClassVar[str | None] = "published as small sets of values, drawn by chance"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (
         SensitiveQidDiversity,
@@ -69,48 +67,57 @@ class Randomization(RowByRow):
         """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
         yield from refuse_dropped_rows(before)
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where a column has no domain to draw from, or one that is too small for what is asked."""
-        for name in policy.judged_columns:
-            _Column.of(dataset, name).parameters(policy)
+    def choose(self, column: HiddenColumn, policy: Policy) -> Parameters:
+        """Return the parameters that meet all requirements on a column."""
+        asked: list[Closeness | LocalPrivacy] = []
+        for closeness in policy.of(SensitiveQidCloseness):
+            if column.name in closeness.t:
+                asked.append(_closeness(column, closeness))
+        for private in policy.of(LocalDifferentialPrivacy):
+            if column.name in private.epsilon:
+                asked.append(LocalPrivacy(private.epsilon[column.name]))
+        return choose(column.d, column.least(policy), asked)
 
-    def decide(
-        self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
-    ) -> Drawing:
-        """Return what to draw for each cell of the named columns, or raise when it would not hide them."""
-        columns = [_Column.of(counts, name) for name in policy.judged_columns]
-        chosen = {column.name: column.parameters(policy) for column in columns}
-        refused_by = self.name if self.dependence == "refuse" else None
-        facts = {
-            "columns": [column.facts(chosen[column.name], policy) for column in columns],
-            **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
+    def public_of(self, column: HiddenColumn, how: Parameters, policy: Policy) -> dict[str, Any]:
+        """Return what release.json says of a column."""
+        about = {"domain": list(column.domain), "eta": how.eta, "p": float(how.p), **_asked(column, policy)}
+        return about if how.epsilon is None else {**about, "epsilon": how.epsilon}
+
+    def facts_of(self, column: HiddenColumn, how: Parameters, policy: Policy) -> dict[str, Any]:
+        """Return what the holder's report says of a column."""
+        return {
+            "column": column.name,
+            "values": column.d,
+            "eta": how.eta,
+            "p": float(how.p),
+            "epsilon": how.epsilon,
+            "expected_l2": how.expected_l2(int(column.occurrences.sum())),
+            "domain": "declared" if column.declared else "data",
+            "published": "as it is" if how.in_clear else "whole domain" if how.eta == column.d else "sets",
+            **_asked(column, policy),
         }
-        public = {column.name: column.public(chosen[column.name], policy) for column in columns}
-        return Drawing(tuple((column, chosen[column.name]) for column in columns), facts, public)
+
+    def cells(
+        self, column: HiddenColumn, how: Parameters, codes: Codes, keys: Keys, place: Workplace, stretch: Stretch | None
+    ) -> BitSets | None:
+        """Return a set of values for each row."""
+        if how.in_clear:
+            return None
+        return column.sets(draw(codes, column.place_of, how, keys, place, stretch))
 
 
-@dataclass(frozen=True, eq=False)
-class Drawing(RowWork):
-    """What is drawn for each cell of some columns. It was decided from counts, so any rows can be drawn for by it."""
+def _closeness(column: HiddenColumn, model: SensitiveQidCloseness) -> Closeness:
+    t = Fraction(model.t[column.name])
+    if model.prior == "any":
+        return Closeness(t, None)
+    return Closeness(t, column.counts(), edges_of(column, model.distance))
 
-    columns: tuple[tuple[_Column, Parameters], ...]
-    facts: Mapping[str, Any]
-    public: Mapping[str, Mapping[str, Any]]
 
-    def draw(
-        self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
-    ) -> dict[str, BitSets]:
-        """Return sets for the rows of a dataset, column by column; what may be published as it is gets none."""
-        drawn = {}
-        stage = workplace.stage(Randomization.name, total=len(self.columns))
-        for column, parameters in self.columns:
-            if not parameters.in_clear:
-                codes = dataset.column(column.name).codes
-                packed = draw(codes, column.place_of, parameters, keys, workplace, stretch)
-                drawn[column.name] = column.sets(packed)
-            stage.advance()
-        stage.done()
-        return drawn
+def _asked(column: HiddenColumn, policy: Policy) -> dict[str, Any]:
+    """Return l, t, distance and prior of a column, the strictest where it is named several times."""
+    about = column.asked_diversity(policy) | asked_closeness(column.name, policy)
+    epsilons = [m.epsilon[column.name] for m in policy.of(LocalDifferentialPrivacy) if column.name in m.epsilon]
+    return about | ({"asked_epsilon": plain_number(min(epsilons))} if epsilons else {})
 
 
 def draw(
@@ -171,61 +178,3 @@ def _subsets(n: int, size: int) -> NDArray[np.uint64]:
     if size in (0, n):
         return np.array([(1 << n) - 1 if size else 0], dtype=np.uint64)
     return np.concatenate([_subsets(n - 1, size), _subsets(n - 1, size - 1) | np.uint64(1 << (n - 1))])
-
-
-@dataclass(frozen=True, eq=False)
-class _Column(HiddenColumn):
-    """A column to randomize."""
-
-    def parameters(self, policy: Policy) -> Parameters:
-        """Return the parameters that meet all requirements on this column."""
-        asked: list[Closeness | LocalPrivacy] = []
-        for closeness in policy.of(SensitiveQidCloseness):
-            if self.name in closeness.t:
-                asked.append(self._closeness(closeness))
-        for private in policy.of(LocalDifferentialPrivacy):
-            if self.name in private.epsilon:
-                asked.append(LocalPrivacy(private.epsilon[self.name]))
-        return choose(self.d, self.least(policy), asked)
-
-    def _closeness(self, model: SensitiveQidCloseness) -> Closeness:
-        t = Fraction(model.t[self.name])
-        if model.prior == "any":
-            return Closeness(t, None)
-        return Closeness(t, self.counts(), edges_of(self, model.distance))
-
-    def public(self, parameters: Parameters, policy: Policy) -> dict[str, Any]:
-        """Return what release.json says of the column: what reconstruction needs, and nothing else of the original."""
-        about: dict[str, Any] = {
-            "domain": list(self.domain),
-            "eta": parameters.eta,
-            "p": float(parameters.p),
-            **self._asked(policy),
-        }
-        if parameters.epsilon is not None:
-            about["epsilon"] = parameters.epsilon
-        return about
-
-    def _asked(self, policy: Policy) -> dict[str, Any]:
-        """Return l, t, distance and prior of the column, the strictest where it is named several times."""
-        about = self.asked_diversity(policy) | asked_closeness(self.name, policy)
-        epsilons = [m.epsilon[self.name] for m in policy.of(LocalDifferentialPrivacy) if self.name in m.epsilon]
-        if epsilons:
-            about["asked_epsilon"] = plain_number(min(epsilons))
-        return about
-
-    def facts(self, parameters: Parameters, policy: Policy) -> dict[str, Any]:
-        """Return what the holder's report says of the column."""
-        return {
-            "column": self.name,
-            "values": self.d,
-            "eta": parameters.eta,
-            "p": float(parameters.p),
-            "epsilon": parameters.epsilon,
-            "expected_l2": parameters.expected_l2(int(self.occurrences.sum())),
-            "domain": "declared" if self.declared else "data",
-            "published": (
-                "as it is" if parameters.in_clear else "whole domain" if parameters.eta == self.d else "sets"
-            ),
-            **self._asked(policy),
-        }

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace
 from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
 from sfumato.anonymizers.randomization.parameters import Edges, hierarchical, ordered
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
-from sfumato.data.dataset import CodedColumn, Dataset, visible_labels
+from sfumato.data.dataset import CodedColumn, Codes, Dataset, visible_labels
 from sfumato.data.encoding import encode_column
+from sfumato.data.keystream import Keys, Stretch
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.errors import DataError, Problem, Unsatisfiable
@@ -25,6 +26,8 @@ from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
 from sfumato.parameters import Takes, about
 
 ROOM = 1 << 32  # bytes that the sets of one column may take
+
+How = TypeVar("How")  # what is chosen for a column
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class HiddenColumn:
     declared: bool
 
     @classmethod
-    def of(cls, dataset: Dataset, name: str) -> Self:
+    def of(cls, dataset: Dataset, name: str) -> HiddenColumn:
         """Return a column of a dataset, or raise when its sets would not fit."""
         column, spec = dataset.column(name), dataset.schema.spec(name)
         assert spec is not None
@@ -193,6 +196,71 @@ DEPENDENCE = about(
     "What to do about a randomized column that could be read off from another.",
     choices=("refuse", "allow"),
 )
+
+
+class CellByCell(RowByRow, Protocol[How]):
+    """An anonymizer that hides the cells of the named columns, each column by what is chosen for it."""
+
+    phase: ClassVar[Phase] = Phase.CELLS
+
+    dependence: str  # a field of members
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a column has no domain to hide it in, or one that is too small for what is asked."""
+        for name in policy.judged_columns:
+            self.choose(HiddenColumn.of(dataset, name), policy)
+
+    def decide(
+        self, counts: Dataset, policy: Policy, some: Dataset, published: Recoding, workplace: Workplace
+    ) -> Hiding[How]:
+        """Return how cells of the named columns are hidden, or raise when they would not be."""
+        columns = [HiddenColumn.of(counts, name) for name in policy.judged_columns]
+        chosen = tuple((column, self.choose(column, policy)) for column in columns)
+        refused_by = self.name if self.dependence == "refuse" else None
+        facts = {
+            "columns": [self.facts_of(column, how, policy) for column, how in chosen],
+            **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
+        }
+        public = {column.name: self.public_of(column, how, policy) for column, how in chosen}
+        return Hiding(self, chosen, facts, public)
+
+    def choose(self, column: HiddenColumn, policy: Policy) -> How:
+        """Return how the cells of a column are hidden, or raise when that is out of reach."""
+
+    def facts_of(self, column: HiddenColumn, how: How, policy: Policy) -> dict[str, Any]:
+        """Return what the holder's report says of a column."""
+
+    def public_of(self, column: HiddenColumn, how: How, policy: Policy) -> dict[str, Any]:
+        """Return what release.json says of a column: what reconstruction needs, and nothing else of the original."""
+
+    def cells(
+        self, column: HiddenColumn, how: How, codes: Codes, keys: Keys, place: Workplace, stretch: Stretch | None
+    ) -> Labelled | BitSets | None:
+        """Return what rows with these codes show; None where the column may be published as it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hiding(RowWork, Generic[How]):
+    """How cells of some columns are hidden. It was decided from counts, so any rows can be worked on by it."""
+
+    by: CellByCell[How]
+    columns: tuple[tuple[HiddenColumn, How], ...]
+    facts: Mapping[str, Any]
+    public: Mapping[str, Mapping[str, Any]]
+
+    def draw(
+        self, dataset: Dataset, keys: Keys, workplace: Workplace, stretch: Stretch | None = None
+    ) -> dict[str, Labelled | BitSets]:
+        """Return what the rows of a dataset show, column by column; what may be published as it is gets none."""
+        shown = {}
+        stage = workplace.stage(self.by.name, total=len(self.columns))
+        for column, how in self.columns:
+            cells = self.by.cells(column, how, dataset.column(column.name).codes, keys, workplace, stretch)
+            if cells is not None:
+                shown[column.name] = cells
+            stage.advance()
+        stage.done()
+        return shown
 
 
 def dependence_facts(
