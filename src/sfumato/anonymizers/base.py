@@ -20,7 +20,7 @@ from sfumato.data.knowledge import NOTHING_PUBLIC, PublicInputs
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.errors import Problem, Stopped
-from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models.base import Need, Policy, PrivacyModel
 from sfumato.parameters import check_parameters
 from sfumato.progress import SILENT, Progress, Stage
 
@@ -225,6 +225,8 @@ class Anonymizer(Protocol):
         """
         if self.divides is not Divides.REGIONS:
             return "what it does to one row depends on all others"
+        if any(Need.POPULATION in model.needs for model in policy):
+            return "people of a population are counted for all of it"
         if not self.counts_with(policy):
             return "it decides about single rows, not about distinct ones"
         if getattr(self, "drop_rows", 0):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -143,9 +144,10 @@ def refuse_hopeless(dataset: Dataset, asked: Asked, drop_rows: float = 0) -> Non
     failing = first_failing(conditions, 0, conditions.table.shape[0], histogram, rows)
     if failing >= 0:
         model = asked.models[failing]
-        values = int(np.count_nonzero(_counts(conditions, int(failing))))
+        _, first, last = conditions.table[failing, :3]
+        values = int(np.count_nonzero(conditions.reference[first:last]))
         raise Unsatisfiable(
-            f"{_in_words(model)} does not even hold for all {rows:,} {who} as one class: column {model.sensitive!r} "
+            f"{in_words(model)} does not even hold for all {rows:,} {who} as one class: column {model.sensitive!r} "
             + (
                 "has too few values to tell people apart who have several.\n"
                 if dataset.column(model.sensitive).several
@@ -170,10 +172,14 @@ def hold_together(dataset: Dataset, policy: Policy) -> Callable[[NDArray[np.int6
     alone = (model for model in policy if isinstance(model, CLASS_MODELS) and not knows_secrets(model))
     conditions = conditions_for(dataset, Policy(tuple(alone))).conditions
 
-    def hold(histogram: NDArray[np.int64], rows: int) -> bool:
-        return rows >= conditions.k and first_failing(conditions, 0, conditions.table.shape[0], histogram, rows) < 0
+    return partial(holds, conditions)
 
-    return hold
+
+def holds(conditions: Conditions, histogram: NDArray[np.int64], rows: int) -> bool:
+    """Whether so many rows with this histogram of sensitive values have, as one class, what is asked of every class."""
+    if rows < conditions.k:
+        return False
+    return conditions.size_only or bool(first_failing(conditions, 0, len(conditions.table), histogram, rows) < 0)
 
 
 def judged_in_classes(policy: Policy) -> tuple[str, ...]:
@@ -184,16 +190,11 @@ def judged_in_classes(policy: Policy) -> tuple[str, ...]:
 
 def is_hopeless(conditions: Conditions) -> bool:
     """Whether not even all rows as one class have what is asked of every class."""
-    rows, everything = conditions.rows, conditions.table.shape[0]
-    return rows < conditions.k or bool(first_failing(conditions, 0, everything, conditions.reference, rows) >= 0)
+    return not holds(conditions, conditions.reference, conditions.rows)
 
 
-def _counts(conditions: Conditions, i: int) -> NDArray[np.int64]:
-    _, first, last = conditions.table[i, :3]
-    return conditions.reference[first:last]
-
-
-def _in_words(model: PrivacyModel) -> str:
+def in_words(model: PrivacyModel) -> str:
+    """Return a requirement with its parameters."""
     given = describe(model)
     name = given.pop("model")
     return f"{name} ({', '.join(f'{key}={value}' for key, value in given.items())})"

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.conditions import Asked, conditions_for, refuse_hopeless
+from sfumato.anonymizers.conditions import Asked, conditions_for, holds, refuse_hopeless
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_rows, weights_of
 from sfumato.data.grid import Grid
 from sfumato.data.hierarchy import ROOT, Tree
@@ -33,7 +33,6 @@ from sfumato.data.labels import range_label, set_label
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError, PolicyError, Unsatisfiable
-from sfumato.kernels.classes.conditions import first_failing
 from sfumato.models import DeltaPresence, KMap
 from sfumato.models.base import Policy
 
@@ -156,15 +155,12 @@ class Land:
             return False
         if not size:
             return True
-        conditions = self.asked.conditions
-        if people < self.k or size < conditions.k:
+        if people < self.k:
             return False
-        if conditions.size_only:
-            return True
-        histogram = np.zeros(conditions.bars, dtype=np.int64)
+        histogram = np.zeros(self.asked.conditions.bars, dtype=np.int64)
         for bars in self.asked.bar_of:
             np.add.at(histogram, bars[region.rows], self.rows[region.rows])
-        return bool(first_failing(conditions, 0, conditions.table.shape[0], histogram, size) < 0)
+        return holds(self.asked.conditions, histogram, size)
 
     def lost(self, region: Region) -> float:
         """Return what the rows of a region lose together."""
@@ -223,11 +219,6 @@ class Land:
                     best = loss, [part for _, own in found for part in own]
             known[region.box] = best
         return known[region.box]
-
-
-def whole_only(policy: Policy) -> str | None:
-    """Return why such work cannot be done in parts of a table, to go on a sentence; None where it is not asked for."""
-    return "people of a population are counted for all of it" if policy.of(*POPULATION_MODELS) else None
 
 
 def besides_people(policy: Policy) -> Policy:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.items.crowds import Crowds, crowds_of, largest_share
-from sfumato.data.dataset import Dataset
-from sfumato.data.recoding import Recoding
+from sfumato.anonymizers.base import Divides, Phase, Workplace
+from sfumato.anonymizers.items.crowds import Crowds, InCrowds, largest_share
 from sfumato.data.schema import Schema
 from sfumato.kernels.items.crowds import Promise, Shown, Table, fill, make_scratch, refine
-from sfumato.models.base import Policy, PrivacyModel
+from sfumato.models.base import PrivacyModel
 from sfumato.models.hkp_coherence import HkpCoherence
 from sfumato.models.km_anonymity import KmAnonymity
 
@@ -23,7 +21,7 @@ AT_ONCE = 200  # labels that are placed between two checkpoints
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemGeneralization(Anonymizer):
+class ItemGeneralization(InCrowds):
     """Show each occurrence of an item as the item itself or a label above it, record by record, or withhold it.
 
     It begins with nothing shown, which is safe. Then labels are added, the most general and most frequent ones first,
@@ -34,7 +32,7 @@ class ItemGeneralization(Anonymizer):
     """
 
     name: ClassVar[str] = "item-generalization"
-    phase: ClassVar[Phase] = Phase.ITEMS
+    search: ClassVar[str] = "crowds"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (KmAnonymity, HkpCoherence)
     divides: ClassVar[Divides] = Divides.ANYHOW  # a set that k records of a part hold is held by k of all
 
@@ -43,48 +41,34 @@ class ItemGeneralization(Anonymizer):
         """Return why it comes where it comes."""
         return "items are generalized or withheld record by record, in the classes that are published"
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where a column holds no sets, or its hierarchy does not fit its items."""
-        for _ in crowds_of(policy, dataset, Recoding()):
-            pass
-
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding in which every column of items keeps its promise."""
-        recoding = replace(before, facts={})
-        for crowds in crowds_of(policy, dataset, before):
-            stands = show(crowds, workplace)
-            recoding = crowds.published(recoding, stands, {"search": "crowds"})
-        return recoding
-
-
-def show(crowds: Crowds, workplace: Workplace) -> NDArray[np.int32]:
-    """Return the label that stands for each occurrence, -1 where it is withheld."""
-    tree, n_records = crowds.tree, crowds.start.size - 1
-    seats = _seats(crowds)
-    table = Table(crowds.start, crowds.leaf, tree.first, tree.last, crowds.secret_start, crowds.secret)
-    shown = Shown(
-        np.zeros(n_records, dtype=np.int32),
-        np.full(crowds.leaf.size, -1, dtype=np.int32),
-        np.full(crowds.leaf.size, -1, dtype=np.int32),
-    )
-    share = largest_share(crowds.share, n_records)
-    promise = Promise(crowds.k, crowds.m, share.numerator, share.denominator)
-    rest = (seats.label, seats.begin, seats.records, table, shown, promise)
-    scratch = make_scratch(n_records, len(tree.labels), crowds.n_secrets)
-    order = seats.order(crowds)
-    highest = seats.above[order] < 0
-    stage = workplace.stage("showing items", total=2 * order.size)
-    for first in range(0, order.size, AT_ONCE):  # from above: first a little of everything, then ever more detail
-        part, top = order[first : first + AT_ONCE], highest[first : first + AT_ONCE]
-        fill(part[top], *rest, scratch)
-        refine(part[~top], seats.above, *rest, scratch)
-        stage.advance(part.size)
-    for first in range(0, order.size, AT_ONCE):  # what is withheld yet, in as much detail as it can be
-        part = order[::-1][first : first + AT_ONCE]
-        fill(part, *rest, scratch)
-        stage.advance(part.size)
-    stage.done()
-    return shown.stands
+    def show(self, crowds: Crowds, workplace: Workplace) -> NDArray[np.int32]:
+        """Return labels that were added as long as they broke no promise, from above."""
+        tree, n_records = crowds.tree, crowds.start.size - 1
+        seats = _seats(crowds)
+        table = Table(crowds.start, crowds.leaf, tree.first, tree.last, crowds.secret_start, crowds.secret)
+        shown = Shown(
+            np.zeros(n_records, dtype=np.int32),
+            np.full(crowds.leaf.size, -1, dtype=np.int32),
+            np.full(crowds.leaf.size, -1, dtype=np.int32),
+        )
+        share = largest_share(crowds.share, n_records)
+        promise = Promise(crowds.k, crowds.m, share.numerator, share.denominator)
+        rest = (seats.label, seats.begin, seats.records, table, shown, promise)
+        scratch = make_scratch(n_records, len(tree.labels), crowds.n_secrets)
+        order = seats.order(crowds)
+        highest = seats.above[order] < 0
+        stage = workplace.stage("showing items", total=2 * order.size)
+        for first in range(0, order.size, AT_ONCE):  # from above: first a little of everything, then ever more detail
+            part, top = order[first : first + AT_ONCE], highest[first : first + AT_ONCE]
+            fill(part[top], *rest, scratch)
+            refine(part[~top], seats.above, *rest, scratch)
+            stage.advance(part.size)
+        for first in range(0, order.size, AT_ONCE):  # what is withheld yet, in as much detail as it can be
+            part = order[::-1][first : first + AT_ONCE]
+            fill(part, *rest, scratch)
+            stage.advance(part.size)
+        stage.done()
+        return shown.stands
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ class LabelledClasses:
         height = [0] * len(trees)
         while top.size > 1:
             higher = {
-                axis: _climbed(tree, node_at[axis], height[axis] + 1)
+                axis: climbed(tree, node_at[axis], height[axis] + 1)
                 for axis, tree in enumerate(trees)
                 if height[axis] < tree.height
             }
@@ -134,7 +134,7 @@ def _tree(column: CodedColumn) -> Tree:
     return column.tree
 
 
-def _climbed(tree: Tree, node: Integers, height: int) -> Integers:
+def climbed(tree: Tree, node: Integers, height: int) -> Integers:
     """Return the highest nodes above some that are no higher than a level, or themselves."""
     node = node.copy()
     while (climbs := (tree.parent[node] >= 0) & (tree.level[tree.parent[node]] <= height)).any():

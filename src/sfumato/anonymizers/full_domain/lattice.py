@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.local_recoding.units import combine
+from sfumato.anonymizers.local_recoding.units import combine, levels_of
 from sfumato.data.dataset import CodedColumn
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.kernels.classes.lattice import LATER_BITS, N_DISTINCT, Groups, Layout, Pool, group_distinct, pack_rows
@@ -62,20 +62,9 @@ def ladder_of(column: CodedColumn, weight: float, *, every_level: bool) -> Ladde
     """
     tree = column.tree
     assert tree is not None
-    node = np.arange(len(column.labels), dtype=np.int32)
-    nodes, heights = [node], [0]
-    for height in range(1, int(tree.level.max()) + 1):
-        above = tree.parent[node]
-        while np.any(climbs := (above >= 0) & (tree.level[above] <= height)):
-            node = np.where(climbs, above, node).astype(np.int32)
-            above = tree.parent[node]
-        below = nodes[-1]
-        if every_level or np.any((tree.first[node] != tree.first[below]) | (tree.last[node] != tree.last[below])):
-            nodes.append(node)
-            heights.append(height)
-    at_level = np.array(nodes, dtype=np.int32)
-    loss = weight * column.node_loss()[at_level]
-    return Ladder(at_level, tree.first[at_level].astype(np.int32), loss, heights, column)
+    heights, nodes = levels_of(tree, every_level=every_level)
+    loss = weight * column.node_loss()[nodes]
+    return Ladder(nodes.astype(np.int32), tree.first[nodes].astype(np.int32), loss, heights, column)
 
 
 def _text(tree: Tree, node: int, height: int, groups: Mapping[str, Sequence[str]]) -> str:

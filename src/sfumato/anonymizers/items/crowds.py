@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
 from sfumato.anonymizers.items import row_classes
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.hierarchy import Hierarchy, Tree
@@ -82,6 +83,28 @@ class Crowds:
             "loss": float(loss.mean()) if loss.size else 0.0,
         }
         return recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts | told})
+
+
+class InCrowds(Anonymizer, Protocol):
+    """An anonymizer that shows labels in place of items, column by column, so that few known ones find a crowd."""
+
+    phase: ClassVar[Phase] = Phase.ITEMS
+    search: ClassVar[str]  # what the report calls it
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise where a column holds no sets, or its hierarchy does not fit its items."""
+        for _ in crowds_of(policy, dataset, Recoding()):
+            pass
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding in which every column of items keeps its promise."""
+        recoding = replace(before, facts={})
+        for crowds in crowds_of(policy, dataset, before):
+            recoding = crowds.published(recoding, self.show(crowds, workplace), {"search": self.search})
+        return recoding
+
+    def show(self, crowds: Crowds, workplace: Workplace) -> NDArray[np.int32]:
+        """Return the label that stands for each occurrence, -1 where it is withheld."""
 
 
 def crowds_of(policy: Policy, dataset: Dataset, before: Recoding) -> Iterator[Crowds]:

@@ -68,12 +68,12 @@ def grow(
     """
     published = make_published(baskets, kept)
     store = _count(baskets, published)
+    growing = _Growing(baskets, published, bound, store, longest, stop)
     if wish.by_record:
-        return _by_record(baskets, published, bound, wish, store, longest, stop, advance, most_steps)
+        return growing.by_record(wish.slack, advance, most_steps)
     support = np.diff(baskets.tid_start)
     types = np.flatnonzero(baskets.sensitive & (support > 0))
     types = types[np.argsort(-support[types] if wish.frequent_first else support[types], kind="stable")]
-    growing = _ByItem(baskets, published, bound, store, longest, stop)
     gained = growing.fill_together() if wish.together and not stop() else 0
     for number in range(ROUNDS):
         came, ended = growing.through(types, wish.whole_types, advance if number == 0 else nobody)
@@ -91,8 +91,8 @@ def grow(
     return gained + (growing.through(types, False, nobody)[0] if wish.together else 0)
 
 
-class _ByItem:
-    """Growth type by type; the store of supports is replaced when it is full."""
+class _Growing:
+    """A table that grows; the store of supports is replaced when it is full."""
 
     def __init__(
         self, baskets: Baskets, published: Published, bound: Bound, store: Store, longest: int, stop: Callable[[], bool]
@@ -136,49 +136,30 @@ class _ByItem:
         self.store = with_room(self.store, 2 * int((1 << size[records]).sum()))
         return int(insert_together(records, most, baskets, self.published, self.store, self.bound))
 
-
-def _by_record(
-    baskets: Baskets,
-    published: Published,
-    bound: Bound,
-    wish: Wish,
-    store: Store,
-    longest: int,
-    stop: Callable[[], bool],
-    advance: Callable[[float], None],
-    most_steps: int | None,
-) -> int:
-    now = np.bincount(baskets.items[published.kept], minlength=baskets.sensitive.size).astype(np.int64)
-    gained = 0
-    for number in range(ROUNDS):
-        order = np.argsort(published.size, kind="stable")
-        came, done = 0, 0
-        while done < order.size:
-            left = _EVERYTHING if most_steps is None else most_steps - gained - came
-            if stop() or left <= 0:
-                return gained + came
-            steps, new, full = insert_by_record(
-                order[done : done + _RECORDS],
-                longest,
-                wish.slack,
-                wish.slack < 0,
-                baskets,
-                published,
-                store,
-                bound,
-                now,
-                left,
-            )
-            done += steps
-            came += int(new)
-            if full:
-                store = with_room(store, max(store.keys.size // 2, 8 << longest))
-            if number == 0:
-                advance(steps / order.size)
-        gained += came
-        if came == 0:
-            break
-    return gained
+    def by_record(self, slack: float, advance: Callable[[float], None], most_steps: int | None) -> int:
+        """Put items back record by record, short ones first; return how many came."""
+        baskets, published = self.baskets, self.published
+        now = np.bincount(baskets.items[published.kept], minlength=baskets.sensitive.size).astype(np.int64)
+        gained = 0
+        for number in range(ROUNDS):
+            order = np.argsort(published.size, kind="stable")
+            came, done = 0, 0
+            while done < order.size:
+                left = _EVERYTHING if most_steps is None else most_steps - gained - came
+                if self.stop() or left <= 0:
+                    return gained + came
+                some, state = order[done : done + _RECORDS], (baskets, published, self.store, self.bound)
+                steps, new, full = insert_by_record(some, self.longest, slack, slack < 0, *state, now, left)
+                done += steps
+                came += int(new)
+                if full:
+                    self.store = with_room(self.store, max(self.store.keys.size // 2, 8 << self.longest))
+                if number == 0:
+                    advance(steps / order.size)
+            gained += came
+            if came == 0:
+                break
+        return gained
 
 
 def _with_secret(baskets: Baskets, kept: NDArray[np.bool_]) -> NDArray[np.int64]:

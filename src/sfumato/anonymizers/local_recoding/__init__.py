@@ -22,7 +22,7 @@ from sfumato.anonymizers.conditions import (
     refuse_bare,
     refuse_hopeless,
 )
-from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people, recode_apart, refuse_dropping, whole_only
+from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people, recode_apart, refuse_dropping
 from sfumato.anonymizers.dropping import (
     DROP_ROWS,
     Formed,
@@ -84,10 +84,6 @@ class LocalRecoding(Anonymizer):
     def counts_with(self, policy: Policy) -> bool:
         """Whether equal rows may be held once: unless some of them may be dropped."""
         return not self.drop_rows
-
-    def whole_only(self, policy: Policy) -> str | None:
-        """Return why it has to see the whole table at once: where people of a population are counted."""
-        return whole_only(policy) or super().whole_only(policy)
 
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what is published of a quasi-identifier."""
@@ -159,7 +155,7 @@ class LocalRecoding(Anonymizer):
             class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
             class_of[rows] = recoded.class_of
         labelled = {
-            column.name: _labels(column, column.tree, recoded.label[:, position], class_of)
+            column.name: _labels(column.tree, recoded.label[:, position], class_of)
             for position, column in enumerate(dataset.quasi_identifiers)
             if column.tree is not None
         }
@@ -168,25 +164,13 @@ class LocalRecoding(Anonymizer):
 
 def _trees(columns: Sequence[CodedColumn]) -> Trees:
     """Return the hierarchies of all columns in one numbering."""
-    trees = [tree for column in columns if (tree := column.tree) is not None]
-    return make_trees(
-        [tree.parent for tree in trees],
-        [tree.level for tree in trees],
-        [tree.first for tree in trees],
-        [tree.last for tree in trees],
-        [weight * column.node_loss() for weight, column in zip(weights_of(columns), columns, strict=True)],
-    )
+    losses = [weight * column.node_loss() for weight, column in zip(weights_of(columns), columns, strict=True)]
+    return make_trees([tree for column in columns if (tree := column.tree) is not None], losses)
 
 
-def _labels(column: CodedColumn, tree: Tree, node_of_class: Codes, class_of: Codes) -> Labelled:
+def _labels(tree: Tree, node_of_class: Codes, class_of: Codes) -> Labelled:
     """Return a column of labels; of nodes with the same values below them, the lowest gives its label."""
     lowest: dict[tuple[int, int], int] = {}
-    names = np.array(
-        [
-            lowest.setdefault((int(a), int(b)), node)
-            for node, (a, b) in enumerate(zip(tree.first, tree.last, strict=True))
-        ],
-        dtype=np.int32,
-    )
-    codes = names[node_of_class][class_of]
-    return Labelled(codes=codes, labels=tree.labels)
+    ends = zip(tree.first.tolist(), tree.last.tolist(), strict=True)
+    names = np.array([lowest.setdefault(both, node) for node, both in enumerate(ends)], dtype=np.int32)
+    return Labelled(codes=names[node_of_class][class_of], labels=tree.labels)

@@ -7,50 +7,40 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.joining import climbed
 from sfumato.data.dataset import counted
+from sfumato.data.hierarchy import Tree
 from sfumato.kernels.classes.units import AT, AXIS, LEVELS, VALUES, Trees, Units, number_keys
 
 LARGEST_KEY = 2**62
 
 
-def make_trees(
-    parents: Sequence[NDArray[np.int32]],
-    levels: Sequence[NDArray[np.int32]],
-    firsts: Sequence[NDArray[np.int32]],
-    lasts: Sequence[NDArray[np.int32]],
-    losses: Sequence[NDArray[np.float64]],
-) -> Trees:
+def levels_of(tree: Tree, *, every_level: bool = False) -> tuple[list[int], NDArray[np.int64]]:
+    """Return the levels of a tree that change anything, or every one, and the node of each code there, (levels, v)."""
+    node = np.arange(int(tree.last[-1]) + 1)
+    heights, nodes = [0], [node]
+    for height in range(1, int(tree.level.max()) + 1):
+        node, below = climbed(tree, node, height), node
+        if every_level or np.any((tree.first[node] != tree.first[below]) | (tree.last[node] != tree.last[below])):
+            heights.append(height)
+            nodes.append(node)
+    return heights, np.array(nodes)
+
+
+def make_trees(trees: Sequence[Tree], losses: Sequence[NDArray[np.float64]]) -> Trees:
     """Return the trees in one numbering, with the node of every code at every level that changes anything."""
-    ladders = []
-    leaf = 0
-    for parent, level, first, last in zip(parents, levels, firsts, lasts, strict=True):
-        node = np.arange(int(last[-1]) + 1)
-        ladder = [node + leaf]
-        for height in range(1, int(level.max()) + 1):
-            above = parent[node]
-            while np.any(climbs := (above >= 0) & (level[above] <= height)):
-                node = np.where(climbs, above, node)
-                above = parent[node]
-            below = ladder[-1] - leaf
-            if np.any((first[node] != first[below]) | (last[node] != last[below])):
-                ladder.append(node + leaf)
-        ladders.append(np.array(ladder, dtype=np.int64))
-        leaf += parent.size
-    start = np.concatenate([[0], np.cumsum([parent.size for parent in parents])])
-    node = np.empty((leaf, 3), dtype=np.int64)
-    for j, parent in enumerate(parents):
-        own = slice(start[j], start[j + 1])
-        node[own] = np.stack([np.where(parent >= 0, parent + start[j], -1), firsts[j], lasts[j]], axis=1)
-    return _with_ladders(
-        Trees(
-            column=np.stack([start[:-1]] + [np.zeros_like(start[:-1])] * 4, axis=1).astype(np.int64),
-            node=node,
-            loss=np.concatenate([np.zeros(0), *losses]),
-            at_level=np.zeros(0, dtype=np.int64),
-        ),
-        ladders,
-        list(range(len(parents))),
+    start = np.concatenate([[0], np.cumsum([tree.parent.size for tree in trees])]).astype(np.int64)
+    node = np.empty((int(start[-1]), 3), dtype=np.int64)
+    for first, last, tree in zip(start[:-1], start[1:], trees, strict=True):
+        node[first:last] = np.stack([np.where(tree.parent >= 0, tree.parent + first, -1), tree.first, tree.last], 1)
+    bare = Trees(
+        column=np.stack([start[:-1]] + [np.zeros_like(start[:-1])] * 4, axis=1),
+        node=node,
+        loss=np.concatenate([np.zeros(0), *losses]),
+        at_level=np.zeros(0, dtype=np.int64),
     )
+    ladders = [levels_of(tree)[1] + first for first, tree in zip(start[:-1], trees, strict=True)]
+    return _with_ladders(bare, ladders, list(range(len(trees))))
 
 
 def _with_ladders(trees: Trees, ladders: list[NDArray[np.int64]], axis_of: list[int]) -> Trees:

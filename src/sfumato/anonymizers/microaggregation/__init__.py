@@ -83,7 +83,7 @@ class Microaggregation(Anonymizer):
                 found = mdav_groups(units, asked.conditions, stage.advance)
         finally:
             stage.done()
-        return self._decision(dataset, columns, found, distinct, rows, asked, before)
+        return self._decision(dataset, found, distinct, rows, asked, before)
 
     def _univariate(self, columns: tuple[CodedColumn, ...], asked: Asked) -> bool:
         """Whether the best groups of all can be found, or raise where they are asked for and cannot."""
@@ -96,14 +96,7 @@ class Microaggregation(Anonymizer):
         return able and asked.conditions.size_only and self.method != "mdav"
 
     def _decision(
-        self,
-        dataset: Dataset,
-        columns: tuple[CodedColumn, ...],
-        found: Groups,
-        distinct: DistinctRows,
-        rows: Integers,
-        asked: Asked,
-        before: Recoding,
+        self, dataset: Dataset, found: Groups, distinct: DistinctRows, rows: Integers, asked: Asked, before: Recoding
     ) -> Recoding:
         """Return what is published of the groups."""
         least = max(asked.conditions.k, FEW)
@@ -120,7 +113,7 @@ class Microaggregation(Anonymizer):
             node_of=np.arange(1, n_groups + 1),
             parent=np.concatenate([[-1], np.zeros(n_groups, dtype=np.int64)]),
             rounds=1,
-            grids=grids_of(columns, least, asked.weights),
+            grids=grids_of(dataset.quasi_identifiers, least, asked.weights),
         )
         labelled, _ = label_boxes(dataset, tree)
         facts = {"classes": n_groups}

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.boxes import ranges
-from sfumato.anonymizers.conditions import Asked
+from sfumato.anonymizers.conditions import Asked, holds
 from sfumato.data.dataset import DistinctRows
-from sfumato.kernels.classes.conditions import Conditions, first_failing
+from sfumato.kernels.classes.conditions import Conditions
 
 LARGEST_BLOCK = 4096  # units among which neighbours are looked for; the work grows with its square
 
@@ -72,12 +72,6 @@ def mdav_groups(units: Units, conditions: Conditions, advance: Callable[[float],
     return group_of
 
 
-def _holds(conditions: Conditions, histogram: Integers, size: int) -> bool:
-    if size < conditions.k:
-        return False
-    return conditions.size_only or first_failing(conditions, 0, conditions.table.shape[0], histogram, size) < 0
-
-
 def _blocks(units: Units, conditions: Conditions) -> list[Integers]:
     """Return parts in which neighbours are looked for: halves of halves, as long as both satisfy the conditions."""
     waiting, found = [np.arange(len(units.weight))], []
@@ -97,7 +91,7 @@ def _halves(block: Integers, units: Units, conditions: Conditions) -> list[Integ
     order = np.argsort(points[:, widest], kind="stable")
     halves = [block[order[: order.size // 2]], block[order[order.size // 2 :]]]
     fine = all(
-        _holds(conditions, units.histogram(half, conditions.bars), int(units.weight[half].sum())) for half in halves
+        holds(conditions, units.histogram(half, conditions.bars), int(units.weight[half].sum())) for half in halves
     )
     return halves if fine else None
 
@@ -141,8 +135,8 @@ def _grown(left: Integers, at: Floats, units: Units, conditions: Conditions, who
         size = int(size_of[place])
         if total - size < conditions.k and total > size:
             return None
-        if _holds(conditions, histogram, size):
+        if holds(conditions, histogram, size):
             break
     if size == total:
         return order
-    return order[: place + 1] if _holds(conditions, whole - histogram, total - size) else None
+    return order[: place + 1] if holds(conditions, whole - histogram, total - size) else None

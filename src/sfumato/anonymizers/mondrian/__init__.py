@@ -20,7 +20,7 @@ import numpy as np
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
 from sfumato.anonymizers.boxes import Integers, grids_of, label_boxes, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, knows_secrets, refuse_hopeless
-from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people, recode_apart, refuse_dropping, whole_only
+from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people, recode_apart, refuse_dropping
 from sfumato.anonymizers.dropping import (
     DROP_ROWS,
     Formed,
@@ -191,10 +191,6 @@ class Mondrian(Anonymizer):
         quasi_identifiers(dataset)
         exact = self.bounds == "exact"
         return recode_apart(self.name, dataset, policy, before, workplace, drop_rows=self.drop_rows, exact=exact)
-
-    def whole_only(self, policy: Policy) -> str | None:
-        """Return why it has to see the whole table at once: where people of a population are counted."""
-        return whole_only(policy) or super().whole_only(policy)
 
     def _lost(self, dataset: Dataset, tree: SplitTree, rows: Integers) -> Losses:
         """Return what the rows of each group lose together."""

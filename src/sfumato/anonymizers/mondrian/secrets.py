@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.conditions import Asked, conditions_for, knows_secrets
+from sfumato.anonymizers.conditions import Asked, conditions_for, in_words, knows_secrets
 from sfumato.anonymizers.local_recoding.units import combine
 from sfumato.data.dataset import Dataset
 from sfumato.errors import Unsatisfiable
 from sfumato.kernels.classes.lattice import PASSES, judge_classes
 from sfumato.models import LDiversity, TCloseness
-from sfumato.models.base import Policy, describe
+from sfumato.models.base import Policy
 
 Integers = NDArray[np.int64]
 
@@ -62,9 +62,8 @@ def secrets_conditions(dataset: Dataset, policy: Policy, rows: Integers | None) 
         known = [(column.codes, len(column.labels)) for column in columns]
         condition = SecretsAsked(conditions_for(dataset, Policy((replace(model, known=None),)), rows), known, place)
         if everybody.size and not condition.hold(everybody, np.array([0, everybody.size])).all():
-            given = ", ".join(f"{name}={value}" for name, value in describe(model).items() if name != "model")
             raise Unsatisfiable(
-                f"{model.name} ({given}) does not even hold for all {everybody.size:,} rows as one class: some that "
+                f"{in_words(model)} does not even hold for all {everybody.size:,} rows as one class: some that "
                 "agree in the known columns are too few, or too much alike.\n"
                 "No way to form classes can satisfy it. Ask for less, or leave some column out of known."
             )

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.items.crowds import Crowds, crowds_of
-from sfumato.data.dataset import Dataset
-from sfumato.data.recoding import Recoding
-from sfumato.models.base import Policy, PrivacyModel
+from sfumato.anonymizers.base import Divides, Workplace
+from sfumato.anonymizers.items.crowds import Crowds, InCrowds
+from sfumato.models.base import PrivacyModel
 from sfumato.models.km_anonymity import KmAnonymity
 
 Holders = NDArray[np.uint64]  # a bit for each record
 
 
 @dataclass(frozen=True, kw_only=True)
-class AprioriAnonymization(Anonymizer):
+class AprioriAnonymization(InCrowds):
     """Generalize items bottom-up until sets of one, then two, up to m labels are frequent enough: a baseline.
 
     After Terrovitis et al. (2008): a set of labels that too few records hold is met by the cheapest generalization of
@@ -31,28 +28,20 @@ class AprioriAnonymization(Anonymizer):
     """
 
     name: ClassVar[str] = "apriori-anonymization"
-    phase: ClassVar[Phase] = Phase.ITEMS
+    search: ClassVar[str] = "apriori"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (KmAnonymity,)
     divides: ClassVar[Divides] = Divides.NOT
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where a column holds no sets, or its hierarchy does not fit its items."""
-        for _ in crowds_of(policy, dataset, Recoding()):
-            pass
-
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding in which every column of items keeps its promise."""
-        recoding = replace(before, facts={})
-        for crowds in crowds_of(policy, dataset, before):
-            stands = np.full(crowds.leaf.size, -1, dtype=np.int32)
-            row_of = np.repeat(np.arange(crowds.start.size - 1), np.diff(crowds.start))
-            for group in np.unique(crowds.group_of):
-                inside = crowds.group_of[row_of] == group
-                cut = _Cut(crowds, row_of[inside], crowds.leaf[inside], workplace)
-                stands[inside] = cut.label_of[crowds.leaf[inside]]
-            stands[stands == len(crowds.tree.labels) - 1] = -1  # under the root nothing is told
-            recoding = crowds.published(recoding, stands, {"search": "apriori"})
-        return recoding
+    def show(self, crowds: Crowds, workplace: Workplace) -> NDArray[np.int32]:
+        """Return the same label for an item in all records of a group."""
+        stands = np.full(crowds.leaf.size, -1, dtype=np.int32)
+        row_of = np.repeat(np.arange(crowds.start.size - 1), np.diff(crowds.start))
+        for group in np.unique(crowds.group_of):
+            inside = crowds.group_of[row_of] == group
+            cut = _Cut(crowds, row_of[inside], crowds.leaf[inside], workplace)
+            stands[inside] = cut.label_of[crowds.leaf[inside]]
+        stands[stands == len(crowds.tree.labels) - 1] = -1  # under the root nothing is told
+        return stands
 
 
 class _Cut:

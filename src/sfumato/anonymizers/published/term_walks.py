@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Deadline
 from sfumato.anonymizers.term_suppression.records import Floats, Ints, Records
 from sfumato.anonymizers.term_suppression.search import SOLVED, UNREACHABLE, Found, Room, judge_as_is, nothing_found
 from sfumato.kernels.published.terms import BEST, start_walk, walk_on
 from sfumato.kernels.terms.measures import Requirement, judge
-from sfumato.kernels.terms.options import AT, SIZE
+from sfumato.kernels.terms.options import AT, SIZE, Menu
 from sfumato.kernels.terms.subsets import SMALL
 
 _STEPS = 64  # between two looks at the clock
@@ -39,32 +38,26 @@ def solve_published(
     safe = judge_as_is(records, links, order, start, requirement, found)
     room = Room(records)
     widths = np.diff(records.sets.start) + records.sets.unknown
-    for group in range(start.size - 1):
-        if not safe[group]:
-            rows = order[start[group] : start[group + 1]]
-            numbers = records.set_of[rows].astype(np.int64)
-            slot = room.slots_of(numbers, links)
-            option_of = _options_of_kept_sets(records, numbers, slot, room)
-            walk = start_walk(widths[numbers].astype(np.int64))
-            unit, deadline = np.int64(records.unit), Deadline(seconds)
-            finished = False
-            while not finished and not deadline.over():
-                checkpoint()
-                finished = walk_on(walk, _STEPS, adaptive, option_of, unit, links.prior, requirement, room.menu)
-            _write(
-                group,
-                rows,
-                walk.best,
-                option_of,
-                finished,
-                int(walk.state[BEST]),
-                links.prior,
-                requirement,
-                room,
-                found,
-            )
-            found.nodes[group] = walk.state[2]
+    for group in np.flatnonzero(~safe).tolist():
+        rows = order[start[group] : start[group + 1]]
+        numbers = records.set_of[rows].astype(np.int64)
+        slot = room.slots_of(numbers, links)
+        option_of = _options_of_kept_sets(records, numbers, slot, room)
+        walk = start_walk(widths[numbers].astype(np.int64))
+        unit, deadline = np.int64(records.unit), Deadline(seconds)
+        finished = False
+        while not finished and not deadline.over():
+            checkpoint()
+            finished = walk_on(walk, _STEPS, adaptive, option_of, unit, links.prior, requirement, room.menu)
+        found.proven[group], found.nodes[group], found.status[group] = finished, walk.state[2], UNREACHABLE
+        if walk.state[BEST] >= 0:
+            pick = option_of[np.arange(rows.size), walk.best]
+            holds, distance = _judged(pick, links.prior, requirement, room.menu)
+            if holds:
+                found.status[group], found.cost[group], found.distance[group] = SOLVED, walk.state[BEST], distance
+                found.kept_bits[rows, 0] = np.where(room.menu.table[pick, SIZE] > 0, walk.best, -1)
         advance(1)
+    advance(int(safe.sum()))
     return found
 
 
@@ -83,33 +76,12 @@ def _options_of_kept_sets(records: Records, numbers: Ints, slot: Ints, room: Roo
                 chosen = choices[inside]
                 larger = room.menu.table[result[i, chosen], SIZE] < room.menu.table[option, SIZE]
                 result[i, chosen[larger]] = option
-        if room.menu.table[first, SIZE]:  # every subset of a linked set is linked: nothing of the first value is left
-            continue
     return result
 
 
-def _write(
-    group: int,
-    rows: Ints,
-    kept: Ints,
-    option_of: Ints,
-    finished: bool,
-    best: int,
-    prior: Floats,
-    requirement: Requirement,
-    room: Room,
-    found: Found,
-) -> None:
-    found.proven[group] = finished
-    found.status[group] = UNREACHABLE
-    if best < 0:
-        return
-    pick: NDArray[np.int64] = option_of[np.arange(rows.size), kept]
-    table = room.menu.table
+def _judged(pick: Ints, prior: Floats, requirement: Requirement, menu: Menu) -> tuple[bool, float]:
+    """Return whether a group whose records have these options is safe, and its squared distance to the prior."""
     safe, distance, tie = np.zeros(1, dtype=np.bool_), np.zeros(1), np.zeros(1, dtype=np.bool_)
-    where = np.array([0, rows.size])
-    some = np.zeros(1, dtype=np.int64)
-    judge(some, where, table[pick, SIZE], table[pick, AT], room.menu.labels, prior, requirement, safe, distance, tie)
-    if safe[0]:
-        found.status[group], found.cost[group], found.distance[group] = SOLVED, best, distance[0]
-        found.kept_bits[rows, 0] = np.where(table[pick, SIZE] > 0, kept, -1)
+    size_at, at_at, one = menu.table[pick, SIZE], menu.table[pick, AT], np.zeros(1, dtype=np.int64)
+    judge(one, np.array([0, pick.size]), size_at, at_at, menu.labels, prior, requirement, safe, distance, tie)
+    return bool(safe[0]), float(distance[0])

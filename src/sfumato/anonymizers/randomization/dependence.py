@@ -154,17 +154,10 @@ def strengths(one: Candidate, other: Candidate) -> tuple[float, float]:
         key = np.flatnonzero(counts)
         counts = counts[key]
     else:
-        key, counts = _tallied(key)
+        key, counts = np.unique(key, return_counts=True)
     first, second = key // other.n_values, key % other.n_values
     back = np.argsort(second, kind="stable")
     return _lambda(first, counts, other), _lambda(second[back], counts[back], one)
-
-
-def _tallied(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return distinct keys in rising order, and how often each occurs."""
-    keys = np.sort(keys)
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    return keys[first], np.diff(np.append(first, keys.size))
 
 
 def _lambda(known: NDArray[np.int64], count: NDArray[np.int64], told: Candidate) -> float:

@@ -112,18 +112,13 @@ class TermSuppression(Anonymizer):
                 'Only search = "exact" knows other costs than the papers\'.',
                 at="cost",
             )
-        if self.margin and self.search != "exact":
-            raise PolicyError(
-                f"margin of term-suppression was asked for with search = {self.search!r}.\n"
-                'Only search = "exact" works with it.',
-                at="margin",
-            )
-        if self.joint and self.search != "exact":
-            raise PolicyError(
-                f"joint of term-suppression was asked for with search = {self.search!r}.\n"
-                'Only search = "exact" works with it.',
-                at="joint",
-            )
+        for option in ("margin", "joint"):
+            if getattr(self, option) and self.search != "exact":
+                raise PolicyError(
+                    f"{option} of term-suppression was asked for with search = {self.search!r}.\n"
+                    'Only search = "exact" works with it.',
+                    at=option,
+                )
 
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:

@@ -79,6 +79,11 @@ class Found(NamedTuple):
     distance: Floats  # (g,) squared; of an unreachable group the least that was seen
     tie: NDArray[np.bool_]  # (g,) whether remainders decided that the group is diverse
 
+    def of(self, groups: slice | NDArray[np.bool_]) -> Found:
+        """Return the results of some groups; those by record are of all."""
+        columns: list[Any] = [column[groups] for column in self[1:]]
+        return Found(self.kept_bits, *columns)
+
 
 def nothing_found(n_rows: int, n_groups: int, words: int) -> Found:
     """Return results before any work: everything stays."""
@@ -93,11 +98,6 @@ def nothing_found(n_rows: int, n_groups: int, words: int) -> Found:
         distance=np.zeros(n_groups),
         tie=np.zeros(n_groups, dtype=np.bool_),
     )
-
-
-def _columns(found: Found, groups: slice = slice(None)) -> list[Any]:
-    """Return the results by group, for some groups."""
-    return [column[groups] for column in found[1:]]
 
 
 class Room:
@@ -165,12 +165,14 @@ def solve_all(
 
     def work(piece: tuple[int, int], place: Workplace) -> None:
         room = rooms.get()
+        first, last = piece
+        rows, begin = order[start[first] : start[last]], start[first : last + 1] - start[first]
         budget = 0 if deadline.over() else nodes
         try:
-            _solve_piece(piece, records, links, order, start, requirement, budget, room, found)
+            _solve_piece(rows, begin, links, requirement, budget, room, found.of(slice(first, last)))
         finally:
             rooms.put(room)
-        advance(piece[1] - piece[0])
+        advance(last - first)
 
     side_by_side(work, _pieces(start), workplace)
     return found
@@ -185,23 +187,11 @@ def _pieces(start: Ints) -> list[tuple[int, int]]:
 
 
 def _solve_piece(
-    piece: tuple[int, int],
-    records: Records,
-    links: Links,
-    order: Ints,
-    start: Ints,
-    requirement: Requirement,
-    nodes: int,
-    room: Room,
-    found: Found,
+    rows: Ints, begin: Ints, links: Links, requirement: Requirement, nodes: int, room: Room, found: Found
 ) -> None:
-    """Solve a range of groups: first a test of what is safe as it is, then the rest in as many turns as room allows."""
-    first, last = piece
-    rows = order[start[first] : start[last]]
-    begin = start[first : last + 1] - start[first]
-    set_at = records.set_of[rows].astype(np.int64)
-    part = Found(found.kept_bits, *_columns(found, slice(first, last)))
-    safe = judge_as_is(records, links, rows, begin, requirement, part)
+    """Solve some groups: first a test of what is safe as it is, then the rest in as many turns as room allows."""
+    set_at = room.records.set_of[rows].astype(np.int64)
+    safe = judge_as_is(room.records, links, rows, begin, requirement, found)
     wanted = np.flatnonzero(~safe)
     while wanted.size:
         needed = set_at[np.concatenate([np.arange(begin[group], begin[group + 1]) for group in wanted])]
@@ -214,7 +204,7 @@ def _solve_piece(
         if not complete.size:
             room.grow()  # not even one group fits
             continue
-        _solve_listed(complete, first, rows, begin, set_at, links, requirement, nodes, room, found)
+        _solve_listed(complete, rows, begin, links.prior, requirement, nodes, room, found)
         wanted = wanted[complete.size :]
 
 
@@ -250,36 +240,26 @@ class _Answers(NamedTuple):
 
 
 def _solve_listed(
-    groups: Ints,
-    first: int,
-    rows: Ints,
-    begin: Ints,
-    set_at: Ints,
-    links: Links,
-    requirement: Requirement,
-    nodes: int,
-    room: Room,
-    found: Found,
+    groups: Ints, rows: Ints, begin: Ints, prior: Floats, requirement: Requirement, nodes: int, room: Room, found: Found
 ) -> None:
-    """Solve groups whose options are listed; `first` is the number of group 0 in the results."""
-    slot = np.maximum(room.pool.slot_of_set[set_at], 0)  # groups that are not listed get anything
+    """Solve those of the groups whose options are listed."""
+    slot = np.maximum(room.pool.slot_of_set[room.records.set_of[rows]], 0)  # groups that are not listed get anything
     low, high = room.pool.slot[slot, 1], room.pool.slot[slot, 2]
     if requirement.unlinked == FORBID:
         low = low + (room.menu.table[low, SIZE] == 0)
     capped = room.pool.slot[slot, 3] != 0
     answers = _Answers.none_yet(low.copy(), begin.size - 1)
-    _search(groups, begin, low, high, links.prior, requirement, nodes, room.menu, answers)
+    _search(groups, begin, low, high, prior, requirement, nodes, room.menu, answers)
     for group in groups:
         begins, ends = begin[group], begin[group + 1]
-        result = first + group
         good = answers.cost[group] < NEVER and answers.safe[group]
         some_missing = capped[begins:ends].any()
-        found.status[result] = SOLVED if good else UNREACHABLE
-        found.cost[result] = answers.cost[group] if good else 0
-        found.bound[result] = 0 if some_missing else min(answers.bound[group], found.total[result])
-        found.proven[result] = answers.proven[group] and not some_missing
-        found.nodes[result], found.distance[result] = answers.used[group], answers.distance[group]
-        found.tie[result] = answers.tie[group]
+        found.status[group] = SOLVED if good else UNREACHABLE
+        found.cost[group] = answers.cost[group] if good else 0
+        found.bound[group] = 0 if some_missing else min(answers.bound[group], found.total[group])
+        found.proven[group] = answers.proven[group] and not some_missing
+        found.nodes[group], found.distance[group] = answers.used[group], answers.distance[group]
+        found.tie[group] = answers.tie[group]
         if good:
             found.kept_bits[rows[begins:ends]] = room.pool.kept_bits[answers.pick[begins:ends]]
 

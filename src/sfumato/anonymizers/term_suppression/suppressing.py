@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,16 +44,8 @@ class Said:
 
     def of(self, chosen: NDArray[np.bool_]) -> Said:
         """Return what there is to say of some of the groups, (g,)."""
-        columns: list[Any] = [column[chosen] for column in self.found[1:]]
-        return Said(
-            node=self.node[chosen],
-            found=searching.Found(self.found.kept_bits, *columns),
-            in_margin=self.in_margin[chosen],
-            terms=self.terms[chosen],
-            removed=self.removed[chosen],
-            unlinked=self.unlinked[chosen],
-            unit=self.unit,
-        )
+        by_group = ("node", "in_margin", "terms", "removed", "unlinked")
+        return replace(self, found=self.found.of(chosen), **{name: getattr(self, name)[chosen] for name in by_group})
 
 
 def require_safe(said: Sequence[Said], column: str, requirements: Sequence[TermModel]) -> None:
@@ -82,11 +74,6 @@ class Suppressed:
     found: searching.Found
     said: Said
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def unreachable(self) -> NDArray[np.int64]:
-        """Numbers of groups that could not be made safe."""
-        return np.flatnonzero(self.found.status == searching.UNREACHABLE)
 
 
 def suppress_terms(
@@ -167,15 +154,15 @@ def _solver(
     stage: Stage,
 ) -> Solve:
     """Return what solves groups of rows: the exact search, or a published one if records are short enough for it."""
-    options: dict[str, Any]
+    options: dict[str, Any] = {"advance": stage.advance}
     if search == "exact":
-        options = {"nodes": node_budget, "deadline": Deadline(time_limit), "workplace": workplace}
+        options |= {"nodes": node_budget, "deadline": Deadline(time_limit), "workplace": workplace}
         if (over := asked.over) is not None:
             return lambda order, start: solve_tower(
-                asked.records, order, start, over.unlinked, over.limit, over.tower, advance=stage.advance, **options
+                asked.records, order, start, over.unlinked, over.limit, over.tower, **options
             )
         return lambda order, start: searching.solve_all(
-            asked.records, order, start, asked.belief, asked.requirement, advance=stage.advance, **options
+            asked.records, order, start, asked.belief, asked.requirement, **options
         )
     links = asked.records.links
     if links.likelihood.size or links.misses or links.worth.size or asked.over is not None:
@@ -191,16 +178,9 @@ def _solver(
             f"search = {search!r} was asked for, but a record of column {sets.name!r} has {most} terms.\n"
             f'The published searches stop at {SMALL}. Use search = "exact".'
         )
-    options = {"adaptive": search == "adaptive", "seconds": SECONDS if time_limit is None else time_limit}
+    options |= {"adaptive": search == "adaptive", "seconds": SECONDS if time_limit is None else time_limit}
     return lambda order, start: solve_published(
-        asked.records,
-        order,
-        start,
-        asked.belief,
-        asked.requirement,
-        advance=stage.advance,
-        checkpoint=workplace.checkpoint,
-        **options,
+        asked.records, order, start, asked.belief, asked.requirement, checkpoint=workplace.checkpoint, **options
     )
 
 
