@@ -22,6 +22,19 @@ READING = about(Takes.CHOICE, "Reading", "What a label says about the values bel
 MISSING_IS_SENSITIVE = about(Takes.FLAG, "Missing is sensitive", "Whether a missing value is a secret like others.")
 
 
+_BEYOND = {
+    "prior": ", or than its base rate where that is higher already",
+    "uniform": ", or than one in all values of the column",
+    "true": ", whatever is behind the labels",
+}
+_CHOICE = "how masks were chosen says more than the masks"
+_LIMIT = {
+    "prior": f"Whoever knows what is really behind the labels of a class learns more; and {_CHOICE}.",
+    "uniform": f"Whoever knows how common values are believes more than that; and {_CHOICE}.",
+    "true": f"Knowledge of which values go together for a person is not covered; and {_CHOICE}.",
+}
+
+
 def highest_chance(title: str, help: str) -> dict[str, Parameter]:  # noqa: A002 - the field's word
     """Return what describes a bound on the chance of a value."""
     why = "it is the highest chance that a value may have"
@@ -46,6 +59,22 @@ class OfMasks(PrivacyModel):
     sensitive: str | Sequence[str]
     k: int | None
     reading: str
+    missing_is_sensitive: bool
+
+    @property
+    def _named(self) -> str:
+        """Names of columns for a sentence."""
+        *others, last = map(repr, self.judged_columns)
+        return f"{', '.join(others)} and {last}" if others else last
+
+    @property
+    def _beyond(self) -> str:
+        return _BEYOND[self.reading]
+
+    @property
+    def limit(self) -> str:
+        """An attack that it does not stop."""
+        return _LIMIT[self.reading]
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield columns without a hierarchy, other requirements on them, and another reading of labels."""
@@ -79,6 +108,50 @@ class OfMasks(PrivacyModel):
     def judges_apart(self) -> bool:
         """Whether classes can be judged in parts: each by itself, beside how common values are in the whole."""
         return self.reading != "true"  # which looks at what all classes together hide
+
+    def _judge(self, secrets: Secrets, alpha: Fraction, *, knowing_others: bool) -> Judged:
+        """Judge what is believed in every class, or in every sensitive equivalence class."""
+        missing = self.missing_is_sensitive
+        return judge(secrets, alpha, self.reading, knowing_others=knowing_others, missing_is_sensitive=missing)
+
+    def _size_verdict(self, release: Release) -> Verdict | None:
+        """Return the verdict on a release that has classes below k; None when it has none."""
+        size, k = classes_of(release).size, self.k or 1
+        small = size < k
+        if not small.any():
+            return None
+        return Verdict(
+            model=self,
+            satisfied=False,
+            reached=int(size.min()),
+            required=k,
+            groups=int(size.size),
+            failing=int(small.sum()),
+            failing_rows=int(size[small].sum()),
+            measure="smallest class",
+            bound="at least",
+            group="class",
+        )
+
+    def _verdict(self, judged: Judged, alpha: Fraction, group: str, **facts: float) -> Verdict:
+        """Return the verdict on what was believed in groups."""
+        required = as_number(alpha)
+        reached = judged.worst
+        if reached is not None:  # rounding must not turn what is shown against what was decided exactly
+            reached = max(reached, float(required)) if judged.failing else min(reached, float(required))
+        return Verdict(
+            model=self,
+            satisfied=not judged.failing,
+            reached=reached,
+            required=required,
+            groups=judged.groups,
+            failing=judged.failing,
+            failing_rows=judged.failing_rows,
+            facts={"highest_chance": judged.highest, **facts},
+            measure="largest chance above a base rate",
+            bound="at most",
+            group=group,
+        )
 
 
 @parametrized
@@ -115,86 +188,17 @@ class AlphaDiversity(OfMasks):
     def promise(self) -> str:
         """What holds when the audit passes."""
         return (
-            f"Whoever finds a person's class believes in no value of {named(self.judged_columns)} more than "
-            f"{plain_number(self.exact_alpha)}{BEYOND[self.reading]}."
+            f"Whoever finds a person's class believes in no value of {self._named} more than "
+            f"{plain_number(self.exact_alpha)}{self._beyond}."
         )
 
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
-        return f"Knowing or excluding a value of one sensitive column may give away another. {LIMIT[self.reading]}"
+        return f"Knowing or excluding a value of one sensitive column may give away another. {super().limit}"
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what its classes tell about sensitive values."""
         secrets = Secrets.of(release, self.judged_columns, self)
-        whole = judge(
-            secrets,
-            self.exact_alpha,
-            self.reading,
-            knowing_others=False,
-            missing_is_sensitive=self.missing_is_sensitive,
-        )
-        sizes = size_verdict(self, self.k, release)
-        return sizes if sizes is not None else posterior_verdict(self, whole, self.exact_alpha, "class", {})
-
-
-BEYOND = {
-    "prior": ", or than its base rate where that is higher already",
-    "uniform": ", or than one in all values of the column",
-    "true": ", whatever is behind the labels",
-}
-_CHOICE = "how masks were chosen says more than the masks"
-LIMIT = {
-    "prior": f"Whoever knows what is really behind the labels of a class learns more; and {_CHOICE}.",
-    "uniform": f"Whoever knows how common values are believes more than that; and {_CHOICE}.",
-    "true": f"Knowledge of which values go together for a person is not covered; and {_CHOICE}.",
-}
-
-
-def named(columns: Sequence[str]) -> str:
-    """Return names of columns for a sentence."""
-    quoted = [repr(name) for name in columns]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
-
-
-def size_verdict(model: PrivacyModel, k: int | None, release: Release) -> Verdict | None:
-    """Return the verdict on a release that has classes below k; None when it has none."""
-    size = classes_of(release).size
-    small = size < (k or 1)
-    if k is None or not small.any():
-        return None
-    return Verdict(
-        model=model,
-        satisfied=False,
-        reached=int(size.min()),
-        required=k,
-        groups=int(size.size),
-        failing=int(small.sum()),
-        failing_rows=int(size[small].sum()),
-        measure="smallest class",
-        bound="at least",
-        group="class",
-    )
-
-
-def posterior_verdict(
-    model: PrivacyModel, judged: Judged, alpha: Fraction, group: str, facts: dict[str, float | int]
-) -> Verdict:
-    """Return the verdict on what was believed in groups."""
-    required = as_number(alpha)
-    reached = judged.worst
-    if reached is not None:  # rounding must not turn what is shown against what was decided exactly
-        reached = max(reached, float(required)) if judged.failing else min(reached, float(required))
-    return Verdict(
-        model=model,
-        satisfied=not judged.failing,
-        reached=reached,
-        required=required,
-        groups=judged.groups,
-        failing=judged.failing,
-        failing_rows=judged.failing_rows,
-        facts={"highest_chance": judged.highest, **facts},
-        measure="largest chance above a base rate",
-        bound="at most",
-        group=group,
-    )
+        whole = self._judge(secrets, self.exact_alpha, knowing_others=False)
+        return self._size_verdict(release) or self._verdict(whole, self.exact_alpha, "class")

@@ -7,16 +7,16 @@ from dataclasses import field
 from typing import ClassVar
 
 from sfumato.data.release import Release
-from sfumato.data.schema import Role, Schema
+from sfumato.data.schema import Schema
 from sfumato.errors import Problem
-from sfumato.models.base import Policy, PrivacyModel, Verdict, plain_number
-from sfumato.models.km_anonymity import FEWEST_RECORDS, WITHIN_CLASSES, judged_otherwise
+from sfumato.models.base import Policy, Verdict, plain_number
+from sfumato.models.km_anonymity import FEWEST_RECORDS, WITHIN_CLASSES, OfFewItems
 from sfumato.models.rho_uncertainty import item_column, sensitive_items_missing
 from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 
 @parametrized
-class HkpCoherence(PrivacyModel):
+class HkpCoherence(OfFewItems):
     """Up to `p` public items that occur together do so in `k` records or more, of which at most a share `h` has the
     same sensitive item.
 
@@ -40,7 +40,6 @@ class HkpCoherence(PrivacyModel):
     """
 
     name: ClassVar[str] = "hkp-coherence"
-    judged_role: ClassVar[Role] = Role.ITEMS
     advice: ClassVar[str] = "Ask for rho-uncertainty where sensitive items may be known."
 
     column: str = parameter(Takes.COLUMN, "Column of items", "Whose sets are judged.")
@@ -58,11 +57,6 @@ class HkpCoherence(PrivacyModel):
         Takes.WHOLE, "Known items", "How many public items of a record may be known at most.", least=1, example=2
     )
     within: str = field(default="classes", metadata=WITHIN_CLASSES)
-
-    @property
-    def within_classes(self) -> bool:
-        """Whether quasi-identifiers may be known, too."""
-        return self.within == "classes"
 
     exact_h = AsWritten("h")
 
@@ -94,7 +88,7 @@ class HkpCoherence(PrivacyModel):
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield that nothing says which items are sensitive, and what it cannot be combined with."""
         yield from sensitive_items_missing(self, self.column, schema)
-        yield from judged_otherwise(self, self.column, together)
+        yield from super().problems(schema, together)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by every set of up to p public items that occurs in it."""
@@ -118,22 +112,4 @@ class HkpCoherence(PrivacyModel):
             if found.fewest is not None
             else ""
         )
-        return Verdict(
-            model=self,
-            satisfied=not found.failing,
-            reached=found.fewest,
-            required=self.k,
-            groups=found.judged,
-            failing=found.failing,
-            failing_rows=found.failing_rows,
-            facts={
-                "records": release.total,
-                "largest_share": str(found.share),
-                "stopped_early": not found.complete,
-                "items_of_first_failing": found.size,
-            },
-            measure="fewest records",
-            bound="at least",
-            group="set",
-            finding=words,
-        )
+        return self._verdict(release, found, words, largest_share=str(found.share))

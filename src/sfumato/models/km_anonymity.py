@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel, Verdict
 from sfumato.models.rho_uncertainty import WITHIN, RhoUncertainty
 from sfumato.parameters import Takes, about, parameter, parametrized
+
+if TYPE_CHECKING:
+    from sfumato.models.judging.small_sets import Found
 
 FEWEST_RECORDS = about(
     Takes.WHOLE, "Fewest records", "How many records hold the known items at least.", least=2, example=5
@@ -26,20 +29,53 @@ WITHIN_CLASSES = about(
 )
 
 
-def judged_otherwise(model: PrivacyModel, column: str, together: Policy) -> Iterator[Problem]:
-    """Yield that another model of few items is asked for as well: the search for these meets one of them at a time."""
-    own = (type(model), RhoUncertainty)  # for rho-uncertainty there is another search, so that is refused anyway
-    others = [other.name for other in together if other.judged_role is Role.ITEMS and not isinstance(other, own)]
-    if others:
-        yield Problem(
-            ".model",
-            f"requirement {model.name} of {column!r} and requirement {others[0]} ask different things of items, and "
-            "no search meets both. Ask for one of them.",
+class OfFewItems(PrivacyModel):
+    """What models of a few known items have in common."""
+
+    judged_role: ClassVar[Role] = Role.ITEMS
+
+    # Fields of members.
+    column: str
+    k: int
+    within: str
+
+    @property
+    def within_classes(self) -> bool:
+        """Whether quasi-identifiers may be known, too."""
+        return self.within == "classes"
+
+    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+        """Yield that another such model is asked for as well: the search for these meets one of them at a time."""
+        own = (type(self), RhoUncertainty)  # for rho-uncertainty there is another search, so that is refused anyway
+        others = [other.name for other in together if other.judged_role is Role.ITEMS and not isinstance(other, own)]
+        if others:
+            yield Problem(
+                ".model",
+                f"requirement {self.name} of {self.column!r} and requirement {others[0]} ask different things of "
+                "items, and no search meets both. Ask for one of them.",
+            )
+
+    def _verdict(self, release: Release, found: Found, finding: str = "", **facts: Any) -> Verdict:
+        """Return the verdict on all sets of items that were looked at."""
+        ended = {"stopped_early": not found.complete, "items_of_first_failing": found.size}
+        return Verdict(
+            model=self,
+            satisfied=not found.failing,
+            reached=found.fewest,
+            required=self.k,
+            groups=found.judged,
+            failing=found.failing,
+            failing_rows=found.failing_rows,
+            facts={"records": release.total, **facts, **ended},
+            measure="fewest records",
+            bound="at least",
+            group="set",
+            finding=finding,
         )
 
 
 @parametrized
-class KmAnonymity(PrivacyModel):
+class KmAnonymity(OfFewItems):
     """Up to `m` items that occur together in a record do so in at least `k` records.
 
     Any items may be known, sensitive or not. A published label of an item hierarchy counts as an item: whoever knows an
@@ -63,7 +99,6 @@ class KmAnonymity(PrivacyModel):
     """
 
     name: ClassVar[str] = "km-anonymity"
-    judged_role: ClassVar[Role] = Role.ITEMS
 
     column: str = parameter(Takes.COLUMN, "Column of items", "Whose sets are judged.")
     k: int = field(metadata=FEWEST_RECORDS)
@@ -71,11 +106,6 @@ class KmAnonymity(PrivacyModel):
         Takes.WHOLE, "Known items", "How many items of a record may be known at most.", least=1, example=2
     )
     within: str = field(default="classes", metadata=WITHIN_CLASSES)
-
-    @property
-    def within_classes(self) -> bool:
-        """Whether quasi-identifiers may be known, too."""
-        return self.within == "classes"
 
     @property
     def promise(self) -> str:
@@ -101,10 +131,6 @@ class KmAnonymity(PrivacyModel):
             "who fit may share a further item, which is then learnt."
         )
 
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield what it cannot be combined with."""
-        yield from judged_otherwise(self, self.column, together)
-
     @property
     def judges_apart(self) -> bool:
         """Whether classes can be judged in parts: the sets of each are counted in it alone, where they are so asked."""
@@ -119,16 +145,4 @@ class KmAnonymity(PrivacyModel):
         found = search_sets(
             release, column, k=self.k, m=self.m, known=every, secret=none, within_classes=self.within_classes
         )
-        return Verdict(
-            model=self,
-            satisfied=not found.failing,
-            reached=found.fewest,
-            required=self.k,
-            groups=found.judged,
-            failing=found.failing,
-            failing_rows=found.failing_rows,
-            facts={"records": release.total, "stopped_early": not found.complete, "items_of_first_failing": found.size},
-            measure="fewest records",
-            bound="at least",
-            group="set",
-        )
+        return self._verdict(release, found)

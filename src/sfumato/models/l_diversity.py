@@ -196,15 +196,16 @@ class LDiversity(PrivacyModel):
         column = sensitive_column(release, self.sensitive, self)
         classes = known_with(release, self, self.known or ())
         if column.several:
-            return self._audit_sets(classes, column)
-        values = values_in(release, column)
-        counts = classes.counts(column, values.value_of)
-        facts = {"values": len(values)}
-        if ROOT in values.known:
-            withheld = counts.value == values.known.index(ROOT)
-            facts = {"values": len(values) - 1, "withheld": int(counts.count[withheld].sum())}
-            counts = _read_as_most_frequent(counts, withheld)
-        passes, reached = self._judge(counts)
+            passes, reached, facts = self._judge_sets(classes, column)
+        else:
+            values = values_in(release, column)
+            counts = classes.counts(column, values.value_of)
+            facts = {"values": len(values)}
+            if ROOT in values.known:
+                withheld = counts.value == values.known.index(ROOT)
+                facts = {"values": len(values) - 1, "withheld": int(counts.count[withheld].sum())}
+                counts = _read_as_most_frequent(counts, withheld)
+            passes, reached = self._judge(counts)
         return class_verdict(
             self,
             classes,
@@ -214,30 +215,6 @@ class LDiversity(PrivacyModel):
             measure=_MEASURE[self.kind],
             bound="below" if self.kind == "recursive" else "at least",
             **facts,
-        )
-
-    def _audit_sets(self, classes: Classes, column: ReleasedColumn) -> Verdict:
-        """Judge people of whom some have several values: whichever of them counts."""
-        if self.kind not in ("distinct", "frequency"):
-            raise DataError(
-                f"{self.kind} l-diversity is asked of column {column.name!r}, but some people have several values in "
-                'it.\nAsk for kind = "distinct" or "frequency", or gather the rows of a person.'
-            )
-        held = held_by(classes, column)
-        if self.kind == "distinct":
-            reached = held.fewest(int(self.exact_l))
-            passes = reached >= int(self.exact_l)
-        else:
-            passes, reached = self._judge(held.counts)
-        return class_verdict(
-            self,
-            classes,
-            passes=passes,
-            reached=reached,
-            required=as_number(self.exact_l),
-            measure=_MEASURE[self.kind],
-            bound="at least",
-            values=held.n_values,
         )
 
     def _judge(self, counts: Counts) -> tuple[NDArray[np.bool_], NDArray[Any]]:
@@ -253,6 +230,23 @@ class LDiversity(PrivacyModel):
             largest = np.maximum.reduceat(counts.count, counts.start[:-1])
             return at_most(largest, counts.size, 1 / self.exact_l), counts.size / largest
         return _recursive(counts, int(self.exact_l), self.exact_c)
+
+    def _judge_sets(
+        self, classes: Classes, column: ReleasedColumn
+    ) -> tuple[NDArray[np.bool_], NDArray[Any], dict[str, int]]:
+        """Return the same, and facts, of people of whom some have several values: whichever of them counts."""
+        if self.kind not in ("distinct", "frequency"):
+            raise DataError(
+                f"{self.kind} l-diversity is asked of column {column.name!r}, but some people have several values in "
+                'it.\nAsk for kind = "distinct" or "frequency", or gather the rows of a person.'
+            )
+        held = held_by(classes, column)
+        if self.kind == "distinct":
+            reached = held.fewest(int(self.exact_l))
+            passes = reached >= int(self.exact_l)
+        else:
+            passes, reached = self._judge(held.counts)
+        return passes, reached, {"values": held.n_values}
 
 
 _MEASURE = {

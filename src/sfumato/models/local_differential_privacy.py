@@ -11,9 +11,9 @@ import numpy as np
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.models.base import Need, PrivacyModel, Verdict, as_number, plain_number
-from sfumato.models.judging.chance import wrong_with
+from sfumato.models.judging.chance import JudgedCells
 from sfumato.models.judging.logarithms import logarithm_exceeds
-from sfumato.models.judging.randomized import RandomizedColumn, failing_rows, randomized_column, refuse_shares
+from sfumato.models.judging.randomized import RandomizedColumn, randomized_column, refuse_shares
 from sfumato.parameters import Takes, parameter, parametrized
 
 
@@ -71,46 +71,35 @@ class LocalDifferentialPrivacy(PrivacyModel):
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by how its parameters let a set depend on the true value, and whether chance explains it."""
-        judged, found_faults = [], {}
-        notes: list[str] = []
+        judged = JudgedCells(release)
         facts: dict[str, dict[str, Any]] = {}
         for name, epsilon in self.epsilon.items():
             column = randomized_column(release, name, self)
             refuse_shares(column, self, "")
             holds = column.rho > 0 and not logarithm_exceeds(1 / column.rho, epsilon)
-            wrong, said = wrong_with(release, column)
-            notes += said
-            if wrong:
-                found_faults[name] = wrong
-            judged.append((column, np.full(release.n_rows, not holds or bool(wrong))))
+            judged.add(column, np.full(release.n_rows, not holds))
             facts[name] = {"eta": column.eta, "p": float(column.p), "epsilon": _reached(column), "holds": holds}
         reached = {name: fact["epsilon"] for name, fact in facts.items()}
         worst = max(reached, key=lambda name: reached[name] / float(self.epsilon[name]))
-        of_a_record = math.fsum(reached.values())
-        return Verdict(
-            model=self,
-            satisfied=all(fact["holds"] for fact in facts.values()) and not found_faults,
+        finite = {name: fact | {"epsilon": _finite(fact["epsilon"])} for name, fact in facts.items()}
+        return judged.verdict(
+            self,
+            {"columns": finite, "epsilon_of_a_record": _finite(math.fsum(reached.values()))},
+            satisfied=all(fact["holds"] for fact in facts.values()),
             reached=reached[worst],
             required=as_number(self.epsilon[worst]),
-            groups=len(judged),
-            failing=sum(not facts[name]["holds"] or name in found_faults for name in facts),
-            failing_rows=failing_rows(judged),
-            facts={
-                "columns": {
-                    name: fact | {"epsilon": fact["epsilon"] if math.isfinite(fact["epsilon"]) else None}
-                    for name, fact in facts.items()
-                },
-                "epsilon_of_a_record": of_a_record if math.isfinite(of_a_record) else None,
-            }
-            | ({"faults": found_faults} if found_faults else {}),
+            groups=len(facts),
+            failing=sum(not facts[name]["holds"] or name in judged.faults for name in facts),
             measure="largest epsilon",
             bound="at most",
             group="column",
-            finding="; ".join(f"column {name!r} has {', '.join(wrong)}" for name, wrong in found_faults.items()),
-            notes=tuple(notes),
         )
 
 
 def _reached(column: RandomizedColumn) -> float:
     """Return the epsilon of a column: infinite where the true value is always shown and something is left out."""
     return math.log(1 / column.rho) if column.rho else math.inf
+
+
+def _finite(epsilon: float) -> float | None:
+    return epsilon if math.isfinite(epsilon) else None

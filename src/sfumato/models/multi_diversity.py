@@ -10,20 +10,15 @@ from typing import ClassVar
 
 from sfumato.data.release import Release
 from sfumato.models.alpha_diversity import (
-    BEYOND,
-    LIMIT,
     MISSING_IS_SENSITIVE,
     READING,
     SENSITIVE,
     OfMasks,
     highest_chance,
-    named,
-    posterior_verdict,
-    size_verdict,
     smallest_class,
 )
 from sfumato.models.base import Verdict, plain_number
-from sfumato.models.judging.posteriors import Secrets, judge
+from sfumato.models.judging.posteriors import Secrets
 from sfumato.parameters import AsWritten, Exact, parametrized
 
 
@@ -96,17 +91,14 @@ class MultiDiversity(OfMasks):
         """What holds when the audit passes."""
         return (
             f"Whoever finds a person's class, and knows or excludes whatever they like of the others among "
-            f"{named(self.judged_columns)}, believes in no value of one of them more than "
-            f"{plain_number(self.exact_alpha_sa)}{BEYOND[self.reading]}."
+            f"{self._named}, believes in no value of one of them more than "
+            f"{plain_number(self.exact_alpha_sa)}{self._beyond}."
         )
 
     @property
     def limit(self) -> str:
         """An attack that it does not stop."""
-        return (
-            "Whoever can exclude values of the column itself believes more in those that are left. "
-            f"{LIMIT[self.reading]}"
-        )
+        return f"Whoever can exclude values of the column itself believes more in those that are left. {super().limit}"
 
     def warnings(self) -> Iterator[str]:
         """Yield what makes it ask for less than it seems to."""
@@ -121,13 +113,12 @@ class MultiDiversity(OfMasks):
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by what sensitive values tell about one another."""
         secrets = Secrets.of(release, self.judged_columns, self)
-        sizes = size_verdict(self, self.k, release)
+        sizes = self._size_verdict(release)
         if sizes is not None:
             return sizes
-        missing = self.missing_is_sensitive
-        whole = judge(secrets, self.exact_alpha_qi, self.reading, knowing_others=False, missing_is_sensitive=missing)
+        whole = self._judge(secrets, self.exact_alpha_qi, knowing_others=False)
         if whole.failing:
-            return posterior_verdict(self, whole, self.exact_alpha_qi, "class", {})
-        known = judge(secrets, self.exact_alpha_sa, self.reading, knowing_others=True, missing_is_sensitive=missing)
-        facts = {"highest_chance_in_classes": whole.highest}
-        return posterior_verdict(self, known, self.exact_alpha_sa, "sensitive equivalence class", facts)
+            return self._verdict(whole, self.exact_alpha_qi, "class")
+        known = self._judge(secrets, self.exact_alpha_sa, knowing_others=True)
+        group = "sensitive equivalence class"
+        return self._verdict(known, self.exact_alpha_sa, group, highest_chance_in_classes=whole.highest)

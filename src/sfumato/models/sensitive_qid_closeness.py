@@ -14,14 +14,8 @@ from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
 from sfumato.errors import DataError, Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
-from sfumato.models.judging.chance import wrong_with
-from sfumato.models.judging.randomized import (
-    RandomizedColumn,
-    base_rates,
-    failing_rows,
-    randomized_column,
-    refuse_shares,
-)
+from sfumato.models.judging.chance import JudgedCells
+from sfumato.models.judging.randomized import RandomizedColumn, base_rates, randomized_column, refuse_shares
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
 from sfumato.models.judging.worst_values import replaced_distance
 from sfumato.models.t_closeness import DISTANCES, hierarchies_missing
@@ -103,36 +97,28 @@ class SensitiveQidCloseness(PrivacyModel):
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by the worst set that its parameters allow, and whether chance explains its cells."""
-        judged, found_faults, facts = [], {}, {}
-        notes: list[str] = []
+        judged, facts = JudgedCells(release), {}
         worst, reached, required = -math.inf, None, Fraction(1)
         for name, t in self.t.items():
             column = randomized_column(release, name, self)
             holds, distance, known = self._farthest(release, column, t)
-            wrong, said = wrong_with(release, column)
-            notes += said
-            if wrong:
-                found_faults[name] = wrong
-            judged.append((column, np.full(release.n_rows, not holds or bool(wrong))))
+            judged.add(column, np.full(release.n_rows, not holds))
             drawn = {"eta": column.eta} if column.shares is None else {"moved": _moved(release, column)}
             facts[name] = drawn | {"p": float(column.p), "distance": distance, "t": float(t), **known}
             if distance / float(t) > worst:
                 worst, reached, required = distance / float(t), distance, t
-        failing = [column.name for column, rows in judged if rows.any()]
-        return Verdict(
-            model=self,
-            satisfied=all(not rows.any() for _, rows in judged) and not found_faults,
+        failing = sum(rows.any() for _, rows in judged.failing)
+        return judged.verdict(
+            self,
+            {"columns": facts},
+            satisfied=not failing,
             reached=reached,
             required=as_number(required),
-            groups=len(judged),
-            failing=len(failing),
-            failing_rows=failing_rows(judged),
-            facts={"columns": facts} | ({"faults": found_faults} if found_faults else {}),
+            groups=len(self.t),
+            failing=int(failing),
             measure="largest possible distance",
             bound="at most",
             group="column",
-            finding="; ".join(f"column {name!r} has {', '.join(wrong)}" for name, wrong in found_faults.items()),
-            notes=tuple(notes),
         )
 
     def _farthest(self, release: Release, column: RandomizedColumn, t: Fraction) -> tuple[bool, float, dict[str, Any]]:

@@ -18,9 +18,9 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
 from sfumato.errors import DataError
 from sfumato.models.base import Need, PrivacyModel, Verdict
-from sfumato.models.judging.chance import wrong_with
+from sfumato.models.judging.chance import JudgedCells
 from sfumato.models.judging.classes import judged_column
-from sfumato.models.judging.randomized import failing_rows, is_stated, randomized_column
+from sfumato.models.judging.randomized import is_stated, randomized_column
 from sfumato.models.judging.weights import rows_in
 from sfumato.parameters import Takes, parameter, parametrized
 
@@ -107,43 +107,32 @@ class SensitiveQidDiversity(PrivacyModel):
         """Judge a release by the sizes of its cells, by chance, and on small tables by the definition itself."""
         if any(not is_stated(release, name) for name in self.l):
             return self._by_definition(release)
-        judged, found_faults = [], {}
-        notes: list[str] = []
+        judged = JudgedCells(release)
         facts: dict[str, dict[str, Any]] = {}
         worst: tuple[Fraction, int, int] | None = None
         for name in self.l:
             column = randomized_column(release, name, self)
             needed = self.needed(name, column.d)
-            failing = column.size < needed
-            wrong, said = wrong_with(release, column)
-            notes += said
-            if wrong:
-                found_faults[name] = wrong
-                failing = np.ones_like(failing)
-            judged.append((column, failing))
+            judged.add(column, column.size < needed)
             smallest = int(column.size.min()) if column.size.size else column.eta
             facts[name] = {"values": column.d, "eta": column.eta, "k": smallest, "l": needed}
             if needed != self.l[name]:
                 facts[name]["small_domain"] = self.small_domain
             found = (Fraction(smallest, needed), smallest, needed)
             worst = min(worst, found) if worst is not None else found
-        expanded = self._expanded(release, {column.name: self.needed(column.name, column.d) for column, _ in judged})
-        satisfied = not any(failing.any() for _, failing in judged) and not found_faults and expanded["failing"] == 0
+        expanded = self._expanded(release, {name: fact["l"] for name, fact in facts.items()})
         assert worst is not None
-        return Verdict(
-            model=self,
-            satisfied=satisfied,
+        return judged.verdict(
+            self,
+            {"columns": facts, "expanded": expanded},
+            satisfied=not any(failing.any() for _, failing in judged.failing) and expanded["failing"] == 0,
             reached=worst[1],
             required=worst[2],
-            groups=release.total * len(judged),
-            failing=sum(rows_in(failing, column.weights) for column, failing in judged) or expanded["failing"],
-            failing_rows=failing_rows(judged),
-            facts={"columns": facts, "expanded": expanded} | ({"faults": found_faults} if found_faults else {}),
+            groups=release.total * len(facts),
+            failing=sum(rows_in(failing, column.weights) for column, failing in judged.failing) or expanded["failing"],
             measure="smallest cell",
             bound="at least",
             group="cell",
-            finding="; ".join(f"column {name!r} has {', '.join(wrong)}" for name, wrong in found_faults.items()),
-            notes=tuple(notes),
         )
 
     def _by_definition(self, release: Release) -> Verdict:

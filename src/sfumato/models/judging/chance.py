@@ -9,8 +9,9 @@ Bennett's inequality, so an honest release fails with a probability below `LEVEL
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +22,9 @@ from sfumato.data.dataset import CodedColumn, Dataset, distinct_codes, visible_l
 from sfumato.data.distinct import text_codes
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
+from sfumato.models.base import PrivacyModel, Verdict
 from sfumato.models.judging.randomized import RandomizedColumn, faults, log_tail
-from sfumato.models.judging.weights import Integers
+from sfumato.models.judging.weights import Integers, rows_in
 
 LEVEL = 1e-9  # how unlikely what is seen must be, for each column, before it is no accident
 _ROWS = 1 << 14  # whose cells are laid open at once
@@ -45,14 +47,39 @@ class Chance:
         )
 
 
-def wrong_with(release: Release, column: RandomizedColumn) -> tuple[list[str], list[str]]:
-    """Return what is wrong with the cells of a column, and what whoever reads the verdict should know."""
-    wrong, tested = list(faults(release, column)), chance_of(release, column)
-    if tested is None:
-        return wrong, []
-    if not tested.plausible:
-        wrong.append(f"cells that show the true values, or others, more or less often than {column.parameters} allow")
-    return wrong, [f"Cells of column {column.name!r}: {tested}."]
+class JudgedCells:
+    """Columns of a release whose cells are judged: which fail, and which chance does not explain."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.failing: list[tuple[RandomizedColumn, NDArray[np.bool_]]] = []  # for each column (n,)
+        self.faults: dict[str, list[str]] = {}
+        self.notes: list[str] = []  # what whoever reads the verdict should know
+
+    def add(self, column: RandomizedColumn, failing: NDArray[np.bool_]) -> None:
+        """Take a column and which of its cells fail, (n,): all of them where something is wrong with how they came."""
+        wrong, tested = list(faults(self.release, column)), chance_of(self.release, column)
+        if tested is not None:
+            self.notes.append(f"Cells of column {column.name!r}: {tested}.")
+            if not tested.plausible:
+                wrong.append(
+                    f"cells that show the true values, or others, more or less often than {column.parameters} allow"
+                )
+        if wrong:
+            self.faults[column.name] = wrong
+        self.failing.append((column, np.ones_like(failing) if wrong else failing))
+
+    def verdict(self, model: PrivacyModel, facts: Mapping[str, Any], *, satisfied: bool, **found: Any) -> Verdict:
+        """Return the verdict on all columns, given what a model found."""
+        return Verdict(
+            model=model,
+            satisfied=satisfied and not self.faults,
+            failing_rows=rows_in(np.logical_or.reduce([rows for _, rows in self.failing]), self.failing[0][0].weights),
+            facts={**facts, **({"faults": self.faults} if self.faults else {})},
+            finding="; ".join(f"column {name!r} has {', '.join(wrong)}" for name, wrong in self.faults.items()),
+            notes=tuple(self.notes),
+            **found,
+        )
 
 
 def chance_of(release: Release, column: RandomizedColumn) -> Chance | None:

@@ -113,7 +113,7 @@ def known_with(release: Release, model: PrivacyModel, known: Sequence[str]) -> C
     class_of, n_classes = classes.class_of.astype(np.int64), classes.size.size
     for name in known:
         codes, n_codes = codes_of_labels(sensitive_column(release, name, model), release.n_rows)
-        numbers, n_classes = _renumbered(class_of * n_codes + codes)
+        numbers, n_classes = renumbered(class_of * n_codes + codes)
         class_of = numbers.astype(np.int64)
     return Classes(class_of.astype(np.int32), tally(class_of, n_classes, classes.weights), classes.weights)
 
@@ -130,17 +130,17 @@ def _find_classes(release: Release) -> Classes:
         else:
             codes, n_codes = codes_of_labels(column, release.n_rows)
         if n_keys * n_codes >= LARGEST:
-            numbers, n_keys = _renumbered(keys)
+            numbers, n_keys = renumbered(keys)
             keys = numbers.astype(np.int64)
         keys *= n_codes
         keys += codes
         n_keys *= n_codes
-    class_of, n_classes = _renumbered(keys)
+    class_of, n_classes = renumbered(keys)
     weights = row_weights(release)
     return Classes(class_of, tally(class_of, n_classes, weights), weights)
 
 
-def _renumbered(keys: Integers) -> tuple[NDArray[np.int32], int]:
+def renumbered(keys: Integers) -> tuple[NDArray[np.int32], int]:
     """Number the distinct keys 0, 1, ... as they appear."""
     encoded = pa.array(keys).dictionary_encode()
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
@@ -170,7 +170,7 @@ def _codes_of_sets(column: CodedSets, n_rows: int) -> tuple[Integers, int]:
         item = np.zeros(n_rows, dtype=np.int64)  # 0: the set has ended
         longer = size > position
         item[longer] = column.items[column.start[:-1][longer] + position] + 1
-        numbers, _ = _renumbered(codes * width + item)
+        numbers, _ = renumbered(codes * width + item)
         codes = numbers.astype(np.int64)
     return codes, int(codes.max(initial=0)) + 1
 

@@ -100,10 +100,7 @@ class Coverage:
             "unknown_terms": len(self.unknown),
             "near": sum(each.near for each in self.unknown),
             "spelled_twice": self.spelled_twice,
-            "unknown": [
-                {"term": each.term, "records": each.records, "nearest": each.nearest, "near": each.near}
-                for each in self.unknown[:KEPT]
-            ],
+            "unknown": [asdict(each) for each in self.unknown[:KEPT]],
         }
 
     def _nearest(self) -> str:

@@ -24,7 +24,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates
@@ -35,11 +34,10 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
-from sfumato.models.judging.classes import LARGEST, checked_codes, classes_of, sensitive_column
+from sfumato.models.judging.classes import LARGEST, NEAR, checked_codes, classes_of, renumbered, sensitive_column
 from sfumato.models.judging.weights import Integers, rows_in, tally, tally_keys
 
 READINGS = ("prior", "uniform", "true")
-NEAR = 1e-9
 BATCH = 1 << 22  # pairs of a group and a leaf that are worked on at once
 
 
@@ -195,10 +193,8 @@ class Secrets:
         keys = self.class_of.astype(np.int64)
         for j, labels in enumerate(self.labels):
             if knowing_others and j != i:
-                keys = keys * len(self.domains[j].names) + labels
-                keys = pa.array(keys).dictionary_encode().indices.to_numpy().astype(np.int64)
-        encoded = pa.array(keys).dictionary_encode()
-        return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
+                keys = renumbered(keys * len(self.domains[j].names) + labels)[0].astype(np.int64)
+        return renumbered(keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,13 +361,9 @@ class _Batch:
 
     def _exact(self, pair: int) -> Fraction:
         last = self.first[pair + 1] if pair + 1 < self.first.size else self.of.size
-        total = sum(
-            (
-                Fraction(int(self.count[self.of[z]]) * int(self.part[z]), int(self.whole[z]))
-                for z in range(self.first[pair], last)
-            ),
-            Fraction(0),
-        )
+        total = Fraction(0)
+        for z in range(self.first[pair], last):
+            total += Fraction(int(self.count[self.of[z]]) * int(self.part[z]), int(self.whole[z]))
         return total / int(self.pair_size[pair])
 
     def hidden_bounded(self, hidden: Integers) -> Chances:

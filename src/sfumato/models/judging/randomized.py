@@ -22,7 +22,7 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import ColumnSpec
 from sfumato.errors import DataError
 from sfumato.models.base import PrivacyModel
-from sfumato.models.judging.weights import Integers, row_weights, rows_in, tally
+from sfumato.models.judging.weights import Integers, row_weights, tally
 
 CHANCE = 1e-7  # how unlikely all counts of a column together must be before they are no accident
 _STEP = 1 << 16  # rows whose sets are laid open at once
@@ -234,10 +234,3 @@ def log_tail(beyond: NDArray[np.float64], variance: NDArray[np.float64]) -> NDAr
     far = beyond > 1e-6 * np.maximum(variance, 1)  # rounding of the mean is nothing to wonder about
     ratio = beyond / np.maximum(variance, 1e-12)
     return np.where(far, -variance * ((1 + ratio) * np.log1p(ratio) - ratio), 0.0)
-
-
-def failing_rows(columns: list[tuple[RandomizedColumn, NDArray[np.bool_]]]) -> int:
-    """Return how many rows have a failing cell."""
-    if not columns:
-        return 0
-    return rows_in(np.logical_or.reduce([failing for _, failing in columns]), columns[0][0].weights)

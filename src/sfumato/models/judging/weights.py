@@ -49,9 +49,7 @@ def tally_keys(keys: Integers, weights: Integers | None) -> tuple[Integers, Inte
     [[9, 70], [1, 8]]
     """
     if weights is None:
-        keys = np.sort(keys)
-        first = np.flatnonzero(np.concatenate([[keys.size > 0], keys[1:] != keys[:-1]]))
-        return keys[first], np.diff(first, append=keys.size).astype(np.int64)
+        return np.unique(keys, return_counts=True)
     found, number_of = np.unique(keys, return_inverse=True)
     return found, tally(number_of, found.size, weights)
 
