@@ -184,6 +184,8 @@ class Anonymizer(Protocol):
     splits_by_secrets: ClassVar[bool] = False  # whether it meets what is asked for who knows other secrets, too
     divides: ClassVar[Divides]
     covers_rows: ClassVar[bool] = False  # whether its labels can cover all rows of a person, where these stay
+    reason: ClassVar[str | None] = None  # why it is taken when a plan names none, whatever else the plan is about
+    shows_labels: ClassVar[str | None] = None  # what it publishes of quasi-identifiers, in words, whatever their kind
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -191,7 +193,7 @@ class Anonymizer(Protocol):
     @classmethod
     def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
         """Return why it is taken when a plan with work in these phases names none; None: only who names it gets it."""
-        return None
+        return cls.reason
 
     @classmethod
     def meets(cls, model: PrivacyModel) -> bool:
@@ -245,7 +247,7 @@ class Anonymizer(Protocol):
 
     def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
         """Return what it publishes of a quasi-identifier, in words; None: whatever it finds."""
-        return None
+        return self.shows_labels
 
     def crowding(self, dataset: Dataset, policy: Policy, workplace: Workplace) -> Crowding | None:
         """Return its say in how groups are cut before it gets them: of cuts that are nearly as good, the one whose

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Divides, Phase, Workplace
+from sfumato.anonymizers.base import Divides, Workplace
 from sfumato.anonymizers.items.crowds import Crowds, InCrowds, largest_share
-from sfumato.data.schema import Schema
 from sfumato.kernels.items.crowds import Promise, Shown, Table, fill, make_scratch, refine
 from sfumato.models.base import PrivacyModel
 from sfumato.models.hkp_coherence import HkpCoherence
@@ -33,13 +31,11 @@ class ItemGeneralization(InCrowds):
 
     name: ClassVar[str] = "item-generalization"
     search: ClassVar[str] = "crowds"
+    reason: ClassVar[str | None] = (
+        "items are generalized or withheld record by record, in the classes that are published"
+    )
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (KmAnonymity, HkpCoherence)
     divides: ClassVar[Divides] = Divides.ANYHOW  # a set that k records of a part hold is held by k of all
-
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """Return why it comes where it comes."""
-        return "items are generalized or withheld record by record, in the classes that are published"
 
     def show(self, crowds: Crowds, workplace: Workplace) -> NDArray[np.int32]:
         """Return labels that were added as long as they broke no promise, from above."""

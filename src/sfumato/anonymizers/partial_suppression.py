@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -12,10 +12,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Deadline, Divides, Phase, Workplace
+from sfumato.anonymizers.base import Deadline, Divides, Workplace
 from sfumato.anonymizers.items import ItemSuppression, Kept, Task, in_parts, withheld_facts
 from sfumato.anonymizers.items.growth import Wish, can_be_counted, grow, nobody, safe_start
-from sfumato.data.schema import Schema
 from sfumato.kernels.items.supports import make_published
 from sfumato.kernels.published.rho_repair import DISTRIBUTION, LEFTOVER, repair
 from sfumato.parameters import Takes, parameter, parametrized
@@ -44,6 +43,7 @@ class PartialSuppression(ItemSuppression):
     name: ClassVar[str] = "partial-suppression"
     divides: ClassVar[Divides] = Divides.ANYHOW
     by_class: ClassVar[bool] = True
+    reason: ClassVar[str | None] = "items are withheld record by record, whatever else is published"
 
     search: str = parameter(
         Takes.CHOICE,
@@ -115,11 +115,6 @@ class PartialSuppression(ItemSuppression):
         "mine and dist: whether to put back afterwards what the whole table allows.",
         default=False,
     )
-
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """Return why it comes where it comes."""
-        return "items are withheld record by record, whatever else is published"
 
     def suppress(self, task: Task, workplace: Workplace) -> tuple[Kept, dict[str, Any]]:
         """Return which occurrences of a column stay, and what there is to say about it."""

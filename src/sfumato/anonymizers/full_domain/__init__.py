@@ -6,7 +6,7 @@ Samarati (2001); the search proves that no other choice of levels loses less (se
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -23,7 +23,6 @@ from sfumato.anonymizers.full_domain.population import crowd_of
 from sfumato.anonymizers.full_domain.search import ClassSize, Discernibility, Found, Loss, Ncp, Search
 from sfumato.data.dataset import CodedColumn, Dataset, weights_of
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import Kind, Schema
 from sfumato.errors import DataError, Unsatisfiable
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, parameter, parametrized
@@ -43,6 +42,8 @@ class FullDomain(Anonymizer):
     phase: ClassVar[Phase] = Phase.CLASSES
     divides: ClassVar[Divides] = Divides.NOT
     covers_rows: ClassVar[bool] = True
+    shows_labels: ClassVar[str | None] = "generalized to labels of one level of its hierarchy, the same in all rows"
+    reason: ClassVar[str | None] = "levels of hierarchies tell which people of a population a class could be about"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *POPULATION_MODELS)
 
     loss: str = parameter(
@@ -61,18 +62,9 @@ class FullDomain(Anonymizer):
         least=1,
     )
 
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """Return a reason where nobody before it in the list can do the work."""
-        return "levels of hierarchies tell which people of a population a class could be about"
-
     def counts_with(self, policy: Policy) -> bool:
         """Whether equal rows may be held once."""
         return True
-
-    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
-        """Return what is published of a quasi-identifier."""
-        return "generalized to labels of one level of its hierarchy, the same in all rows"
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where a quasi-identifier has no hierarchy, levels are too many, or what is asked cannot be judged."""

@@ -37,7 +37,7 @@ from sfumato.anonymizers.local_recoding.units import make_trees
 from sfumato.data.dataset import CodedColumn, Codes, Dataset, weights_of
 from sfumato.data.hierarchy import Tree
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import Kind, Role, Schema
+from sfumato.data.schema import Role, Schema
 from sfumato.kernels.classes.units import Trees
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.parameters import Takes, parameter, parametrized
@@ -57,6 +57,7 @@ class LocalRecoding(Anonymizer):
     divides: ClassVar[Divides] = Divides.REGIONS
     covers_rows: ClassVar[bool] = True
     shows_figures: ClassVar[bool] = True
+    shows_labels: ClassVar[str | None] = LABELS
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (*CLASS_MODELS, *POPULATION_MODELS)
 
     mode: str = parameter(
@@ -84,10 +85,6 @@ class LocalRecoding(Anonymizer):
     def counts_with(self, policy: Policy) -> bool:
         """Whether equal rows may be held once: unless some of them may be dropped."""
         return not self.drop_rows
-
-    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
-        """Return what is published of a quasi-identifier."""
-        return LABELS
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where a quasi-identifier has no hierarchy, or where what is asked cannot be judged."""

@@ -7,7 +7,7 @@ as they are and others masked. The loops are in kernels/masks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -23,7 +23,6 @@ from sfumato.anonymizers.masking.facts import facts_of
 from sfumato.anonymizers.published.top_down import TopDown
 from sfumato.data.dataset import Codes, Dataset
 from sfumato.data.recoding import Labelled, Recoding
-from sfumato.data.schema import Kind, Schema
 from sfumato.errors import PolicyError, Unsatisfiable
 from sfumato.kernels.masks.regions import Axes, Distinct
 from sfumato.kernels.masks.state import Secrets
@@ -48,6 +47,8 @@ class Masking(Anonymizer):
     name: ClassVar[str] = "masking"
     phase: ClassVar[Phase] = Phase.MASKS
     divides: ClassVar[Divides] = Divides.REGIONS
+    shows_labels: ClassVar[str | None] = LABELS
+    reason: ClassVar[str | None] = "sensitive values are masked within classes of equal quasi-identifiers"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (MultiDiversity, AlphaDiversity)
     also_meets: ClassVar[tuple[type[PrivacyModel], ...]] = (KAnonymity,)
 
@@ -85,11 +86,6 @@ class Masking(Anonymizer):
                 at="avoid_vacuous",
             )
 
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """Return why it comes where it comes."""
-        return "sensitive values are masked within classes of equal quasi-identifiers"
-
     def counts_with(self, policy: Policy) -> bool:
         """Whether equal rows may be held once."""
         return True
@@ -102,10 +98,6 @@ class Masking(Anonymizer):
             return 'with reading = "true" a region alone may have no masks that are enough'
         return super().whole_only(policy)
 
-    def shows(self, kind: Kind | None, *, hierarchy: bool) -> str | None:
-        """Return what is published of a quasi-identifier."""
-        return LABELS
-
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where a quasi-identifier has no hierarchy, and no step before makes the classes."""
         if not any(each.phase is Phase.CLASSES for each in before):
@@ -117,7 +109,7 @@ class Masking(Anonymizer):
         Where no masks are enough in the classes of a step before, these are joined until some are.
         """
         models = self._models(policy)
-        columns = [Sensitive.of(dataset, name, models, workplace) for name in _columns(models)]
+        columns = [Sensitive.of(dataset, name, models, workplace) for name in Policy(models).judged_columns]
         n_rows = dataset.total if before.keep_row is None else _kept(dataset, before.keep_row)
         k = policy.k()
         if n_rows < k:
@@ -222,10 +214,6 @@ class Masking(Anonymizer):
             stage.advance()
         stage.done()
         return search.masked()
-
-
-def _columns(models: Sequence[MaskingModel]) -> list[str]:
-    return list(dict.fromkeys(name for model in models for name in model.judged_columns))
 
 
 def _or_count(columns: Sequence[Sensitive]) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.boxes import ranges
 from sfumato.kernels.masks.state import FIRST, LAST, OF, PART, RISKY_FROM, RISKY_TO, SUB, UP, WHOLE, Secrets
 
 
@@ -83,8 +84,7 @@ def program_of(secrets: Secrets, leaves: NDArray[np.int64]) -> Program:
             first = np.searchsorted(group[by_group], pairs[:, 0])
             size = np.searchsorted(group[by_group], pairs[:, 0] + 1) - first
             row = np.repeat(np.arange(len(pairs)), size)
-            within = np.arange(row.size) - np.repeat(np.cumsum(size) - size, size)
-            column = by_group[np.repeat(first, size) + within]
+            column = by_group[ranges(first, first + size)]
             leaf, v = pairs[row, 1], labels[column, i]
             below = (secrets.label[i, v, FIRST] <= leaf) & (leaf <= secrets.label[i, v, LAST])
             share = np.where(below, secrets.leaf[i, leaf, PART] / secrets.label[i, v, OF], 0.0)
@@ -101,12 +101,9 @@ def _bounds(
     """Return the pairs of a group and a leaf that some label in it can lift above its bound, (p, 2)."""
     pairs = np.unique(group * secrets.loss.shape[1] + label)
     group, label = np.divmod(pairs, secrets.loss.shape[1])
-    first = secrets.label[i, label, RISKY_FROM + 2 * level]
-    size = secrets.label[i, label, RISKY_TO + 2 * level] - first
-    within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-    leaf = secrets.risky[np.repeat(first, size) + within]
-    width = secrets.bound.shape[2]
-    return np.stack(np.divmod(np.unique(np.repeat(group, size) * width + leaf), width), axis=1)
+    first, last = (secrets.label[i, label, end + 2 * level] for end in (RISKY_FROM, RISKY_TO))
+    leaf, width = secrets.risky[ranges(first, last)], secrets.bound.shape[2]
+    return np.stack(np.divmod(np.unique(np.repeat(group, last - first) * width + leaf), width), axis=1)
 
 
 def solve(programs: Sequence[Program], weights: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64] | None]:

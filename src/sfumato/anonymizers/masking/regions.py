@@ -87,7 +87,7 @@ def _roll_up(distinct: Distinct, up: Sequence[NDArray[np.int32]]) -> Regions:
     key = np.zeros(distinct.tuple_of.size, dtype=np.int64)
     for axis, parents in enumerate(up):
         key = key * parents.size + distinct.codes[:, axis]
-    key, rows = _merged(key * n_tuples + distinct.tuple_of, distinct.rows)
+    key, rows = merged(key * n_tuples + distinct.tuple_of, distinct.rows)
     stride = n_tuples
     for parents in reversed(up):
         layers = [(key, rows)]
@@ -101,14 +101,15 @@ def _roll_up(distinct: Distinct, up: Sequence[NDArray[np.int32]]) -> Regions:
             own = own[keep] + (above[keep].astype(np.int64) - node[keep]) * stride
             weight, node = weight[keep], above[keep]
             layers.append((own, weight))
-        key, rows = _merged(*(np.concatenate(layer) for layer in zip(*layers, strict=True)))
+        key, rows = merged(*(np.concatenate(layer) for layer in zip(*layers, strict=True)))
         stride *= parents.size
     region, tuples = np.divmod(key, n_tuples)
     start = np.flatnonzero(np.concatenate([[True], region[1:] != region[:-1], [True]]))
     return Regions(region[start[:-1]], start.astype(np.int64), tuples.astype(np.int32), rows)
 
 
-def _merged(key: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def merged(key: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct keys, ascending, and the rows of each together."""
     order = np.argsort(key, kind="stable")
     key = key[order]
     first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking import program as linear_program
-from sfumato.anonymizers.masking.regions import best_classes, greedy_classes, starts_of
+from sfumato.anonymizers.masking.regions import best_classes, greedy_classes, merged, starts_of
+from sfumato.data.dataset import Codes
 from sfumato.data.recoding import Pieces, divide_rows
 from sfumato.kernels.masks.moves import ENTRY, HELD, ORIGIN, begin, deal_out, improve, replay, spoil_vacuous
 from sfumato.kernels.masks.raising import settle
@@ -131,7 +132,7 @@ def mask(
 
 
 def mask_within(
-    distinct: Distinct, class_of: NDArray[np.int32], secrets: Secrets, effort: Effort, workplace: Workplace
+    distinct: Distinct, class_of: Codes, secrets: Secrets, effort: Effort, workplace: Workplace
 ) -> Masked | None:
     """Return masks within given classes of the distinct rows."""
     nodes = np.empty((int(class_of.max()) + 1, 0), dtype=np.int32)
@@ -139,18 +140,10 @@ def mask_within(
 
 
 def _masked(
-    distinct: Distinct,
-    class_of: NDArray[np.int32],
-    nodes: NDArray[np.int32],
-    secrets: Secrets,
-    effort: Effort,
-    workplace: Workplace,
+    distinct: Distinct, class_of: Codes, nodes: Codes, secrets: Secrets, effort: Effort, workplace: Workplace
 ) -> Masked | None:
-    key = class_of.astype(np.int64) * len(distinct.leaf_of) + distinct.tuple_of
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.concatenate([[True], key[order][1:] != key[order][:-1]]))
-    in_class, tuples = np.divmod(key[order][first], len(distinct.leaf_of))
-    rows = np.add.reduceat(distinct.rows[order], first)
+    keys, rows = merged(class_of.astype(np.int64) * len(distinct.leaf_of) + distinct.tuple_of, distinct.rows)
+    in_class, tuples = np.divmod(keys, len(distinct.leaf_of))
     start = np.searchsorted(in_class, np.arange(len(nodes) + 1))
     work = ClassInWork.sized(secrets, int(np.diff(start).max()))
     stage = workplace.stage("masking", len(nodes))

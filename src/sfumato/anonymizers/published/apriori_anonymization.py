@@ -111,15 +111,10 @@ class _Cut:
             if choice != labels and (not told or self._support(told) >= self.k):
                 best = (cost, choice)
         assert best is not None  # the root for all of them is always there
+        width = self.tree.last - self.tree.first
         for above in best[1]:
-            self.label_of[self.tree.first[above] : self.tree.last[above] + 1] = np.where(
-                self._covers(above), above, self.label_of[self.tree.first[above] : self.tree.last[above] + 1]
-            )
-
-    def _covers(self, above: int) -> NDArray[np.bool_]:
-        """Return which items below a label have a label that is not above it already."""
-        now = self.label_of[self.tree.first[above] : self.tree.last[above] + 1]
-        return np.asarray(self.tree.last[now] - self.tree.first[now] <= self.tree.last[above] - self.tree.first[above])
+            labels_below = self.label_of[self.tree.first[above] : self.tree.last[above] + 1]
+            labels_below[width[labels_below] <= width[above]] = above  # unless a label is above it already
 
     def _cost(self, label: int, above: int) -> float:
         """Return what it costs to publish all items below a label as it."""

@@ -95,8 +95,9 @@ def groups(task: Task, p: int, checkpoint: Callable[[], None] = lambda: None) ->
     baskets = task.baskets
     n_records = baskets.start.size - 1
     left_of_item = _refuse_common(task, p)
-    members = [frozenset(items) for items in _members(baskets)]
-    secret = [frozenset(item for item in items if baskets.sensitive[item]) for items in members]
+    items = baskets.items.tolist()
+    members = [frozenset(items[first:last]) for first, last in pairwise(baskets.start.tolist())]
+    secret = [frozenset(item for item in held if baskets.sensitive[item]) for held in members]
     line = _Line(_band(baskets))
     group_of = np.full(n_records, -1, dtype=np.int64)
     n_groups, n_left = 0, n_records
@@ -106,10 +107,10 @@ def groups(task: Task, p: int, checkpoint: Callable[[], None] = lambda: None) ->
         if group_of[record] >= 0 or not secret[record]:
             continue
         others = _alike(record, line, members, secret, p)
-        items = [item for each in (record, *others) for item in secret[each]]
-        left_of_item[items] -= 1  # each occurs once in a group
+        hidden = [item for each in (record, *others) for item in secret[each]]
+        left_of_item[hidden] -= 1  # each occurs once in a group
         if len(others) < p - 1 or int(left_of_item.max(initial=0)) * p > n_left - p:
-            left_of_item[items] += 1
+            left_of_item[hidden] += 1
             continue
         for each in (record, *others):
             group_of[each] = n_groups
@@ -166,12 +167,6 @@ def _alike(record: int, line: _Line, members: list[frozenset[int]], secret: list
             chosen.append(other)
             taken |= secret[other]
     return chosen
-
-
-def _members(baskets: Baskets) -> Iterator[list[int]]:
-    items = baskets.items.tolist()
-    for first, last in pairwise(baskets.start.tolist()):
-        yield items[first:last]
 
 
 def _band(baskets: Baskets) -> Integers:

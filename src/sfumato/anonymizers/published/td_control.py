@@ -108,10 +108,8 @@ class _Tree:
                 self.children[above].append(node)
                 self.leaves[above] += self.leaves[node]
         self.leaf_of = np.array([self.hierarchy.node_of.get(label, -1) for label in column.labels], dtype=np.int64)
-
-    def loss(self, node: int) -> float:
-        """Return what an occurrence loses that is published as a node."""
-        return float((self.leaves[node] - 1) / max(self.hierarchy.n_leaves - 1, 1))
+        # What an occurrence loses that is published as a node.
+        self.loss = (self.leaves - 1) / max(self.hierarchy.n_leaves - 1, 1)
 
     def below(self, node: int) -> list[int]:
         """Return the leaves below a node."""
@@ -167,16 +165,15 @@ def _specialize(task: Task, tree: _Tree, splits: int, workplace: Workplace) -> t
 
 
 def _gain(tree: _Tree, weight: NDArray[np.int64], node: int) -> float:
-    after = sum(float(weight[child]) * tree.loss(child) for child in tree.children[node])
-    return float(weight[node]) * tree.loss(node) - after
+    after = sum(float(weight[child] * tree.loss[child]) for child in tree.children[node])
+    return float(weight[node] * tree.loss[node]) - after
 
 
 def _total_loss(
     tree: _Tree, weight: NDArray[np.int64], node_of: NDArray[np.int64], count: NDArray[np.int64], gone: Kept
 ) -> float:
     leaves = np.arange(tree.hierarchy.n_leaves)
-    share = (tree.leaves[node_of[leaves]] - 1) / max(tree.hierarchy.n_leaves - 1, 1)
-    return float((weight[leaves] * share).sum() + count[gone].sum())
+    return float((weight[leaves] * tree.loss[node_of[leaves]]).sum() + count[gone].sum())
 
 
 def _safe(

@@ -39,24 +39,25 @@ class TopDown:
                 node = parents[node]
         return child
 
-    def classes(self, node: NDArray[np.int32]) -> tuple[NDArray[np.int64], int]:
-        """Number the classes of some distinct rows."""
+    def classes(self, node: NDArray[np.int32]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+        """Number the classes of some distinct rows; return the class of each, and the places of those of each class."""
         class_of = np.zeros(len(node), dtype=np.int64)
         for axis in range(node.shape[1]):
             _, class_of = np.unique(class_of * len(self.axes.up[axis]) + node[:, axis], return_inverse=True)
-        return class_of, int(class_of.max(initial=-1)) + 1
+        order = np.argsort(class_of, kind="stable")
+        n_classes = int(class_of.max(initial=-1)) + 1
+        return class_of, np.split(order, np.searchsorted(class_of[order], np.arange(1, n_classes)))
 
     def cost(self, members: NDArray[np.int64], node: NDArray[np.int32]) -> float:
         """Return what some distinct rows cost under these labels, masks included; inf when a class is too small."""
-        class_of, n_classes = self.classes(node)
+        class_of, parts = self.classes(node)
         rows = self.distinct.rows[members]
-        if np.bincount(class_of, weights=rows, minlength=n_classes).min(initial=np.inf) < self.k:
+        if np.bincount(class_of, weights=rows).min(initial=np.inf) < self.k:
             return float("inf")
         total = 0.0
         for axis, loss in enumerate(self.axes.loss):
             total += float(loss[node[:, axis]] @ rows)
-        order = np.argsort(class_of, kind="stable")
-        for part in np.split(order, np.searchsorted(class_of[order], np.arange(1, n_classes))):
+        for part in parts:
             total += self.mask(members[part])[0]
         return total
 
@@ -87,16 +88,14 @@ class TopDown:
 
     def masked(self) -> Masked | None:
         """Return what is published under the labels as they are; None when there is no way."""
-        class_of, n_classes = self.classes(self.node)
-        order = np.argsort(class_of, kind="stable")
-        parts = np.split(order, np.searchsorted(class_of[order], np.arange(1, n_classes)))
+        class_of, parts = self.classes(self.node)
         found = [self.mask(part) for part in parts]
         if any(not np.isfinite(cost) for cost, *_ in found):
             return None
         return Masked(
             class_of=class_of.astype(np.int32),
             nodes=np.stack([self.node[part[0]] for part in parts]),
-            flow_class=np.repeat(np.arange(n_classes), [len(tuples) for _, tuples, _, _ in found]),
+            flow_class=np.repeat(np.arange(len(parts)), [len(tuples) for _, tuples, _, _ in found]),
             flow_tuple=np.concatenate([tuples for _, tuples, _, _ in found]),
             flow_labels=np.concatenate([labels for _, _, labels, _ in found]),
             flow_rows=np.concatenate([rows for *_, rows in found]),

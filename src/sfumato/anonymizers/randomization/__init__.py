@@ -8,7 +8,7 @@ differential privacy, with each column's own parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from fractions import Fraction
 from functools import cache
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, side_by_side
+from sfumato.anonymizers.base import Anonymizer, Workplace, side_by_side
 from sfumato.anonymizers.randomization.domains import (
     DEPENDENCE,
     CellByCell,
@@ -30,7 +30,6 @@ from sfumato.anonymizers.randomization.parameters import Closeness, LocalPrivacy
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import Codes
 from sfumato.data.keystream import Block, Keys, Keystream, Stretch
-from sfumato.data.schema import Schema
 from sfumato.errors import Problem
 from sfumato.kernels.cells.randomization import draw_from_tables, draw_one_by_one
 from sfumato.models.base import Policy, PrivacyModel, plain_number
@@ -49,6 +48,7 @@ class Randomization(CellByCell[Parameters]):
     """Draw a set of values for each cell, column by column, with the least noise that the requirements allow."""
 
     name: ClassVar[str] = "randomization"
+    reason: ClassVar[str | None] = "each cell is randomized by itself, whatever else is published"
     shows_cells: ClassVar[str | None] = "published as small sets of values, drawn by chance"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (
         SensitiveQidDiversity,
@@ -57,11 +57,6 @@ class Randomization(CellByCell[Parameters]):
     )
 
     dependence: str = field(default="refuse", metadata=DEPENDENCE)
-
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """Return why it comes where it comes."""
-        return "each cell is randomized by itself, whatever else is published"
 
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""

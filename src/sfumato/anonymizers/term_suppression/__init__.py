@@ -6,7 +6,7 @@ record that keeps s of w terms is 1/(s + 1) + ... + 1/w: the first term to go is
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -29,7 +29,6 @@ from sfumato.anonymizers.term_suppression.suppressing import require_safe, suppr
 from sfumato.data.dataset import Dataset
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.recoding import Recoding
-from sfumato.data.schema import Schema
 from sfumato.data.terms import TermColumns
 from sfumato.data.worth import worth_of
 from sfumato.errors import PolicyError, Problem
@@ -48,6 +47,7 @@ class TermSuppression(Anonymizer):
     name: ClassVar[str] = "term-suppression"
     phase: ClassVar[Phase] = Phase.TERMS
     divides: ClassVar[Divides] = Divides.CLASSES
+    reason: ClassVar[str | None] = "terms are removed within groups of equal quasi-identifiers"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = TERM_MODELS
 
     search: str = parameter(
@@ -119,11 +119,6 @@ class TermSuppression(Anonymizer):
                     'Only search = "exact" works with it.',
                     at=option,
                 )
-
-    @classmethod
-    def why(cls, schema: Schema, phases: Collection[Phase]) -> str | None:
-        """Return why it comes where it comes."""
-        return "terms are removed within groups of equal quasi-identifiers"
 
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield that there are no cuts to take back."""
