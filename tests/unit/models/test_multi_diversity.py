@@ -15,7 +15,6 @@ from sfumato.data.release import Release
 from sfumato.data.schema import ColumnSpec, Role, Schema
 from sfumato.errors import DataError, PolicyError
 from sfumato.models import AlphaDiversity, MultiDiversity
-from sfumato.models.alpha_diversity import posterior_verdict
 from sfumato.models.base import describe
 from sfumato.models.judging.posteriors import Judged
 
@@ -279,6 +278,6 @@ def test_a_mask_can_make_another_value_more_likely_by_base_rates_but_not_evenly(
 def test_rounding_does_not_turn_what_is_shown_against_what_was_decided(failing, worst):
     judged = Judged(groups=1, failing=failing, failing_rows=failing, worst=worst, highest=0.5)
 
-    verdict = posterior_verdict(AlphaDiversity(sensitive="ill", alpha=0.5), judged, Fraction(1, 2), "class", {})
+    verdict = AlphaDiversity(sensitive="ill", alpha=0.5)._verdict(judged, Fraction(1, 2), "class")
 
     assert (verdict.satisfied, verdict.reached) == (not failing, None if worst is None else 0.5)
