@@ -1,9 +1,8 @@
 """Loops of classes of rows that satisfy k-anonymity, l-diversity, t-closeness: local recoding, cutting, full domains.
 
 Who calls whom: `conditions` tests one group of rows, and whatever judges here stands on it; what it tests is made in
-`anonymizers/conditions.py` and `anonymizers/sets_of_values.py`, and `anonymizers/disjoint.py` and
-`anonymizers/microaggregation/` need nothing else. For `anonymizers/local_recoding/`, `units` holds distinct rows and
-trees; `regions` closes regions of labels from cheap to dear and asks `trim` for the part of a region that is safe;
+`anonymizers/conditions.py` and `anonymizers/sets_of_values.py`, and `anonymizers/microaggregation/` needs nothing else.
+For `anonymizers/local_recoding/`, `units` holds distinct rows and trees; `regions` closes regions of labels from cheap to dear and asks `trim` for the part of a region that is safe;
 `store` holds the classes made so far, and `moves` places in it what stayed open and moves units to where they cost
 less. For `anonymizers/mondrian/`, `cuts` finds the best cuts of a part, and `mondrian` follows them to the end and
 divides parts along them; `anonymizers/boxes.py` and `anonymizers/dropping.py` know its kinds of columns. For
