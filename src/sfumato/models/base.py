@@ -144,12 +144,16 @@ def _merged_facts(worse: Mapping[str, Any], better: Mapping[str, Any]) -> dict[s
     if not worse or not better:
         return dict(worse or better)
     found = {}
-    for name in [name for name in worse if name in better]:
+    for name in dict.fromkeys([*worse, *better]):
+        if name.startswith(("smallest", "largest", "highest")):  # a part without such a group says nothing of it
+            known = [facts[name] for facts in (worse, better) if name in facts]
+            found[name] = min(known) if name.startswith("smallest") else max(known)
+            continue
+        if name not in worse or name not in better:
+            continue
         one, two = worse[name], better[name]
         if name in _ADDED:
             found[name] = one + two
-        elif name.startswith(("smallest", "largest", "highest")):
-            found[name] = min(one, two) if name.startswith("smallest") else max(one, two)
         elif name.startswith("worst") or one == two:
             found[name] = one
     return found
