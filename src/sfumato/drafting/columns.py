@@ -36,38 +36,15 @@ _LONGEST_SCALE = 25  # answers, with those that are none
 _NINES = re.compile(r"9[6-9]|9{2,3}|99[6-9]|9999", re.ASCII)
 _BELOW_ZERO = frozenset({-1, -2, -7, -8, -9, -77, -88, -99, -999})
 _NO_ANSWER = frozenset(
-    [
-        "unknown",
-        "not known",
-        "missing",
-        "no answer",
-        "not stated",
-        "refused",
-        "don't know",
-        "unbekannt",
-        "keine angabe",
-        "k. a",
-        "k.a",
-        "weiss nicht",
-        "inconnu",
-        "inconnue",
-        "non renseigne",
-        "nsp",
-        "desconocido",
-        "desconocida",
-        "no sabe",
-        "ns/nc",
-        "sin datos",
-        "sconosciuto",
-        "non noto",
-        "non so",
-        "onbekend",
-        "weet niet",
-        "desconhecido",
-        "desconhecida",
-        "nao sabe",
-        "ignorado",
-    ]
+    (
+        *("unknown", "not known", "missing", "no answer", "not stated", "refused", "don't know"),
+        *("unbekannt", "keine angabe", "k. a", "k.a", "weiss nicht"),
+        *("inconnu", "inconnue", "non renseigne", "nsp"),
+        *("desconocido", "desconocida", "no sabe", "ns/nc", "sin datos"),
+        *("sconosciuto", "non noto", "non so"),
+        *("onbekend", "weet niet"),
+        *("desconhecido", "desconhecida", "nao sabe", "ignorado"),
+    )
 )
 
 

@@ -13,7 +13,7 @@ from sfumato.data.knowledge import ASK, UNLINKED
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.parameters import Parameter, Takes, parameters_of
-from sfumato.plan.values import EngineOptions, MeasureOptions, PopulationOptions, ReleaseOptions
+from sfumato.plan.values import EngineOptions, MeasureOptions, PopulationOptions, ReleaseOptions, one_or_more
 
 REST = "*"  # stands for the columns that a plan does not name
 
@@ -31,8 +31,15 @@ class Table:
         return tuple(key.name for key in self.keys)
 
 
-def _key(name: str, takes: Takes, title: str, help: str, **more: Any) -> Parameter:  # noqa: A002 - as in `about`
-    return Parameter(name=name, takes=takes, title=title, help=help, **more)
+def _key(name: str, takes: Takes, help: str, title: str = "", **more: Any) -> Parameter:  # noqa: A002 - as in `about`
+    """Return a key; without another title it is called by its name."""
+    return Parameter(name=name, takes=takes, title=title or name.replace("_", " ").capitalize(), help=help, **more)
+
+
+def _form(title: str, needed: str, **properties: Any) -> dict[str, Any]:
+    """Return the shape of a table that must have one of its keys, and no others."""
+    titled = {"title": title} if title else {}
+    return {"type": "object", **titled, "properties": properties, "required": [needed], "additionalProperties": False}
 
 
 _LABELS = "Of Stata, SPSS and SAS: whether codes show their labels. Write false where labels name people or places."
@@ -40,44 +47,23 @@ _CATALOG = "Of a data set of SAS (.sas7bdat): the file with its value labels (.s
 _WORDS: Mapping[str, Any] = {"type": "array", "items": {"type": ["string", "number"]}}
 _ONE = {"type": ["string", "integer", "boolean"]}
 _TREE = {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [_WORDS, {"$ref": "#/$defs/tree"}]}}
+_NUMBERS = {"type": "array", "items": {"type": "number"}}
 _HIERARCHY = {
     "anyOf": [
         {"type": "string", "title": "a file: value;level 1;...;*"},
-        {
-            "type": "object",
-            "title": "leading characters of codes",
-            "properties": {"prefix": {"type": ["integer", "array"], "items": {"type": "integer"}}},
-            "required": ["prefix"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "title": "ranges of numbers",
-            "properties": {"widths": {"type": "array", "items": {"type": "number"}}, "origin": {"type": "number"}},
-            "required": ["widths"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "title": "ranges of numbers between given edges",
-            "properties": {"edges": {"type": "array", "minItems": 1, "items": {"type": ["number", "array"]}}},
-            "required": ["edges"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "title": "periods of dates",
-            "properties": {"dates": {"type": "array", "minItems": 1, "items": {"enum": list(DATE_LEVELS)}}},
-            "required": ["dates"],
-            "additionalProperties": False,
-        },
-        {
-            "type": "object",
-            "title": "the value, or *",
-            "properties": {"flat": {"enum": [True]}},
-            "required": ["flat"],
-            "additionalProperties": False,
-        },
+        _form(
+            "leading characters of codes", "prefix", prefix={"type": ["integer", "array"], "items": {"type": "integer"}}
+        ),
+        _form("ranges of numbers", "widths", widths=_NUMBERS, origin={"type": "number"}),
+        _form(
+            "ranges of numbers between given edges",
+            "edges",
+            edges={"type": "array", "minItems": 1, "items": {"type": ["number", "array"]}},
+        ),
+        _form(
+            "periods of dates", "dates", dates={"type": "array", "minItems": 1, "items": {"enum": list(DATE_LEVELS)}}
+        ),
+        _form("the value, or *", "flat", flat={"enum": [True]}),
         {"$ref": "#/$defs/tree"},
     ]
 }
@@ -90,83 +76,67 @@ SOURCE = Table(
         _key(
             "path",
             Takes.TEXT,
-            "File",
             "Table (.csv .tsv, plain, .gz or .zst; .parquet, file or folder; .arrow; .xlsx .ods; .dta .sav .sas7bdat), "
             "or transactions (.txt .dat).",
+            title="File",
         ),
         _key(
             "database",
             Takes.TEXT,
-            "Database",
             "In place of a file: the name of a connection (`sfumato connections`), or a file of SQLite or DuckDB "
             "(.sqlite .duckdb). Never an address or a password.",
         ),
         _key(
             "table",
             Takes.TEXT,
-            "Table",
             "Of the database, with its schema: clinic.stays. Without a database: of Spark's catalog (--engine spark).",
         ),
-        _key("query", Takes.TEXT, "Query", "In place of a table: a select, or a file that ends in .sql."),
-        _key(
-            "separator",
-            Takes.TEXT,
-            "Separator",
-            "Between cells, or between items of a transaction; found out when left out.",
-        ),
-        _key("format", Takes.CHOICE, "Format", "What the file is, where its name does not tell.", choices=FORMATS),
-        _key(
-            "encoding",
-            Takes.TEXT,
-            "Encoding",
-            "Of text files, such as utf-8, windows-1252 or utf-16; found out when left out.",
-        ),
+        _key("query", Takes.TEXT, "In place of a table: a select, or a file that ends in .sql."),
+        _key("separator", Takes.TEXT, "Between cells, or between items of a transaction; found out when left out."),
+        _key("format", Takes.CHOICE, "What the file is, where its name does not tell.", choices=FORMATS),
+        _key("encoding", Takes.TEXT, "Of text files, such as utf-8, windows-1252 or utf-16; found out when left out."),
         _key(
             "header",
             Takes.FLAG,
-            "Header",
             "Whether the first line of a CSV file names the columns; without, they are column_1, column_2 ...",
         ),
-        _key("labels", Takes.FLAG, "Value labels", _LABELS, default=True),
-        _key("catalog", Takes.TEXT, "Catalog", _CATALOG),
+        _key("labels", Takes.FLAG, _LABELS, title="Value labels", default=True),
+        _key("catalog", Takes.TEXT, _CATALOG),
         _key(
             "decimal",
             Takes.CHOICE,
-            "Decimal mark",
             "Of numbers in text; marks between thousands go with it. Found out when left out.",
+            title="Decimal mark",
             choices=DECIMALS,
         ),
         _key(
             "dates",
             Takes.CHOICE,
-            "Order of dates",
             "Of dates in text; found out when left out, and asked for where it cannot be told.",
+            title="Order of dates",
             choices=ORDERS,
         ),
-        _key("sheet", Takes.TEXT, "Sheet", "Of a workbook; needed where it has several with content."),
+        _key("sheet", Takes.TEXT, "Of a workbook; needed where it has several with content."),
         _key(
             "missing",
             Takes.TEXTS,
-            "Missing",
             "Cells that are missing; the first one is what a release shows.",
             default=DEFAULT_MISSING,
         ),
         _key(
             "person",
             Takes.COLUMN,
-            "Person",
             "Column that says whose row it is, so that people are counted, not rows. Its values are not published.",
         ),
         _key(
             "weight",
             Takes.COLUMN,
-            "Survey weight",
             "Column that says how many people a row stands for; role other. Counts, means and measures use it.",
+            title="Survey weight",
         ),
         _key(
             "household",
             Takes.COLUMN,
-            "Household",
             "Column that is equal for people who live together; role other. Risks of whole households are measured.",
         ),
     ),
@@ -187,7 +157,7 @@ _GATHERED = {
         ]
     },
 }
-_ORDER = _key("order", Takes.COLUMN, "Order", "Column that says which row is first: a date or a number, else the file.")
+_ORDER = _key("order", Takes.COLUMN, "Column that says which row is first: a date or a number, else the file.")
 _ROWS_OF_A_PERSON = "What is made of a column: same, set, first, last, count, min, max, mean or sum."
 GATHER = Table(
     title="Gather",
@@ -196,7 +166,6 @@ GATHER = Table(
         _key(
             "columns",
             Takes.OTHER,
-            "Columns",
             _ROWS_OF_A_PERSON,
             example={"weight": "last", "codes": {"set": "code"}},
             shape=_GATHERED,
@@ -205,7 +174,6 @@ GATHER = Table(
         _key(
             "events",
             Takes.OTHER,
-            "Events",
             "Further tables, with any number of rows for each person.",
             example=[{"path": "conditions.csv", "columns": {"codes": {"set": "code"}}}],
             shape={"type": "array"},
@@ -217,12 +185,11 @@ EVENTS = Table(
     help="A further table. Only the columns that are named are read.",
     keys=(
         *(key for key in SOURCE.keys if key.name not in ("missing", "person", "weight", "household")),
-        _key("person", Takes.COLUMN, "Person", "Column that says whose row it is, if not that of the source."),
+        _key("person", Takes.COLUMN, "Column that says whose row it is, if not that of the source."),
         _ORDER,
         _key(
             "columns",
             Takes.OTHER,
-            "Columns",
             _ROWS_OF_A_PERSON,
             required=True,
             example={"codes": {"set": "code"}},
@@ -238,7 +205,6 @@ COLUMN = Table(
         _key(
             "role",
             Takes.CHOICE,
-            "Role",
             "What the column may reveal.",
             required=True,
             choices=tuple(role.value for role in Role),
@@ -246,23 +212,20 @@ COLUMN = Table(
         _key(
             "kind",
             Takes.CHOICE,
-            "Kind",
             "What its cells are; found out, and said, when left out.",
             choices=tuple(kind.value for kind in Kind),
         ),
         _key(
             "hierarchy",
             Takes.OTHER,
-            "Hierarchy",
             "How values become coarser: a file, a builder or a tree.",
             example={"widths": [5, 10]},
             shape=_HIERARCHY,
         ),
-        _key("separator", Takes.TEXT, "Separator", "Between the members of a set cell.", default="|"),
+        _key("separator", Takes.TEXT, "Between the members of a set cell.", default="|"),
         _key(
             "domain",
             Takes.OTHER,
-            "Domain",
             'All values, in order: a list, or a file with one a line; "data": those that occur.',
             default=FROM_DATA,
             example=["low", "high"],
@@ -271,7 +234,6 @@ COLUMN = Table(
         _key(
             "bins",
             Takes.OTHER,
-            "Bins",
             "Ranges that numbers are cut into: edges, or pairs of first and last number.",
             example=[0, 20, 40],
             shape={
@@ -283,52 +245,44 @@ COLUMN = Table(
         _key(
             "sensitive_items",
             Takes.OTHER,
-            "Sensitive items",
             "Role items, which are secrets: a list, a file with one a line, { share = 1 } for all, or fewer to try.",
             example=["wine"],
             shape={
                 "anyOf": [
                     {"type": "string"},
                     {**_WORDS, "minItems": 1},
-                    {
-                        "type": "object",
-                        "properties": {
-                            "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                            "seed": {"type": "integer"},
-                        },
-                        "required": ["share"],
-                        "additionalProperties": False,
-                    },
+                    _form(
+                        "",
+                        "share",
+                        share={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                        seed={"type": "integer"},
+                    ),
                 ]
             },
         ),
         _key(
             "present",
             Takes.OTHER,
-            "Present",
             "Role quasi-sensitive, binary column: the value, or values, that say yes.",
             example="yes",
-            shape={"anyOf": [_ONE, {"type": "array", "minItems": 1, "items": _ONE}]},
+            shape=one_or_more(_ONE),
         ),
-        _key("term", Takes.TEXT, "Term", "Of a binary column: another name for the term than the column's."),
+        _key("term", Takes.TEXT, "Of a binary column: another name for the term than the column's."),
         _key(
             "base_rates",
             Takes.TEXT,
-            "Base rates",
             'How common values are, as everybody knows it: a table (value, weight), or "data".',
             default=FROM_DATA,
         ),
         _key(
             "worth",
             Takes.TEXT,
-            "Worth",
             "Role quasi-sensitive, what terms are worth to users: a table (term, number); others are worth 1. Removing "
             "a term costs what it is worth.",
         ),
         _key(
             "weight",
             Takes.NUMBER,
-            "Weight",
             "Role quasi-identifier: what its detail counts beside that of others when the loss is minimized.",
             default=1.0,
             least=0,
@@ -342,40 +296,33 @@ KNOWLEDGE = Table(
     title="Public knowledge",
     help="The table that turns quasi-sensitive terms into secrets: labels, and the terms that lead to them.",
     keys=(
-        _key("path", Takes.TEXT, "File", "The knowledge table.", required=True),
-        _key("label", Takes.TEXT, "Label", "Its column of labels.", required=True),
+        _key("path", Takes.TEXT, "The knowledge table.", title="File", required=True),
+        _key("label", Takes.TEXT, "Its column of labels.", required=True),
         _key(
             "terms",
             Takes.COLUMNS,
-            "Terms",
             "Its column of terms, set cells or one term a row; several are joined as column=value.",
             required=True,
         ),
-        _key("separator", Takes.TEXT, "Separator", "Between the terms of a cell."),
+        _key("separator", Takes.TEXT, "Between the terms of a cell."),
         _key(
-            "prior",
-            Takes.TEXT,
-            "Prior",
-            'What an intruder believed before: "data", or a column of weights.',
-            default=FROM_DATA,
+            "prior", Takes.TEXT, 'What an intruder believed before: "data", or a column of weights.', default=FROM_DATA
         ),
         _key(
             "weights",
             Takes.TEXT,
-            "Weights",
             "Column that says how often who has the label has the term, from 0 to 1: labels are as likely as the "
             "product of these for a record's terms. Left out: all labels that explain a record are equally likely.",
         ),
         _key(
             "hierarchy",
             Takes.TEXT,
-            "Hierarchy of labels",
             "A file (label;group;...;*): for qs-closeness with the hierarchical distance.",
+            title="Hierarchy of labels",
         ),
         _key(
             "misses",
             Takes.WHOLE,
-            "Misses",
             "1: where no label has all terms of a record, an intruder takes those that lack one of them. 0: none.",
             default=0,
             least=0,
@@ -384,17 +331,16 @@ KNOWLEDGE = Table(
         _key(
             "unlinked",
             Takes.CHOICE,
-            "Unlinked records",
             "Records that no label explains: their terms are withheld until one does (`ask`, which ends the run when "
             "there are many, and `forbid`), or published, and left out of the mean (`linked`) or counted as believing "
             "nothing (`zero`).",
+            title="Unlinked records",
             default=ASK,
             choices=tuple(UNLINKED),
         ),
         _key(
             "publish_prior",
             Takes.FLAG,
-            "Publish prior",
             "Whether release.json shows a prior that was estimated from the data.",
             default=False,
         ),
@@ -403,15 +349,7 @@ KNOWLEDGE = Table(
 DRAFT = Table(
     title="Draft",
     help="What `sfumato init` could not know. A plan with questions is a draft, and every run of it says so.",
-    keys=(
-        _key(
-            "questions",
-            Takes.TEXTS,
-            "Questions",
-            "Answer each in the lines of its column, then delete it here.",
-            default=(),
-        ),
-    ),
+    keys=(_key("questions", Takes.TEXTS, "Answer each in the lines of its column, then delete it here.", default=()),),
 )
 RELEASE = Table(title="Release", help="How the release is written.", keys=parameters_of(ReleaseOptions))
 POPULATION = Table(

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 TOO_DEEP = "its lists and tables stand in each other too deeply. Write it flatter."
 
 
+def one_or_more(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a value, or a list of such values."""
+    return {"anyOf": [shape, {"type": "array", "minItems": 1, "items": shape}]}
+
+
 @parametrized
 class ReleaseOptions:
     """How the release is written."""
@@ -179,12 +184,7 @@ class MeasureOptions:
         "How many quasi-identifiers random queries ask for: one number, or several in turn.",
         default=(1, 3, 5),
         example=[1, 3, 5],
-        shape={
-            "anyOf": [
-                {"type": "integer", "minimum": 1},
-                {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 1}},
-            ]
-        },
+        shape=one_or_more({"type": "integer", "minimum": 1}),
     )
     query_selectivity: float = parameter(
         Takes.NUMBER, "Selectivity", "Share of all records that a random query aims at.", default=0.5, above=0, most=1
@@ -203,12 +203,7 @@ class MeasureOptions:
         "Confidences from which on rules are compared; the last one is the headline.",
         default=(0.3, 0.7),
         example=[0.3, 0.7],
-        shape={
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-                {"type": "array", "minItems": 1, "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 1}},
-            ]
-        },
+        shape=one_or_more({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
     )
     rule_length: int = parameter(
         Takes.WHOLE, "Length of rules", "Items of a rule at most, both sides together.", default=5, least=2, most=10
@@ -254,42 +249,32 @@ class Plan:
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a TOML file; paths in it are relative to the file."""
         path = Path(path)
-        where = f"Plan {path.name or str(path)!r}"
-
-        def refused(what: str) -> PlanError:
-            return PlanError([Problem("", what)], where)
-
         try:
             return cls.from_text(path.read_bytes().decode("utf-8"), path)
         except FileNotFoundError:
-            raise refused(f"there is no such file.{_plans_beside(path)}") from None
+            raise _refused(path, f"there is no such file.{_plans_beside(path)}") from None
         except OSError as error:
-            raise refused(f"it cannot be read: {error.strerror or error}.") from None
+            raise _refused(path, f"it cannot be read: {error.strerror or error}.") from None
         except UnicodeDecodeError as error:
-            raise refused(f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
+            raise _refused(path, f"it is not UTF-8 text (byte {error.start}). Save it as UTF-8.") from None
 
     @classmethod
     def from_text(cls, text: str, path: Path) -> Plan:
         """Return the plan that a TOML text describes; paths in it are relative to where its file is, or was."""
         from sfumato.plan.parsing import parse  # which makes plans of this class
 
-        where = f"Plan {path.name or str(path)!r}"
-
-        def refused(what: str) -> PlanError:
-            return PlanError([Problem("", what)], where)
-
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise refused(f"it is not valid TOML: {error}.") from None
+            raise _refused(path, f"it is not valid TOML: {error}.") from None
         except RecursionError:
-            raise refused(TOO_DEEP) from None
+            raise _refused(path, TOO_DEEP) from None
         except ValueError:
-            raise refused("it has a whole number of thousands of digits. Write a smaller one.") from None
+            raise _refused(path, "it has a whole number of thousands of digits. Write a smaller one.") from None
         try:
-            return parse(document, path.parent, where, path=path, text=text)
+            return parse(document, path.parent, _called(path), path=path, text=text)
         except RecursionError:
-            raise refused(TOO_DEEP) from None
+            raise _refused(path, TOO_DEEP) from None
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], base: str | Path = ".") -> Plan:
@@ -387,6 +372,14 @@ def is_plan(path: Path) -> bool:
         return "columns" in tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
+
+
+def _called(path: Path) -> str:
+    return f"Plan {path.name or str(path)!r}"
+
+
+def _refused(path: Path, what: str) -> PlanError:
+    return PlanError([Problem("", what)], _called(path))
 
 
 def _plans_beside(path: Path) -> str:
