@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.app import Json, app
-from sfumato.cli.terminal import ask_for, print_json, say, telling, wrote
+from sfumato.cli.terminal import ask_for, reply, wrote
 
 connections = typer.Typer(
     name="connections",
@@ -39,11 +39,8 @@ def add(
     place = keep(name, address, keyring=keyring)
     if not keyring:
         wrote(Path(place))
-    with telling():
-        if as_json:
-            print_json({"name": name, "kept": place})
-        else:
-            say(f"{name} is kept in {place}. Try it: sfumato connections test {name}")
+    words = f"{name} is kept in {place}. Try it: sfumato connections test {name}"
+    reply(as_json, {"name": name, "kept": place}, words)
 
 
 @connections.command(name="test")
@@ -55,12 +52,9 @@ def try_out(name: Name, as_json: Json = False) -> None:
 
     engine, tables = tried(Source(place_of(name, Path()), database=name))
     origin = address_of(name).origin
-    with telling():
-        if as_json:
-            print_json({"name": name, "engine": engine, "from": origin, "tables": tables})
-        else:
-            say(f"{name} answers: {engine}; its address is known from {origin}")
-            say(f"Its tables: {', '.join(tables)}" if tables else "It tells of no table.")
+    listed = f"Its tables: {', '.join(tables)}" if tables else "It tells of no table."
+    words = f"{name} answers: {engine}; its address is known from {origin}\n{listed}"
+    reply(as_json, {"name": name, "engine": engine, "from": origin, "tables": tables}, words)
 
 
 @connections.command(name="list")
@@ -69,10 +63,8 @@ def names(as_json: Json = False) -> None:
     from sfumato.data.files.databases.connections import known_addresses
 
     found = [{"name": name, "engine": address.engine, "from": address.origin} for name, address in known_addresses()]
-    with telling():
-        if as_json:
-            print_json({"connections": found})
-        elif not found:
-            say("No connection is known. `sfumato connections add NAME` keeps one.")
-        for each in found if not as_json else ():
-            say(f"{each['name']}: {each['engine'] or 'an address that is not understood'}, from {each['from']}")
+    words = "\n".join(
+        f"{each['name']}: {each['engine'] or 'an address that is not understood'}, from {each['from']}"
+        for each in found
+    )
+    reply(as_json, {"connections": found}, words or "No connection is known. `sfumato connections add NAME` keeps one.")

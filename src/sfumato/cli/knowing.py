@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.app import Json, Overwrite, PlanOption, app
-from sfumato.cli.terminal import print_json, say, telling, watching, wrote
+from sfumato.cli.terminal import print_json, reply, say, telling, watching, wrote
 
 knowledge = typer.Typer(no_args_is_help=True, help="Build knowledge tables, and hold them against data.")
 app.add_typer(knowledge, name="knowledge")
@@ -103,12 +103,8 @@ def build(
         built = asked.make(progress)
         beside = built.write(out, overwrite=overwrite)
     wrote(out)
-    with telling():
-        if as_json:
-            print_json({"table": str(out), **built.provenance})
-            return
-        say("\n".join(built.sentences()))
-        say(f"\nTable: {out}\nFrom:  {beside}\nIn the plan:\n\n{built.as_toml(out)}")
+    places = f"\nTable: {out}\nFrom:  {beside}\nIn the plan:\n\n{built.as_toml(out)}"
+    reply(as_json, {"table": str(out), **built.provenance}, "\n".join((*built.sentences(), places)))
 
 
 @knowledge.command()

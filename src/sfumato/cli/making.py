@@ -27,7 +27,7 @@ from sfumato.cli.app import (
     Threads,
     app,
 )
-from sfumato.cli.terminal import print_json, say, show_columns, stdout, telling, warn, watching, wrote
+from sfumato.cli.terminal import print_json, reply, say, show_columns, stdout, telling, warn, watching, wrote
 
 if TYPE_CHECKING:
     from sfumato.drafting import Draft
@@ -309,8 +309,4 @@ def report(
     with atomic_file(page, overwrite=True) as temporary:
         temporary.write_text(render(facts), encoding="utf-8")
     wrote(page)
-    with telling():
-        if as_json:
-            print_json({"report": str(page), "pending": facts.get("pending", [])})
-        else:
-            say(f"Report: {page}")
+    reply(as_json, {"report": str(page), "pending": facts.get("pending", [])}, f"Report: {page}")

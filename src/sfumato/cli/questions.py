@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,19 @@ from sfumato.cli.app import (
     app,
 )
 from sfumato.cli.junit import telling_junit
-from sfumato.cli.terminal import INTERRUPTED, fail, print_json, say, stderr, stdout, telling, warn, watching, wrote
+from sfumato.cli.terminal import (
+    INTERRUPTED,
+    fail,
+    print_json,
+    reply,
+    say,
+    stderr,
+    stdout,
+    telling,
+    warn,
+    watching,
+    wrote,
+)
 
 if TYPE_CHECKING:
     from sfumato.estimators.base import CrossTable
@@ -32,10 +45,8 @@ if TYPE_CHECKING:
 
 SHOWN = 30  # rows of a table that fit a screen
 
-AnyTable = Annotated[
-    Path,
-    typer.Argument(metavar="DATA", help="A release folder, a table of any tool, or database:NAME.", show_default=False),
-]
+ANY_TABLE = "A release folder, a table of any tool, or database:NAME."
+AnyTable = Annotated[Path, typer.Argument(metavar="DATA", help=ANY_TABLE, show_default=False)]
 
 
 @app.command()
@@ -59,28 +70,33 @@ def audit(
 ) -> None:
     """Judge any table by the plan's requirements; exit 1 if one does not hold."""
     from sfumato import api
-    from sfumato.data.files import named_database
-    from sfumato.plan import Plan
 
-    with watching() as progress, telling_junit(junit) as verdicts:
-        verdicts += api.audit(
-            named_database(data, table) or data,
-            Plan.load(plan),
-            name_items=show_items,
-            progress=progress,
-            **_where(engine, master, distinct_on_driver),
-        )
+    with telling_junit(junit) as verdicts, _asking(data, table, plan, engine, master, distinct_on_driver) as asked:
+        verdicts += api.audit(**asked, name_items=show_items)
     satisfied = all(verdict.satisfied for verdict in verdicts)
     notes = list(dict.fromkeys(note for verdict in verdicts for note in verdict.notes))
     exit_code = 0 if satisfied else 1
     with telling(exit_code):
         if as_json:
-            shown = {"satisfied": satisfied, "verdicts": [verdict.as_dict() for verdict in verdicts]}
-            print_json({**shown, "notes": notes})
+            shown = [verdict.as_dict() for verdict in verdicts]
+            print_json({"satisfied": satisfied, "verdicts": shown, "notes": notes})
         else:
             warn(notes, "Note")
             _show_verdicts(verdicts, show_items=show_items)
     raise typer.Exit(exit_code)
+
+
+@contextmanager
+def _asking(
+    data: Path, table: str | None, plan: Path, engine: str | None, master: str | None, distinct_on_driver: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield what each question about a table is asked with, while its progress is shown."""
+    from sfumato.data.files import named_database
+    from sfumato.plan import Plan
+
+    with watching() as progress:
+        where = _where(engine, master, distinct_on_driver)
+        yield {"data": named_database(data, table) or data, "plan": Plan.load(plan), "progress": progress, **where}
 
 
 def _where(engine: str | None, master: str | None, distinct_on_driver: int | None) -> dict[str, Any]:
@@ -127,12 +143,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
 
 @app.command()
 def measure(
-    release: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RELEASE", help="A release folder, a table of any tool, or database:NAME.", show_default=False
-        ),
-    ],
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help=ANY_TABLE, show_default=False)],
     plan: PlanOption,
     table: TableOption = None,
     target: Annotated[str | None, typer.Option(help="Column that a classifier predicts, before and after.")] = None,
@@ -143,13 +154,9 @@ def measure(
 ) -> None:
     """Measure what a release is still good for, against the plan's source."""
     from sfumato import api
-    from sfumato.data.files import named_database
-    from sfumato.plan import Plan
 
-    with watching() as progress:
-        seen = named_database(release, table) or release
-        where = _where(engine, master, distinct_on_driver)
-        measurements = api.measure(seen, Plan.load(plan), target=target, progress=progress, **where)
+    with _asking(release, table, plan, engine, master, distinct_on_driver) as asked:
+        measurements = api.measure(**asked, target=target)
     with telling():
         if as_json:
             shown = {"measurements": [measurement.headline() for measurement in measurements]}
@@ -193,20 +200,11 @@ def attack(
 ) -> None:
     """Show what an intruder learns from a table, beside the plan's source and what guessing would get."""
     from sfumato import api
-    from sfumato.data.files import named_database
-    from sfumato.plan import Plan
 
-    with watching() as progress:
-        seen = named_database(data, table) or data
-        where = _where(engine, master, distinct_on_driver)
-        exposures = api.attack(
-            seen, Plan.load(plan), threshold=threshold, population=population, progress=progress, **where
-        )
-    with telling():
-        if as_json:
-            print_json({"attacks": [exposure.as_dict() for exposure in exposures]})
-        else:
-            say("\n".join(map(str, exposures)) or "No attack of this version applies to the table.")
+    with _asking(data, table, plan, engine, master, distinct_on_driver) as asked:
+        exposures = api.attack(**asked, threshold=threshold, population=population)
+    words = "\n".join(map(str, exposures)) or "No attack of this version applies to the table."
+    reply(as_json, {"attacks": [exposure.as_dict() for exposure in exposures]}, words)
 
 
 @app.command()
@@ -302,11 +300,7 @@ def describe(
 
     with watching():
         words = api.describe(release)
-    with telling():
-        if as_json:
-            print_json(words.as_dict())
-        else:
-            say(str(words))
+    reply(as_json, words.as_dict(), str(words))
 
 
 @app.command()
@@ -357,10 +351,6 @@ def sweep(
         fail(f"Stopped. What is finished is kept in {out}: the same command goes on.", INTERRUPTED, as_json)
     wrote(out)
     exit_code = 0 if found.facts["holding"] else 1
-    with telling(exit_code):
-        if as_json:
-            print_json({"out": str(out), **found.facts})
-        else:
-            shown = sweep_text(found.facts, stdout().width)
-            say(f"{shown}\n\nTable: {out / 'sweep.csv'}\nPage:  {out / 'sweep.html'}")
+    shown = f"{sweep_text(found.facts, stdout().width)}\n\nTable: {out / 'sweep.csv'}\nPage:  {out / 'sweep.html'}"
+    reply(as_json, {"out": str(out), **found.facts}, shown, exit_code)
     raise typer.Exit(exit_code)

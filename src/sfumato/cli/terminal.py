@@ -128,6 +128,15 @@ def say(text: str, style: str | None = None) -> None:
     stdout().print(text, style=style, markup=False, highlight=False)
 
 
+def reply(as_json: bool, content: Mapping[str, Any], words: str, exit_code: int = 0) -> None:
+    """Say what became of a command that is done, in one of two forms."""
+    with telling(exit_code):
+        if as_json:
+            print_json(content)
+        else:
+            say(words)
+
+
 def warn(warnings: Sequence[str], word: str = "Warning") -> None:
     """Print what deserves a second look beside the answer."""
     for warning in warnings:

@@ -45,8 +45,8 @@ class Together:
         lines = [
             f"person = {as_toml(asked.person)}  # guess: {self.rows_each:.1f} rows each",
             "",
+            "[gather]  # how the rows of a person become one; columns that are not named are the same in all",
         ]
-        lines += ["[gather]  # how the rows of a person become one; columns that are not named are the same in all"]
         if asked.order is not None:
             lines.append(f"order = {as_toml(asked.order)}  # says which row is the last")
         if asked.columns:
@@ -138,10 +138,7 @@ def _asked(guess: Guess, rows_each: float, look_of: Mapping[str, Look]) -> Guess
         guess,
         role=Role.IDENTIFIER,
         reason=f"it numbers people, on {rows_each:.1f} rows each",
-        question=Question(
-            danger=Danger.SHOWN,
-            text=f"is it the number of a person, on {rows_each:.1f} rows each? {then}",
-        ),
+        question=Question(Danger.SHOWN, f"is it the number of a person, on {rows_each:.1f} rows each? {then}"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ class Danger(IntEnum):
     SHOWN = 3  # a secret is published as it is
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Question:
     """What nobody but the holder knows."""
 
@@ -65,6 +65,8 @@ class Guess:
         return _IF_WRONG[self.role]
 
 
+Told: TypeAlias = tuple[Role, str, Question | None]  # what a column is, why, and what to ask
+
 _IF_WRONG = {
     Role.IDENTIFIER: "dropped: if it tells nobody's name, it is lost for nothing",
     Role.QUASI_IDENTIFIER: "generalized: if nobody can know it about a person, detail is lost for nothing",
@@ -72,47 +74,39 @@ _IF_WRONG = {
     Role.ITEMS: "items are withheld: name those that are secrets, if others are not",
     Role.OTHER: "published as it is: if it tells anything about a person, give it another role",
 }
-_WHAT_IS_IT = Question(
-    danger=Danger.LOST,
-    text="what is it? It was not understood and is left out. Give it a role to publish it.",
-)
+_WHAT_IS_IT = Question(Danger.LOST, "what is it? It was not understood and is left out. Give it a role to publish it.")
 _WHO_IS_IT = Question(
-    danger=Danger.LOST,
-    text="does it number people? It is left out. If it has one number for several rows of a person, write it as person "
+    Danger.LOST,
+    "does it number people? It is left out. If it has one number for several rows of a person, write it as person "
     "under [source]; if it is an amount, make it a quasi-identifier.",
 )
 WHO_KNOWS = Question(
-    danger=Danger.COARSE,
-    text="can others know it about a person? It is generalized as if they could. Is it a secret? Then it is sensitive.",
+    Danger.COARSE,
+    "can others know it about a person? It is generalized as if they could. Is it a secret? Then it is sensitive.",
 )
 _WHICH_SECRETS = Question(
-    danger=Danger.COARSE,
-    text="which members are secrets? All are taken for secrets, and many withheld: name them in sensitive_items.",
+    Danger.COARSE,
+    "which members are secrets? All are taken for secrets, and many withheld: name them in sensitive_items.",
 )
 _HARDLY_VARIES = Question(
-    danger=Danger.LOST,
-    text="is it a secret that few people have? It is left out, as no l-diversity would keep any detail beside it.",
+    Danger.LOST,
+    "is it a secret that few people have? It is left out, as no l-diversity would keep any detail beside it.",
 )
 _ALL_OF_THEM = Question(
-    danger=Danger.LOST,
-    text="is it a secret that all of them share? It is left out: it would be known of whoever is in the table.",
+    Danger.LOST, "is it a secret that all of them share? It is left out: it would be known of whoever is in the table."
 )
 _OF_ANOTHER_TYPE = Question(
-    danger=Danger.LOST,
-    text="what is it? It is left out. To publish it, convert it to text, numbers, dates or lists of these.",
+    Danger.LOST, "what is it? It is left out. To publish it, convert it to text, numbers, dates or lists of these."
 )
 _TICKED = Question(
-    danger=Danger.LOST,
-    text="is it a box that is ticked or not? It is left out, as its tick means something else: a missing value, or one "
+    Danger.LOST,
+    "is it a box that is ticked or not? It is left out, as its tick means something else: a missing value, or one "
     "that is withheld (*). To publish it, write another word for the tick.",
 )
-_SAME = Question(
-    danger=Danger.SHOWN,
-    text="is it a secret as well? It says the same as a sensitive column and is treated as one.",
-)
+_SAME = Question(Danger.SHOWN, "is it a secret as well? It says the same as a sensitive column and is treated as one.")
 _PLACE = Question(
-    danger=Danger.COARSE,
-    text="is it a place on the map? To the metre that is an address, so it is left out. Publish the town or region "
+    Danger.COARSE,
+    "is it a place on the map? To the metre that is an address, so it is left out. Publish the town or region "
     "instead, or make it a quasi-identifier.",
 )
 
@@ -121,21 +115,15 @@ def guessed(look: Look) -> Guess:
     """Return what a column is by itself."""
     role, reason, question = _role(look)
     if role is Role.SENSITIVE and look.kind is Kind.CATEGORY and look.unique > 0.5:
-        role, reason, question = (
-            Role.IDENTIFIER,
-            f"{reason}, but {look.unique:.0%} of the cells are different",
-            _WHAT_IS_IT,
-        )
+        reason += f", but {look.unique:.0%} of the cells are different"
+        role, question = Role.IDENTIFIER, _WHAT_IS_IT
     elif role is Role.SENSITIVE and 1 - look.largest < RARE:
-        role, reason, question = (
-            Role.IDENTIFIER,
-            f"{reason}, but {look.largest:.1%} of its cells are the same",
-            _HARDLY_VARIES,
-        )
+        reason += f", but {look.largest:.1%} of its cells are the same"
+        role, question = Role.IDENTIFIER, _HARDLY_VARIES
     return Guess(name=look.name, role=role, kind=look.kind, reason=reason, question=question)
 
 
-def _role(look: Look) -> tuple[Role, str, Question | None]:
+def _role(look: Look) -> Told:
     if look.unreadable:
         return Role.IDENTIFIER, f"its cells are of type {look.unreadable}, which cannot be read", _OF_ANOTHER_TYPE
     if look.lost:
@@ -148,7 +136,7 @@ def _role(look: Look) -> tuple[Role, str, Question | None]:
     return _person(look) or _by_numbers(look) or _by_words(look) or _by_cells(look)
 
 
-def _constant(look: Look) -> tuple[Role, str, Question | None]:
+def _constant(look: Look) -> Told:
     """Return the role of a column that says the same of everybody, which may be whose patients they are."""
     if not look.n_known:
         return Role.OTHER, "it has no value at all", None
@@ -163,7 +151,7 @@ def _constant(look: Look) -> tuple[Role, str, Question | None]:
     return Role.OTHER, "it has one value only", None
 
 
-def _person(look: Look) -> tuple[Role, str, Question | None] | None:
+def _person(look: Look) -> Told | None:
     """Return why a column names people, if it does."""
     named = roles_by_name(look.name)
     if look.shape is not None and look.shape.role is Role.IDENTIFIER:
@@ -207,17 +195,14 @@ def _is_who(look: Look, named: Sequence[Role]) -> bool:
     return bool(look.names) or (look.kind is Kind.CATEGORY and look.n_known > 2)
 
 
-def _by_numbers(look: Look) -> tuple[Role, str, Question | None] | None:
+def _by_numbers(look: Look) -> Told | None:
     """Return why a column of numbers is a survey weight or half of a place, if it is."""
     if look.kind is not Kind.NUMBER:
         return None
     exact = _decimals(look.labels)
     if is_survey_weight(look.name, exact=exact >= 3) and min(map(float, look.labels)) > 0:
-        return (
-            Role.IDENTIFIER,
-            "it looks like a survey weight: how many people a row stands for",
-            _survey_weight(look.name),
-        )
+        reason = "it looks like a survey weight: how many people a row stands for"
+        return Role.IDENTIFIER, reason, _survey_weight(look.name)
     if is_coordinate(look.name) and exact:
         return Role.IDENTIFIER, "it looks like a place on the map, and an exact one is an address", _PLACE
     return None
@@ -225,8 +210,8 @@ def _by_numbers(look: Look) -> tuple[Role, str, Question | None] | None:
 
 def _survey_weight(name: str) -> Question:
     return Question(
-        danger=Danger.LOST,
-        text="is it a survey weight, which says how many people a row stands for? It is left out, as many digits tell "
+        Danger.LOST,
+        "is it a survey weight, which says how many people a row stands for? It is left out, as many digits tell "
         f'people apart. To publish it, round it, give it the role "other", and write weight = {as_toml(name)} under '
         "[source].",
     )
@@ -238,7 +223,7 @@ def _decimals(labels: Sequence[str]) -> int:
     return found[len(found) // 2] if found else 0
 
 
-def _by_words(look: Look) -> tuple[Role, str, Question | None] | None:
+def _by_words(look: Look) -> Told | None:
     for role in roles_by_name(look.name):
         if role is Role.QUASI_IDENTIFIER or (role is Role.SENSITIVE and not look.dated):
             return role, _BY_NAME, None
@@ -250,13 +235,13 @@ def _by_words(look: Look) -> tuple[Role, str, Question | None] | None:
 
 def _codes(what: str) -> Question:
     return Question(
-        danger=Danger.SHOWN,
-        text=f"are these {what}? They are published as secrets are. If others know them about a person, such as rooms "
+        Danger.SHOWN,
+        f"are these {what}? They are published as secrets are. If others know them about a person, such as rooms "
         "or wards, make it a quasi-identifier.",
     )
 
 
-def _by_cells(look: Look) -> tuple[Role, str, Question | None]:
+def _by_cells(look: Look) -> Told:
     """Return the role of a column that neither its name nor the shape of its cells tells."""
     if look.dated:
         return Role.QUASI_IDENTIFIER, "others often know dates about a person", None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from sfumato.data.schema import Role
 from sfumato.drafting.words import is_everyday, is_first_name
@@ -39,17 +40,8 @@ class Shape:
     numbers: bool = False  # whether cells that are all numbers may have it
 
 
-def _shape(
-    what: str,
-    role: Role,
-    pattern: str,
-    *,
-    mostly_different: bool = False,
-    besides: Callable[[Sequence[str]], bool] | None = None,
-    numbers: bool = False,
-) -> Shape:
-    found = re.compile(pattern, re.ASCII)
-    return Shape(what, role, found, mostly_different, besides, numbers or role is Role.IDENTIFIER)
+def _shape(what: str, role: Role, pattern: str, **more: Any) -> Shape:
+    return Shape(what, role, re.compile(pattern, re.ASCII), **{"numbers": role is Role.IDENTIFIER, **more})
 
 
 def _are_diseases(labels: Sequence[str]) -> bool:

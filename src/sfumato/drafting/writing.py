@@ -272,7 +272,7 @@ class _Writer:
                 yield guess.question, guess.name
             if look.odd_codes:
                 text = f"do {', '.join(look.odd_codes)} stand for no answer? Then list them under [source] missing."
-                yield Question(danger=Danger.COARSE, text=text), guess.name
+                yield Question(Danger.COARSE, text), guess.name
 
     def _k_anonymity(self) -> list[str]:
         if not self.known:
