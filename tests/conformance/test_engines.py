@@ -131,6 +131,7 @@ def test_columns_that_a_release_lacks_are_named(randomized):
         sf.reconstruct(randomized, ["job", "household"], engine=in_parts(150, distinct_here=3))
 
 
+@pytest.mark.slow
 def test_files_of_any_tool_are_judged_in_parts(tmp_path):
     plan = sf.Plan.load(plan_in(tmp_path, "classes"))
     sf.run(plan, tmp_path / "run", seed=5, engine=in_parts(150), measure=False, attack=False)
@@ -193,6 +194,7 @@ def test_what_needs_single_rows_is_told_of_a_part_of_them(tmp_path, monkeypatch)
     assert "of 150" in exposed["knowledge-linking"].intruder
 
 
+@pytest.mark.slow
 def test_survey_weights_and_households_of_too_many_rows_are_refused_with_what_to_do(tmp_path, monkeypatch):
     (tmp_path / "table").mkdir()
     folder, run = written_in_files(tmp_path / "table"), tmp_path / "run"

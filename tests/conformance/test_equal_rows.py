@@ -55,6 +55,7 @@ def shown(dataset: Dataset, recoding: Recoding) -> Counter:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", OF_CLASSES, ids=str)
 def test_equal_rows_held_once_give_the_same_release(job: Job):
     table = repeated(job.dataset)

@@ -33,6 +33,7 @@ def near(value):
     return pytest.approx(value, rel=1e-8, abs=1e-12) if value is not None else None
 
 
+@pytest.mark.slow
 @alone
 @pytest.mark.parametrize("part", ["run", "run/release"])
 def test_an_audit_of_a_run_of_0_1_gives_the_verdicts_of_then(family, kept, part):
@@ -44,6 +45,7 @@ def test_an_audit_of_a_run_of_0_1_gives_the_verdicts_of_then(family, kept, part)
         }
 
 
+@pytest.mark.slow
 @alone
 def test_measurements_of_a_run_of_0_1_are_those_of_then(family, kept):
     found = told("measure", kept / "run", "--plan", kept / "plan.toml")["measurements"]
@@ -54,6 +56,7 @@ def test_measurements_of_a_run_of_0_1_are_those_of_then(family, kept):
     }
 
 
+@pytest.mark.slow
 @alone
 def test_attacks_on_a_run_of_0_1_get_what_they_got_then(family, kept):
     found = told("attack", kept / "run", "--plan", kept / "plan.toml")["attacks"]
@@ -119,6 +122,7 @@ def test_a_run_in_a_later_format_is_refused_with_words(family, kept):
     assert "newer version" in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["classes"])
 @pytest.mark.parametrize("number", [None, "1", 0, True, [1]])
 def test_a_number_that_no_version_wrote_is_refused(family, kept, number):

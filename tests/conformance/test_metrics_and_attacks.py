@@ -77,6 +77,7 @@ def sampled():
     return people, sf.Plan.from_dict(document)
 
 
+@pytest.mark.slow
 def test_every_metric_is_reached():
     people, plan = sampled()
     others = sf.measure(people, plan, original=people)

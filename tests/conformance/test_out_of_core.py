@@ -87,6 +87,7 @@ def test_equal_rows_held_once_give_the_same_files_verdicts_figures_and_attacks(f
     assert once.facts["release"]["rows"] == each.facts["release"]["rows"] == once.table().num_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 64])
 def test_batches_of_any_size_give_the_same_files(batch, tmp_path, monkeypatch):
     plan = plan_of_repeated_rows(tmp_path, "classes", "parquet")
@@ -123,6 +124,7 @@ def test_no_more_than_a_batch_of_labels_is_ever_made(tmp_path, monkeypatch):
     assert rows[0] == case.original.dataset.total > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["items", "terms", "cells", "hospital"])
 def test_what_is_about_single_rows_holds_all_of_them(family, tmp_path):
     case, outcome = made(sf.Plan.load(plan_in(tmp_path, family)), tmp_path / "run", 1, measure=False, attack=False)

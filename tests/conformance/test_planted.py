@@ -193,6 +193,7 @@ def test_every_model_has_a_planted_violation():
     assert {planted.model.name for planted in PLANTED} == set(PRIVACY_MODELS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED, ids=str)
 def test_a_planted_violation_is_found(planted):
     before = planted.model.audit(planted.release(spoiled=False))

@@ -126,6 +126,7 @@ def test_a_verb_reads_and_encodes_the_source_at_most_once(made, family, counted,
     assert verb != "audit" or counted["sources read"] == (family in ("cells", "values", "hospital"))
 
 
+@pytest.mark.slow
 def test_what_is_counted_here_is_what_encodes(counted, made):
     """Were the engine no longer asked, the counts above would say nothing."""
     folder = made("classes")

@@ -94,6 +94,7 @@ def test_verdicts_are_the_same_with_and_without_weights(model, release):
     assert same(verdict_on(weighted, model), verdict_on(release, model))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", REQUIREMENTS, ids=lambda model: model.name)
 def test_an_audit_that_left_weights_out_would_be_found(model):
     release = release_of([{"basket": "bread|wine"}, {}, {}, {"illness": "cold"}, {"illness": "cold"}])
@@ -175,6 +176,7 @@ def test_verdicts_on_parts_by_class_add_up_to_the_verdict_on_the_whole(model, re
     assert same({name: fact for name, fact in merged.facts.items() if name in equal}, equal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["classes", "masks", "values"])
 def test_measures_and_attacks_are_the_same_with_and_without_weights(family, tmp_path):
     plan = sf.Plan.load(plan_in(tmp_path, family))

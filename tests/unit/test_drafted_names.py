@@ -149,6 +149,7 @@ def drafts(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_no_name_and_no_number_of_a_person_is_published(drafts, table):
     role_of = {guess.name: guess.role for guess in drafts[table].guesses}

@@ -31,6 +31,7 @@ def _rows_of_people(name, number, *, born):
     return sf.draft(pa.Table.from_pylist(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

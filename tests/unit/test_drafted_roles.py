@@ -310,6 +310,7 @@ def test_hardly_any_column_that_matters_is_published_without_protection(outcomes
     assert len(shown) <= 0.02 * len(matters), shown
 
 
+@pytest.mark.slow
 def test_no_name_of_a_person_is_published(outcomes):
     names = [outcome for outcome in outcomes if outcome[2] == "N"]
     assert len(names) > 15

@@ -137,6 +137,7 @@ def test_days_are_generalized_and_number_nobody_whatever_they_are_called():
     assert "person" not in tomllib.loads(found.text)["source"]
 
 
+@pytest.mark.slow
 def test_secrets_beside_many_quasi_identifiers_are_masked_and_the_draft_runs():
     columns = {f"a{number}x": lambda chance: chance.randint(0, 40) for number in range(13)}
     found, guess_of, table = _drafted(

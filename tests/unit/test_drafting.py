@@ -427,10 +427,12 @@ def test_drafts_run_untouched(animal, n, tmp_path):
     runs_untouched(write(tmp_path / "t.csv", animal(random.Random(n), n)), tmp_path)
 
 
+@pytest.mark.slow
 def test_drafts_of_everything_at_once_run_untouched(tmp_path, people):
     runs_untouched(write(tmp_path / "t.csv", people), tmp_path)
 
 
+@pytest.mark.slow
 def test_drafts_of_typed_tables_run_untouched(tmp_path):
     chance = random.Random(4)
     n = 100
@@ -462,6 +464,7 @@ def test_words_for_no_answer_are_asked_about_in_seven_languages(tmp_path):
         assert question.startswith(f"sex: do {word}, -9 stand for no answer?")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", [("?", ""), ("NA", "?"), ("nan", "null"), ("*", ""), ("*", None), ("NULL", None)])
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_box_is_ticked_with_what_means_nothing_elsewhere(cells, elsewhere):

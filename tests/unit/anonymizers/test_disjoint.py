@@ -172,6 +172,7 @@ def _width(name, group, domains):
     return (len(group) - 1) / max(len(domains[name]) - 1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_no_way_to_cut_loses_less(seed):
     rng = np.random.default_rng(seed)

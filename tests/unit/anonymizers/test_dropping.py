@@ -54,6 +54,7 @@ def detail_lost(dataset, anonymizer, models):
     return Ncp().measure(dataset, release).value, decided, release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", MIXES, ids=lambda models: "+".join(model.name for model in models))
 @pytest.mark.parametrize("anonymizer", [LocalRecoding, Mondrian])
 def test_rows_go_only_where_less_is_lost_with_them_counted(anonymizer, models):

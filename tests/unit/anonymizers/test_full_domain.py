@@ -158,6 +158,7 @@ def test_no_choice_of_levels_loses_less(models, drop_rows):
     assert saved > 4  # there is something to choose
 
 
+@pytest.mark.slow
 def test_what_the_whole_table_fails_is_met_where_classes_may_be_dropped_and_refused_where_no_levels_do():
     model, rng, outcomes = LDiversity(sensitive="s", l="3/2", kind="entropy"), np.random.default_rng(5), Counter()
     for _ in range(30):
@@ -267,6 +268,7 @@ def search_of(table, models, loss, limit, checks=100_000):
     return search, search.run(), judge
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", MIXES, ids=lambda models: "+".join(model.name for model in models))
 @pytest.mark.parametrize("share", [0, 0.2])
 def test_no_node_loses_less_than_its_bound_and_what_is_ruled_out_is_not_allowed(models, share):

@@ -48,6 +48,7 @@ def shown(release):
     return [set(column.cell(row)) for row in range(release.n_rows)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anonymizer", [ItemGeneralization(), AprioriAnonymization()], ids=lambda each: each.name)
 @pytest.mark.parametrize("spec", [PLAIN, GENERAL], ids=["items", "labels"])
 @settings(deadline=None, max_examples=30)
@@ -71,6 +72,7 @@ def test_what_is_shown_keeps_the_promise_and_covers_what_was_there(anonymizer, s
     assert 0 <= facts["loss"] <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [PLAIN, GENERAL], ids=["items", "labels"])
 @settings(deadline=None, max_examples=30)
 @given(records=baskets, h=st.sampled_from(["0.4", "2/3"]), p=st.integers(1, 2))

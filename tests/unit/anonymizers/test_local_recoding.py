@@ -70,6 +70,7 @@ def test_every_mode_keeps_all_rows_and_the_promise(mode, rows):
     assert all(model.audit(release).satisfied for model in models)
 
 
+@pytest.mark.slow
 @quick
 @given(rows=people)
 def test_kept_together_means_one_label_for_equal_quasi_identifiers(rows):
@@ -97,6 +98,7 @@ def test_apart_is_allowed_without_the_switch_and_loses_less():
     assert loss() < loss(keep_equal_together=True)
 
 
+@pytest.mark.slow
 @quick
 @given(rows=people, seed=st.integers(0, 5))
 def test_the_order_of_rows_does_not_matter_for_k(rows, seed):

@@ -388,6 +388,7 @@ def test_a_label_that_all_rows_share_keeps_no_piece_from_being_cut(monkeypatch):
     assert recoding.facts["classes"] > 1  # it was one, with * for all
 
 
+@pytest.mark.slow
 def test_cuts_from_the_top_do_not_depend_on_room(monkeypatch):
     """Work that runs out of room goes on with more where it was."""
     monkeypatch.setattr(regions, "MOST_REGIONS", 1)

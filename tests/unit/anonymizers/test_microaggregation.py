@@ -38,6 +38,7 @@ def least_squared_error(values, weight, k):
     return best
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=st.dictionaries(st.integers(0, 40), st.integers(1, 3), min_size=2, max_size=8),

@@ -218,6 +218,7 @@ def random_rows(n, seed=0):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [Mondrian(), Mondrian(value_sets=True), Mondrian(strict=False), Mondrian(cut="width"), Mondrian(lookahead=1)],
@@ -266,6 +267,7 @@ def test_without_any_requirement_nothing_is_changed():
     assert anonymized(dataset, Mondrian()).facts["classes"] == len({row[:4] for row in rows})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(ages=st.lists(st.integers(20, 24), min_size=1, max_size=40), k=st.integers(1, 6))
 def test_dividing_ties_leaves_no_group_of_different_rows_that_could_be_halved(ages, k):

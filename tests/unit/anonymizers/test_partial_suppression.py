@@ -227,6 +227,7 @@ def test_stopping_after_any_number_of_insertions_leaves_a_safe_table(steps, monk
         assert gained <= steps or not wish.by_record
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"goal": "distribution"}, {"search": "mine"}, {"search": "dist"}])
 def test_the_number_of_threads_does_not_matter(options):
     baskets = random_baskets(2000, 30, [1, 2, 3, 4], seed=7)

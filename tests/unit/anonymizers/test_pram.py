@@ -371,6 +371,7 @@ def counted(table):
     return np.array([pairs.count(pair) for pair in product(JOBS, TOWNS)]).reshape(5, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ESTIMATORS)
 def test_cross_tables_come_back_within_their_errors(method):
     table = people(30_000)

@@ -90,6 +90,7 @@ def test_chosen_parameters_are_safe_and_the_best_that_are(counts, t, least, dist
         assert not noises
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(five, small_t, st.sampled_from(["ordered", "hierarchical", "equal"]))
 def test_where_sets_are_not_tried_the_bound_is_safe(counts, t, distance):

@@ -53,6 +53,7 @@ def described(run):
     return Release.from_table(run.release.data, schema_for(description, None), description)
 
 
+@pytest.mark.slow
 @given(d=st.integers(2, 60), least=st.integers(1, 60))
 def test_groups_are_neighbours_and_none_is_too_small(d, least):
     group_of = group_of_values(d, min(least, d))
@@ -63,6 +64,7 @@ def test_groups_are_neighbours_and_none_is_too_small(d, least):
     assert size.size == max(d // min(least, d), 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 30), l=st.tuples(st.integers(2, 6), st.integers(2, 4)))
 def test_every_cell_shows_the_group_of_its_value_and_every_class_of_combinations_is_diverse(seed, n, l):

@@ -70,6 +70,7 @@ def judged(dataset, recoding, knowledge, prior, models):
     return [model.audit(release) for model in models]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unlinked", ["linked", "zero", "forbid"])
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_every_release_passes_the_audits(unlinked, noise):
@@ -145,6 +146,7 @@ def test_impossible_diversity_is_refused_before_any_search():
         TermSuppression().anonymize(dataset, policy, Recoding(), Workplace(public=PublicInputs(knowledge)))
 
 
+@pytest.mark.slow
 def test_published_searches_cost_no_less():
     dataset, knowledge = a_dataset(rows=30)
     models = [QSCloseness(column="symptoms", t=0.3)]
@@ -229,6 +231,7 @@ def people_with_terms(order, knowledge, sets):
     return encode(shuffled, Schema({**schema, "symptoms": SCHEMA.columns["symptoms"]}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [False, True])
 def test_the_release_depends_neither_on_threads_nor_on_the_order_of_anything(joint):
     rows = [(f"label {i}", [f"term {(i * 7 + j * j) % 40}" for j in range(6)]) for i in range(60)]
@@ -250,6 +253,7 @@ def test_the_release_depends_neither_on_threads_nor_on_the_order_of_anything(joi
     assert found[0] == found[1] == found[2] == found[3]
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(deadline=None, max_examples=60)
 def test_a_prior_is_called_out_of_reach_only_if_no_removal_reaches_it(data):

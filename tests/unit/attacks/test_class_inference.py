@@ -67,6 +67,7 @@ masked = st.sampled_from(["flu", "cold", "HIV", "lung", "blood", "*"])
 ages = st.sampled_from(["20-29", "30-39", "*"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cells", "rates"), [(labels, None), (masked, RATES)])
 @given(data=st.data(), threshold=st.sampled_from([0, 0.25, 0.3, 0.5, 0.75, 0.9]))
 def test_beliefs_equal_a_plain_tally_with_and_without_weights(cells, rates, data, threshold):

@@ -67,6 +67,7 @@ crowds = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(tables, crowds, st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(3)]), st.integers(1, 3))
 def test_groups_that_could_show_more_are_those_that_a_term_more_leaves_safe(table, people, c, l):

@@ -121,6 +121,7 @@ def plan(hierarchy=None):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [True, False], ids=["date32", "text"])
 @pytest.mark.parametrize("hierarchy", [None, {"dates": ["month", "quarter", "year", "decade"]}])
 def test_what_is_published_covers_the_birthday_of_each(typed, hierarchy):

@@ -87,6 +87,7 @@ def test_text_codes_equal_a_plain_walk(chunks, step):
     assert codes.flags.writeable
 
 
+@pytest.mark.slow
 def test_many_distinct_numbers_are_coded_at_once():
     values = np.random.default_rng(1).permutation(200_000)
     column = coded(pa.chunked_array([pa.array(values)]))

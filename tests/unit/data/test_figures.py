@@ -98,6 +98,7 @@ def plan_for(shows, *, widths=None, **more):
     return sf.Plan.from_dict({"columns": columns, "require": require, "release": {"shows": shows}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("widths", [False, True], ids=["mondrian", "local-recoding"])
 @pytest.mark.parametrize("shows", ["mean", "median"])
 def test_releases_hold_lose_what_ranges_lose_and_print_nobody(people, shows, widths):

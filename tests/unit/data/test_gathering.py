@@ -213,6 +213,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_two_tables_become_a_release_of_people_without_their_numbers(folder):
     found = told("anonymize", folder / "plan.toml", "--out", folder / "run")
 
@@ -267,6 +268,7 @@ def test_rows_of_people_who_are_not_in_the_source_are_left_out_and_counted(folde
     assert said in found["warnings"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nobody", ["", "NA"])  # whether or not the plan lists it
 @pytest.mark.parametrize("name", ["person.csv", "condition.csv"])
 def test_rows_without_a_person_are_refused_with_their_count(folder, name, nobody):

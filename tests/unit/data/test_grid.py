@@ -64,6 +64,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(values=numbers, least=st.integers(2, 6))
 def test_numbers_lie_between_round_bounds_that_few_people_have_only_where_all_are_taken(values, least):

@@ -25,6 +25,7 @@ def test_the_keystream_is_aes_in_counter_mode():
     assert stream.words(32).tobytes() + stream.words(32).tobytes() == expected
 
 
+@pytest.mark.slow
 def test_every_order_of_rows_is_as_likely_as_every_other():
     keys = seeded_keys(np.random.default_rng(3))
     places = {order: place for place, order in enumerate(permutations(range(4)))}

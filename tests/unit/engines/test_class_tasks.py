@@ -123,6 +123,7 @@ def patients(*names):
     return hospital(HOSPITAL).select(["age", "symptoms", *names])
 
 
+@pytest.mark.slow
 def test_single_values_that_are_read_as_terms_come_home_as_well(tmp_path):
     table = patients()
     sets = [set(cell.split("|")) for cell in table.column("symptoms").to_pylist()]
@@ -150,6 +151,7 @@ def test_single_values_that_are_read_as_terms_come_home_as_well(tmp_path):
     assert shown(tmp_path / "there") == shown(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_a_hierarchy_of_labels_is_heeded_in_tasks_as_well(tmp_path):
     known = {"path": "known.csv", "label": "label", "terms": "terms", "separator": "|", "hierarchy": "labels.csv"}
     close = {"model": "qs-closeness", "column": "symptoms", "t": 0.2, "distance": "hierarchical"}
@@ -167,6 +169,7 @@ def test_a_hierarchy_of_labels_is_heeded_in_tasks_as_well(tmp_path):
     assert shown(tmp_path / "there") == shown(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_rows_that_a_step_before_drops_are_in_no_class(tmp_path):
     ages = [f"{20 + number % 10}" for number in range(HOSPITAL - 1)]
     table = patients().set_column(0, "age", pa.array([*ages, "99"]))
@@ -177,6 +180,7 @@ def test_rows_that_a_step_before_drops_are_in_no_class(tmp_path):
     assert shown(tmp_path / "there") == shown(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_terms_may_be_removed_where_no_step_forms_classes(tmp_path):
     table = patients().set_column(0, "age", pa.array([f"{20 + number % 2}" for number in range(HOSPITAL)]))
     plan = plan_with(tmp_path / "given", table, TERMS, NEEDS[1])
@@ -197,6 +201,7 @@ class Noting(Here):
         return super().each(work, jobs, what)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -233,6 +238,7 @@ def test_too_many_different_sets_of_terms_are_refused(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_class_with_too_many_rows_is_refused(tmp_path):
     few = patients().column("symptoms").to_pylist()[:10]
     table = pa.table({"age": ["30"] * 80 + ["50"] * 80, "symptoms": few * 16})

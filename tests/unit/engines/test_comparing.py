@@ -36,6 +36,7 @@ def both(run, tmp_path, most=10**6, wanted=10**6):
     return before, after
 
 
+@pytest.mark.slow
 def test_distinct_rows_are_counted_on_both_sides_and_single_ones_are_there_with_every_column(run, tmp_path):
     before, after = both(run, tmp_path)
     assert before.total == after.total == ROWS
@@ -78,6 +79,7 @@ def test_all_rows_of_some_classes_are_drawn(run, tmp_path):
     assert after.sample.description["rows"] == after.sample.n_rows
 
 
+@pytest.mark.slow
 def test_rows_are_drawn_one_by_one_where_classes_would_be_no_fair_part(run, tmp_path, monkeypatch):
     monkeypatch.setattr(comparing, "FAIR", 1)
     before, after = both(run, tmp_path, wanted=80)
@@ -87,6 +89,7 @@ def test_rows_are_drawn_one_by_one_where_classes_would_be_no_fair_part(run, tmp_
         assert 40 < sample.n_rows < 130
 
 
+@pytest.mark.slow
 def test_where_distinct_rows_are_too_many_all_is_of_the_part_that_is_drawn(run, tmp_path, monkeypatch):
     plan, folder = run
     before, after = both(run, tmp_path, most=20, wanted=120)

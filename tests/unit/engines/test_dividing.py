@@ -62,6 +62,7 @@ def run(folder, tmp_path_factory):
     return out, sf.run(plan_of(folder, K), out, seed=7, engine=in_parts(ROWS))
 
 
+@pytest.mark.slow
 def test_a_run_in_parts_is_measured_attacked_and_judged_as_any_other(folder, run):
     out, done = run
     told = json.loads((out / "private" / "run.json").read_text(encoding="utf-8"))
@@ -100,6 +101,7 @@ def test_a_part_that_was_changed_removed_or_added_is_told(folder, run, tmp_path)
     assert not read_release(out / "release").strays
 
 
+@pytest.mark.slow
 def test_a_run_in_parts_can_be_replaced_unless_somebody_added_a_file(folder, run, tmp_path):
     out = tmp_path / "run"
     sf.run(plan_of(folder, K), out, seed=7, engine=in_parts(ROWS), measure=False, attack=False)
@@ -195,6 +197,7 @@ def test_what_is_drawn_for_rows_in_parts_is_what_one_machine_draws(anonymizer, f
     assert parts.to_pylist() == here.to_pylist()
 
 
+@pytest.mark.slow
 def test_single_values_are_drawn_where_the_rows_are(folder, tmp_path):
     columns = {
         "age": {"role": "quasi-identifier", "kind": "number", "hierarchy": {"widths": [5, 10]}},

@@ -72,6 +72,7 @@ FEW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", FEW)
 def test_many_rows_that_are_few_distinct_ones_are_published(what, tmp_path):
     table, columns, need = FEW[what]
@@ -109,6 +110,7 @@ def coded(tmp_path):
     return found, encode(rows.select(list(plan.schema.columns)), plan.schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("age",), ("age", "sex"), ("drugs",), ("zip", "drugs"), ()])
 def test_distinct_rows_are_counted_exactly_where_they_are_few(names, coded, tmp_path):
     found, dataset = coded

@@ -145,6 +145,7 @@ def halves(folder):
     return sf.Plan.from_dict(document, folder)
 
 
+@pytest.mark.slow
 def test_a_region_that_is_not_safe_as_one_class_is_joined_with_what_it_was_cut_from(tmp_path, monkeypatch):
     plan, found = halves(tmp_path / "given"), []
     cut = Regions().cut(0, Cut(1, 30)).cut(1, Cut(0, 2))  # young and old; the young by where they live
@@ -163,6 +164,7 @@ def test_a_region_that_is_not_safe_as_one_class_is_joined_with_what_it_was_cut_f
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_regions_that_are_too_large_when_they_are_joined_are_refused(tmp_path):
     plan = plan_in(tmp_path / "given", K, {**CLOSE, "t": "0.00001"})
     with pytest.raises(DataError, match=r"rows would have to be worked on together(.|\n)*--distinct-on-driver"):

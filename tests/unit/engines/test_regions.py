@@ -165,6 +165,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", REFUSED)
 def test_who_must_see_the_whole_table_is_refused_before_anything_is_decided(why, folder, tmp_path):
     options = {"mondrian": {"strict": False}} if why == "single rows" else {}

@@ -56,6 +56,7 @@ def test_parts_by_class_are_judged_as_the_whole_is(run, tmp_path, most):
         assert one == two
 
 
+@pytest.mark.slow
 def test_no_class_is_in_two_parts(run, tmp_path):
     parts = list(seen(run, tmp_path, 10).parts)
     assert len(parts) > 3
@@ -64,6 +65,7 @@ def test_no_class_is_in_two_parts(run, tmp_path):
     assert sum(classes_of(part).size.size for part in parts) == whole
 
 
+@pytest.mark.slow
 def test_a_class_that_breaks_a_promise_is_found_in_its_part_and_the_changed_file_named(run, tmp_path):
     plan, folder = run
     path = folder / "data.parquet" / "part-00001.parquet"
@@ -76,6 +78,7 @@ def test_a_class_that_breaks_a_promise_is_found_in_its_part_and_the_changed_file
     assert not found[-1].satisfied
 
 
+@pytest.mark.slow
 def test_what_must_be_judged_at_once_is_refused_where_it_is_too_much(run, tmp_path):
     plan, folder = run
     (tmp_path / "room").mkdir()
@@ -85,6 +88,7 @@ def test_what_must_be_judged_at_once_is_refused_where_it_is_too_much(run, tmp_pa
         release_seen(Here(), tmp_path / "room", folder, plan.schema, Policy((population,)), (classes - 1) // SPARE)
 
 
+@pytest.mark.slow
 def test_files_with_rows_in_common_are_as_large_as_all_their_distinct_rows(run, tmp_path):
     plan, folder = run
     whole = read_release(folder, plan.schema)
@@ -126,6 +130,7 @@ def sets_in_classes(tmp_path):
     return plan, tmp_path / "run" / "release"
 
 
+@pytest.mark.slow
 def test_sets_within_classes_are_judged_in_parts_by_class(sets_in_classes, tmp_path):
     found = seen(sets_in_classes, tmp_path, 10)
     assert len(list(found.parts)) > 2
@@ -137,6 +142,7 @@ def test_sets_within_classes_are_judged_in_parts_by_class(sets_in_classes, tmp_p
         assert one["satisfied"]
 
 
+@pytest.mark.slow
 def test_a_set_that_too_few_hold_is_found_in_the_part_of_its_class(sets_in_classes, tmp_path):
     plan, folder = sets_in_classes
     path = folder / "data.parquet" / "part-00001.parquet"

@@ -56,6 +56,7 @@ def folder(request, people, tmp_path_factory):
     return base / "out" / "release"
 
 
+@pytest.mark.slow
 def test_an_analyst_needs_the_release_folder_only(folder, people):
     answer = sf.reconstruct(folder, ["job", "town"])
     assert answer.counts.shape == (5, 2)

@@ -1,4 +1,5 @@
 import pyarrow.compute as pc
+import pytest
 
 from sfumato.generators import hospital
 from sfumato.generators.hospital import DIAGNOSES, SENSITIVE_DRUGS
@@ -15,6 +16,7 @@ def test_symptoms_are_those_of_the_diagnosis():
         assert set(stay["symptoms"].split("|")) - {""} <= known
 
 
+@pytest.mark.slow
 def test_sensitive_drugs_tell_about_a_diagnosis():
     table = hospital(20_000)
     given = pc.match_substring(table["drugs"], SENSITIVE_DRUGS[0])

@@ -148,6 +148,7 @@ def test_losses_follow_their_definitions(items):
         assert isclose(sum(loss_of(*part) for part in parts), slow_loss(table, range(len(items))), abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     rows=rows,
@@ -237,6 +238,7 @@ def test_cuts_that_are_followed_stand_in_the_order_of_what_is_lost_in_the_end(ke
         assert outcomes[0] <= min(outcomes) + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=rows, data=st.data())
 def test_dividing_keeps_every_list_in_order(kernels, rows, data):

@@ -61,6 +61,7 @@ def is_safe(records, sensitive, rho, empty=False):
     return True
 
 
+@pytest.mark.slow
 def test_one_insertion_is_judged_as_brute_force_would():
     rng = random.Random(8)
     allowed = refused = 0
@@ -95,6 +96,7 @@ def test_one_insertion_is_judged_as_brute_force_would():
     assert refused > 50
 
 
+@pytest.mark.slow
 def test_a_union_of_safe_parts_is_safe():
     rng = random.Random(9)
     joined = 0

@@ -165,6 +165,7 @@ def test_exact_search_costs_what_exhaustive_search_costs(unlinked):
             assert is_safe(published, rows, n_labels, prior, unlinked, t, c, l), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unlinked", POLICIES)
 def test_weighed_labels_are_searched_exactly_too(unlinked):
     """Few weights, so that labels tie; every subset tells something else, so all of them are looked at."""
@@ -225,6 +226,7 @@ def test_an_intruder_who_overlooks_a_term_is_searched_exactly_too(unlinked, weig
     assert unlike > (0 if weighed else 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize("unlinked", POLICIES)
 def test_other_costs_are_searched_exactly_too(unlinked, counted):
@@ -275,6 +277,7 @@ def cheapest_over(group, rows, n_labels, prior, unlinked, t, levels):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unlinked", ["linked", "forbid"])
 def test_closeness_over_a_hierarchy_is_searched_exactly_too(unlinked):
     changed = 0
@@ -360,6 +363,7 @@ def published(table, found):
 REQUIRED = [{"t": 0.25}, {"c": Fraction(1), "l": 6}, {"t": 0.35, "c": Fraction(1), "l": 4}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("required", REQUIRED)
 @pytest.mark.parametrize("unlinked", POLICIES)
 def test_terms_are_only_removed_and_every_group_is_safe(required, unlinked):
@@ -381,6 +385,7 @@ def test_terms_are_only_removed_and_every_group_is_safe(required, unlinked):
         assert Fraction(int(found.cost[number]), table.unit) == price
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("required", REQUIRED)
 def test_threads_and_the_order_of_records_and_rows_change_nothing(required):
     groups, rows = a_table(seed=5)
@@ -436,6 +441,7 @@ def test_more_than_fourteen_terms_are_solved_like_fewer():
     assert all(set(common) <= set(terms) for terms in kept[1])
 
 
+@pytest.mark.slow
 def test_a_large_group_is_solved_safely():
     groups, rows = a_table(seed=7, n=400)
     whole = [[terms for group in groups for terms in group]]

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from statistics import median
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.metrics.class_sizes import ClassSizes
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
 def test_every_class_is_in_the_one_bin_that_its_size_belongs_to(tables, data):

@@ -18,6 +18,7 @@ def column_of(dataset, release, name, **options):
     return next(column for column in columns if column["name"] == name)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
 def test_labels_are_spread_over_what_they_cover(tables, data):

@@ -14,6 +14,7 @@ from sfumato.errors import DataError
 from sfumato.metrics.comparison import Comparison
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
 def test_classes_are_the_rows_with_equal_labels(tables, data):
@@ -25,6 +26,7 @@ def test_classes_are_the_rows_with_equal_labels(tables, data):
     assert comparison.n_dropped == example.n_dropped
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
 def test_the_order_of_rows_leaves_no_trace(tables, data):

@@ -7,6 +7,7 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def coded(baskets):
     return start, np.array([item for basket in baskets for item in sorted(basket)], dtype=np.int32)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(baskets=baskets_of, least=st.integers(1, 4), longest=st.integers(1, 5))
 def test_frequent_itemsets_equal_a_slow_count(baskets, least, longest):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sfumato.metrics.kl_divergence import KlDivergence, kl_divergence
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_it_is_the_divergence_from_evenly_spread_labels(tables, data):

@@ -56,6 +56,7 @@ def test_measurements_are_finite_plain_and_blind_to_the_order_of_rows(tables, da
     assert json.loads(json.dumps(found)) == again
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=5, deadline=None)
 def test_an_unchanged_release_measures_as_the_original(tables, data):

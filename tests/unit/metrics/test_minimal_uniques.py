@@ -57,6 +57,7 @@ def slowly(rows, size):
     return found, crowds
 
 
+@pytest.mark.slow
 @given(st.data(), st.integers(1, 5), st.integers(1, 4))
 @settings(max_examples=120, deadline=None)
 def test_it_finds_what_trying_every_set_finds(data, columns, values):

@@ -20,6 +20,7 @@ def loss_of(example, name, label):
     return (max(numbers, default=0) - min(numbers, default=0)) / (width or 1)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_the_loss_is_the_mean_over_columns_and_records(tables, data):

@@ -8,6 +8,7 @@ from sfumato.errors import DataError, PolicyError
 from sfumato.metrics.risk import Risk
 
 
+@pytest.mark.slow
 @given(data=st.data(), threshold=st.sampled_from([0.0, 0.2, 0.5, 1.0]))
 @settings(max_examples=25, deadline=None)
 def test_risks_follow_from_the_size_of_everybodys_class(tables, data, threshold):

@@ -19,6 +19,7 @@ def changed(run, name):
     return values["changed"], values["generalized"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet", "excel", "stata", "spss"])
 def test_numbers_of_people_with_several_are_known_in_whatever_digits_a_file_has_them(form, tmp_path):
     cells = ["4.0", "7.0", "", "2.50", "4.0", "4.00", "7.0", "2.50"]

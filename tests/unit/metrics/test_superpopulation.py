@@ -110,6 +110,7 @@ def test_pitmans_parameters_make_plain_sums_vanish(classes):
         assert abs(by_alpha) < 1e-5 * n * max(1, 1 / abs(alpha))
 
 
+@pytest.mark.slow
 def test_no_parameters_near_pitmans_are_likelier():
     classes = [1] * 30 + [2] * 8 + [3] * 4 + [6, 9]
 

@@ -60,6 +60,7 @@ def measured(metric: Metric, original: pa.Table, released: pa.Table, **descripti
     return metric.measure(encode(original, SCHEMA), Release.from_table(released, SCHEMA, description))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
 @pytest.mark.parametrize("dropped", [False, True])
 def test_weights_count_as_equal_rows_do(metric: Metric, dropped: bool) -> None:

@@ -18,6 +18,7 @@ def worth(rows):
     return sum(Fraction(1, n) for row in rows for n in range(1, len(row["terms"]) + 1))
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=30)
 def test_it_is_the_share_of_the_worth_that_is_gone(tables, data):

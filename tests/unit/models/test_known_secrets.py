@@ -75,6 +75,7 @@ def test_a_class_that_is_diverse_may_not_be_for_who_knows_more():
     assert LDiversity(sensitive="ill", l=2, known="job").audit(release).satisfied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_mondrian_reaches_it(model):
     rng = np.random.default_rng(8)

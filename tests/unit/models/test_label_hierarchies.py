@@ -51,6 +51,7 @@ def released(people, public):
     return replace(Release.from_table(pa.table({"age": ages, "symptoms": symptoms}), SCHEMA), public=public)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     table=st.fixed_dictionaries({label: st.frozensets(st.sampled_from("abc"), min_size=1) for label in "XYZUV"}),

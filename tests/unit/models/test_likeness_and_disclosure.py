@@ -122,6 +122,7 @@ def pycanon(table):
     return beta, delta, t, all(len(c) == len(total) for c in classes.values())
 
 
+@pytest.mark.slow
 def test_verdicts_are_those_of_pycanon_where_the_definitions_agree(release_of):
     rng = np.random.default_rng(8)
     complete = 0

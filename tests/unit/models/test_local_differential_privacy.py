@@ -79,6 +79,7 @@ def test_the_last_digit_decides():
     assert judged(2, Fraction(1, 2), above).satisfied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "2.5", "7"])
 @pytest.mark.parametrize("d", [2, 5])
 def test_parameters_are_the_best_that_the_definition_allows(d, epsilon):

@@ -123,6 +123,7 @@ def made(dataset, models, people, **options):
     return replace(publish(dataset, recoding, []), public=workplace.public), recoding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

@@ -62,6 +62,7 @@ def slowly(counts, eta, rho, distance):
     return worst
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     counts=st.lists(st.integers(0, 9), min_size=5, max_size=5).filter(any),
@@ -277,6 +278,7 @@ def test_a_larger_p_than_t_allows_is_caught():
     assert without_rates.facts["columns"]["x"]["prior"] == "estimated from the release"
 
 
+@pytest.mark.slow
 @given(d=st.integers(2, 30), eta=st.integers(1, 29), t=st.fractions(Fraction(1, 100), 1), p=st.integers(0, 10_000))
 @settings(max_examples=100, deadline=None)
 def test_closeness_to_any_prior_is_closeness_to_the_worst_of_them(d, eta, t, p):
@@ -368,6 +370,7 @@ def test_parameters_are_described_as_plain_numbers():
     assert json.dumps(about)
 
 
+@pytest.mark.slow
 def test_every_set_size_has_as_many_sets_as_it_should():
     from sfumato.models.judging.worst_sets import _all_sets
 
@@ -419,6 +422,7 @@ def test_the_papers_table_of_another_method_is_judged_by_the_definition(kind):
 open_cells = st.lists(st.sets(st.sampled_from("abcd"), min_size=1, max_size=3).map(sorted), min_size=1, max_size=7)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.data(), st.integers(2, 3), st.sampled_from(["frequency", "entropy"]))
 def test_a_table_without_parameters_is_judged_as_it_is_defined(data, l, kind):

@@ -81,6 +81,7 @@ def agree(tables, model, slow):
     return len(same), sum(same), 0 < held < len(same)  # a verdict that is always the same says little
 
 
+@pytest.mark.slow
 def test_k_is_the_smallest_class(tables):
     assert agree(tables, KAnonymity(k=3), lambda _, classes: min(map(len, classes["s"])) >= 3) == (300, 300, True)
 

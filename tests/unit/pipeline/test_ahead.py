@@ -89,6 +89,7 @@ def test_where_nothing_can_be_kept_nobody_is_started(plan, started, monkeypatch)
     assert started.asked == []
 
 
+@pytest.mark.slow
 def test_who_waits_for_it_is_told_as_of_loops_of_this_process(plan, started):
     started.instead = (sys.executable, "-c", "import time; time.sleep(.5)")
     begun, done = [], []
@@ -106,6 +107,7 @@ def test_it_ends_with_the_run_however_that_ends(plan, started, end):
     assert started.children[0].poll() is not None
 
 
+@pytest.mark.slow
 def test_a_run_waits_between_its_data_and_its_first_step(plan, started, monkeypatch, tmp_path):
     order = []
     monkeypatch.setattr(ahead, "compiled_elsewhere", _noting(order, ahead.compiled_elsewhere))

@@ -127,6 +127,7 @@ def test_a_source_that_changed_or_is_gone_is_said_and_nothing_is_touched(unfinis
     assert (run / "private" / "run.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_plan_that_changed_or_moved_does_not_change_what_is_completed(unfinished):
     plan = unfinished / "plan.toml"
     shutil.copytree(unfinished, moved := unfinished.with_name("moved"))

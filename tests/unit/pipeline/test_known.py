@@ -179,6 +179,7 @@ population = "everybody.csv"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anonymizer", ["local-recoding", "full-domain"])
 def test_a_run_keeps_its_population_and_is_judged_by_it(tmp_path, anonymizer):
     people = [f"{20 + i % 30},{('Rome', 'Oslo', '?')[i % 3]}" for i in range(60)]

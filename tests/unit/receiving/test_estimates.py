@@ -191,6 +191,7 @@ def test_base_rates_come_from_a_file(release, tmp_path):
     assert table["table"][0]["count"] > even["table"][0]["count"]  # ranges around 37 go to the younger side
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

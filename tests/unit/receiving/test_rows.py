@@ -54,6 +54,7 @@ def test_few_people_with_many_rows_are_no_regression():
     assert loaded(table, person=False).regression("pay", ["x"]).rows == 80
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_a_sample_of_people():
     plan = sf.Plan.from_dict(
         {

@@ -259,6 +259,7 @@ def test_whatever_stands_in_one_place_the_page_survives(facts, data):
     assert "could not be shown" not in html
 
 
+@pytest.mark.slow
 def test_sixty_columns_with_long_labels_stay_small(facts):
     drawn = next(entry for entry in facts["measurements"] if entry["name"] == "column-distributions")
     labels = [f"{'a long label ' * 25}{i}" for i in range(30)]

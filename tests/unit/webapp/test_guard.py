@@ -25,6 +25,7 @@ def browser(tmp_path_factory):
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("host", "origin", "site", "has_cookie", "method", "status"),
     [
@@ -68,6 +69,7 @@ def test_who_is_let_in(browser, host, origin, site, has_cookie, method, status):
 POSTS = sorted({route.path for route in ROUTES if "POST" in route.methods})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("token", ["", "wrong"])
 def test_no_form_goes_without_its_token(browser, path, token):

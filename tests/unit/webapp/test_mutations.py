@@ -513,12 +513,14 @@ def holds(probe, folder, made):
 PROBES = {name: probe for name, probe, _ in MUTATIONS}
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize("name", PROBES)
 def test_every_guard_holds(name, folder, made):
     assert holds(PROBES[name], folder, made)
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize("number", range(len(MUTATIONS)), ids=lambda number: f"{MUTATIONS[number][0]} {number}")
 def test_a_guard_that_is_taken_out_is_missed(number, folder, made):

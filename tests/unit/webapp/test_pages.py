@@ -112,6 +112,7 @@ def filled_in(browser, at, which, **changes):
 # The project, and addresses.
 
 
+@pytest.mark.slow
 def test_the_project_shows_plans_and_runs(reader):
     page = reader.text("/")
 
@@ -360,6 +361,7 @@ def test_every_model_has_a_form_and_what_it_sends_is_a_requirement(browser, fold
     assert browser.get("/plans/plan.toml/promises").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", able())
 def test_every_anonymizer_has_a_form(browser, folder, name):
     keys = able()[name].parameters
@@ -396,6 +398,7 @@ def table_form(name):
     return lambda form: form.get("plan_table") == name
 
 
+@pytest.mark.slow
 def test_the_population_and_households_are_said_in_forms(browser, folder):
     text = PLAN.replace("[columns.illness]", '[columns.home]\nrole = "other"\n[columns.illness]')
     (folder / "plan.toml").write_text(text)
@@ -422,6 +425,7 @@ def test_the_population_and_households_are_said_in_forms(browser, folder):
     assert (folder / "plan.toml").read_text().strip() == text.strip()
 
 
+@pytest.mark.slow
 def test_a_header_is_found_out_there_or_not(browser, folder):
     answers = []
     for header in ("yes", "no", ""):
@@ -512,6 +516,7 @@ def town(folder):
     return tomllib.loads((folder / "plan.toml").read_text())["columns"]["town"].get("hierarchy")
 
 
+@pytest.mark.slow
 def test_a_file_is_checked_before_it_replaces_another(browser, folder):
     answer = filled_in(browser, TOWN, lambda form: form.get("way") == "file", text="Bern;West;*\nChurr;East;*\n")
 

@@ -147,6 +147,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "number"), ASKED, ids=str)
 def test_what_is_impossible_no_release_meets_and_what_leaves_nothing_none_with_two_classes(place, number):
     model, found = MODELS[place], reached(place, number)
@@ -224,6 +225,7 @@ def test_what_is_not_at_hand_leaves_it_unknown_with_the_reason():
     assert "nobody.csv" in found.words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUIREMENTS)
 def test_every_model_answers_about_made_up_patients(name, tmp_path):
     plan = Plan.from_dict(plan_for({name: None}, tmp_path), tmp_path)

@@ -254,6 +254,7 @@ def test_a_record_that_is_longer_than_a_block_is_read_in_larger_ones(tmp_path, m
     assert sha256 == digest(source.path)
 
 
+@pytest.mark.slow
 def test_no_more_than_a_few_blocks_are_read_ahead_of_their_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(text_files, "SMALL", 1 << 10)
     monkeypatch.setattr(text_files, "_PATIENCE", 30)

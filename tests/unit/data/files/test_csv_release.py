@@ -55,6 +55,7 @@ def run(plan, folder):
     return sf.run(plan, folder / "out", seed=1, measure=False, attack=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("separator", "encoding", "decimal"),
     [(";", "windows-1252", ","), ("\t", "utf-16", ","), (",", "utf-8", "."), ("|", "windows-1252", ".")],

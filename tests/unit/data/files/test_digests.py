@@ -38,6 +38,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [16, 4 << 20])
 @pytest.mark.parametrize("name", SOURCES)
 def test_table_and_digest_are_those_of_the_file(tmp_path, monkeypatch, name, block):

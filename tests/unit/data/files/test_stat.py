@@ -40,6 +40,7 @@ def stata(folder, version=15):
     return Source(folder / "a.dta")
 
 
+@pytest.mark.slow
 def test_labels_of_spss_are_the_categories_and_what_is_declared_missing_is_missing(tmp_path):
     source = spss(tmp_path)
     table, _ = read_digested(source, drop=frozenset({"name"}))
@@ -80,6 +81,7 @@ def test_versions_of_stata_are_read(tmp_path, version):
     assert cells(table)["age"] == [34, 35, 36]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"), [("a.dta", "Stata"), ("a.sav", "SPSS"), ("a.sas7bdat", "SAS"), ("a.xpt", "SAS")]
 )
@@ -96,6 +98,7 @@ def test_a_stata_file_of_another_version_is_refused(tmp_path):
     assert "a version that is not known" in refusal(Source(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "read"), [("stata", "read_dta"), ("spss", "read_sav")])
 def test_labels_have_the_codes_of_the_source_again_and_new_ones_have_others(tmp_path, form, read):
     frame = pl.DataFrame({"sex": [7.0, 2.0] * 6, "region": [10.0] * 5 + [20.0] + [30.0] * 6})
@@ -248,6 +251,7 @@ def test_a_plan_goes_from_a_transport_file_of_sas_to_a_release(tmp_path):
     assert sf.run(plan, tmp_path / "out", measure=False, attack=False).release.data.num_rows == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.xpt", "a.sas7bdat"])
 def test_damaged_files_of_sas_are_refused_without_their_cells(tmp_path, name):
     content = sas(tmp_path, 5).path.read_bytes()
@@ -257,6 +261,7 @@ def test_damaged_files_of_sas_are_refused_without_their_cells(tmp_path, name):
     assert SECRET not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_data_sets_of_sas_are_read(tmp_path):
     rows = {
         "name": [SECRET, "Ann", "Ümit"],
@@ -277,6 +282,7 @@ def test_data_sets_of_sas_are_read(tmp_path):
     assert SECRET not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_portable_files_of_spss_are_read(tmp_path):
     pyreadstat.write_por(FRAME.drop("age"), tmp_path / "a.por")
     source = Source(tmp_path / "a.por")
@@ -342,6 +348,7 @@ def test_a_process_that_ends_in_the_middle_is_damage_and_one_without_memory_says
             read_columns(source)
 
 
+@pytest.mark.slow
 def test_one_process_reads_file_after_file_and_another_one_where_it_has_gone(tmp_path, monkeypatch):
     monkeypatch.setattr(stat, "_WAITING", waiting := [])
     read_table(spss(tmp_path))
@@ -358,6 +365,7 @@ def test_one_process_reads_file_after_file_and_another_one_where_it_has_gone(tmp
     assert second.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_process_that_reads_bytes_of_anybody_gets_no_address_of_a_database(tmp_path, monkeypatch):
     monkeypatch.setattr(stat, "_WAITING", waiting := [])
     monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", "postgresql://a:hunter2@host/x")
@@ -372,6 +380,7 @@ def test_a_process_that_reads_bytes_of_anybody_gets_no_address_of_a_database(tmp
     assert "SFUMATO_DATABASE_CLINIC" not in how["env"]
 
 
+@pytest.mark.slow
 def test_a_process_of_another_process_is_not_asked(tmp_path, monkeypatch):
     """After a fork both would write into the same pipe."""
     monkeypatch.setattr(stat, "_WAITING", waiting := [(-1, None)])
@@ -414,6 +423,7 @@ def test_flipped_bits_never_end_the_process(tmp_path, name):
     assert mutants_refused(tmp_path / name, 12) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write_to", "suffix", "form", "numbers", "read"),
     [

@@ -39,6 +39,7 @@ def plan_of(folder, source, **more):
     return sf.Plan.from_dict(plan, base=folder)
 
 
+@pytest.mark.slow
 def test_labels_in_a_catalog_are_the_categories(source):
     assert read_columns(source) == list(COLUMNS)
     table, _ = read_digested(source, drop=frozenset({"name"}))
@@ -101,6 +102,7 @@ def test_so_has_a_source_in_python(source):
     assert "only data sets of SAS" in refusal(replace(source, path=transport))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["missing", "folder", "text", "cut", "data set", "empty"])
 def test_one_that_is_missing_or_damaged_is_refused_and_named(tmp_path, source, made):
     content = source.catalog.read_bytes()
@@ -134,6 +136,7 @@ def test_a_damaged_table_is_not_blamed_on_its_catalog(source):
     assert "as a file of SAS" in refusal(source)
 
 
+@pytest.mark.slow
 def test_a_draft_takes_the_one_with_the_same_name_beside_it_and_says_so(tmp_path, source):
     source.catalog.rename(tmp_path / "a.sas7bcat")
     bare = Source(source.path)

@@ -96,6 +96,7 @@ def test_what_cannot_be_told_is_asked_for(tmp_path, encoding, words):
     assert "was to be read as utf-16" in refusal(replace(source, encoding="utf-16"))  # which has no mark
 
 
+@pytest.mark.slow
 def test_decoded_files_of_many_blocks_come_out_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BLOCK", 64)
     monkeypatch.setattr(text, "HEAD", 100)

@@ -39,6 +39,7 @@ def test_a_table_that_is_called_like_transactions_is_questioned(tmp_path, separa
     assert read_table(replace(source, format="transactions", separator=separator)).num_rows == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [5, 64, 4 << 20])
 def test_long_lines_and_many_blocks_come_out_whole(tmp_path, monkeypatch, block):
     monkeypatch.setattr(text, "BLOCK", block)

@@ -24,6 +24,7 @@ def plainly(parts):
     return [[number_of.setdefault(value, len(number_of)) for value in part] for part in parts], list(number_of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
 @given(parts=st.lists(st.lists(texts, max_size=20), max_size=5))
 def test_texts_are_numbered_in_the_order_in_which_they_first_occur(kind, parts):
@@ -40,6 +41,7 @@ def test_texts_with_the_same_digest_stay_apart(parts):
         assert numbered(pa.string(), parts) == plainly(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.date32()], ids=str)
 @given(parts=st.lists(st.lists(st.integers(-100, 100), max_size=20), max_size=5))
 def test_numbers_and_days_are_numbered_as_well(kind, parts):
@@ -53,6 +55,7 @@ def test_a_part_of_an_array_is_looked_up_as_if_it_stood_alone():
     assert known.values().to_pylist() == ["a", "longer than that", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["{:05}", "number {:09}"])
 def test_many_texts_take_a_quarter_of_what_a_hash_table_of_arrow_takes(form):
     rows = 300_000

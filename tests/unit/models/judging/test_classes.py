@@ -34,6 +34,7 @@ def tally(release):
     return Counter(classes_of(release).size.tolist())
 
 
+@pytest.mark.slow
 def test_classes_are_found_once_and_go_with_their_release():
     made = release(column([0, 1, 1], "xy"))
     found = classes_of(made)
