@@ -151,6 +151,91 @@ def test_an_original_given_as_a_frame_stands_for_the_source(made, family, verb):
     assert shown(verb, json.loads(json.dumps([entry.as_dict() for entry in found], default=str))) == wanted
 
 
+@pytest.mark.slow
+@every_verb
+def test_whoever_compares_with_a_source_that_was_edited_is_told(made, tmp_path, verb):
+    path = plan_in(tmp_path, "classes")
+    plan = sf.Plan.load(path)
+    sf.run(plan, path.parent / "run", seed=7)
+    lines = plan.source.path.read_text(encoding="utf-8").splitlines(keepends=True)
+    plan.source.path.write_text("".join([*lines, lines[1]]), encoding="utf-8")
+
+    found = getattr(sf, verb)(path.parent / "run", sf.Plan.load(path))
+    typed = told(verb, path.parent / "run", "--plan", path)
+
+    assert found
+    for notes in (*(each.notes for each in found), typed["notes"]):
+        assert any("source has changed" in note for note in notes)
+        assert any("source of today" in note for note in notes) == (verb != "audit")
+
+
+@pytest.mark.slow
+def test_an_attack_that_takes_the_original_is_not_left_out_in_silence(made):
+    case = made("classes")
+    without = sf.Plan.from_dict(without_source(case.path), base=case.path.parent)
+
+    found = sf.attack(case.ways["release of a run"], without)
+
+    names = {exposure.attack for exposure in found}
+    assert "printed-figures" not in names
+    assert {exposure.attack for exposure in sf.attack(case.ways["run folder"], case.plan)} == names | {
+        "printed-figures"
+    }
+    assert all(any(note.startswith("printed-figures was not tried") for note in each.notes) for each in found)
+
+
+@pytest.mark.slow
+@every_verb
+@pytest.mark.parametrize("family", ["classes", "cells"])
+@pytest.mark.parametrize("way", ["run folder", "release folder"])
+def test_a_folder_whose_description_is_gone_is_told_so(made, tmp_path, family, verb, way):
+    case = made(family)
+    run = shutil.copytree(case.ways["run folder"], tmp_path / "run")
+    (run / "release" / "release.json").unlink()
+
+    with pytest.raises(SfumatoError, match=r"holds data\.\w+, but no release\.json") as error:
+        getattr(sf, verb)(run if way == "run folder" else run / "release", case.plan)
+    assert error.value.exit_code == 2
+
+
+SETS = """
+[source]
+path = "source.csv"
+[columns.job]
+role = "sensitive-quasi-identifier"
+[columns.household]
+role = "sensitive-quasi-identifier"
+domain = ["1", "2", "3", "4", "5 or more"]
+[columns.ward]
+role = "other"
+[[require]]
+model = "sensitive-qid-diversity"
+l = { job = 3, household = 2 }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_cells_that_list_values_are_sets_in_files_and_in_frames(tmp_path, form):
+    path = plan_in(tmp_path, "cells")
+    path.write_text(f'{SETS}[release]\nformat = "{form}"\n', encoding="utf-8")
+    plan = sf.Plan.load(path)
+    run = sf.run(plan, tmp_path / "run", seed=7)
+    alone = shutil.copy(tmp_path / "run" / "release" / f"data.{form}", tmp_path / f"alone.{form}")
+
+    (of_frame,) = sf.audit(run.release.data, plan)
+    (of_file,) = sf.audit(alone, plan)
+
+    assert of_frame.satisfied
+    assert shown("audit", [of_file.as_dict()]) == shown("audit", [of_frame.as_dict()])
+    nowhere = sf.Plan.from_dict(without_source(path), base=path.parent)
+    if form == "csv":
+        with pytest.raises(SfumatoError, match="Declare its domain in the plan"):
+            sf.audit(alone, nowhere)
+    else:
+        assert sf.audit(alone, nowhere)[0].satisfied
+
+
 def without_source(path):
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     said = {key: value for key, value in document.pop("source").items() if key in ("missing", "person")}

@@ -86,7 +86,9 @@ def attack_all(
     stage = progress.stage("attack", 3 * len(attacks))  # the original, the release, a guess
     found = [expose(attack, here, before, stage.advance) for attack, here, before in attacks]
     stage.done()
-    return tuple(found)
+    lacking = [(member.name, lacks) for member in members if (lacks := member.lacks(release, asked))]
+    notes = tuple(f"{name} was not tried: it takes {lacks}, which is not at hand." for name, lacks in lacking)
+    return tuple(replace(exposure, notes=notes) for exposure in found) if notes else tuple(found)
 
 
 def _suited(member: type[Attack], release: Release, asked: Asked) -> Iterator[tuple[Attack, Release, Release | None]]:

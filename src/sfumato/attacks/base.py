@@ -66,6 +66,7 @@ class Exposure:
     after: Finding
     before: Finding | None = None  # None: the original is not at hand
     control: Finding | None = None  # None: there is nothing to guess from
+    notes: tuple[str, ...] = ()  # what whoever reads it should know about what was attacked
 
     def __repr__(self) -> str:
         return f"<Exposure {self.attack}: {self.title}>"
@@ -83,6 +84,7 @@ class Exposure:
             "before": self.before.as_dict() if self.before else None,
             "after": self.after.as_dict(),
             "control": self.control.as_dict() if self.control else None,
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
     def __str__(self) -> str:
@@ -126,6 +128,11 @@ class Attack(Protocol):
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
         """Yield the attack as it applies to a table: once for each column that it is about, if any."""
+
+    @classmethod
+    def lacks(cls, release: Release, asked: Asked) -> str:
+        """Return what is not at hand without which it cannot be tried on a table that it may suit, in a few words."""
+        return ""
 
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""

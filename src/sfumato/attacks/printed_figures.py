@@ -59,6 +59,11 @@ class PrintedFigures(Attack):
         if columns:
             yield cls(people=asked.original, columns=columns, threshold=asked.threshold)
 
+    @classmethod
+    def lacks(cls, release: Release, asked: Asked) -> str:
+        """Return that it takes the original to know people's figures, where quasi-identifiers may have been such."""
+        return "the original" if asked.original is None and release.quasi_identifiers else ""
+
     def on(self, table: Release) -> Finding:
         """Count the people whose figure is printed."""
         people, weights = self.people.total, row_weights(self.people)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +39,7 @@ from sfumato.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from sfumato.attacks.base import Exposure
     from sfumato.estimators.base import CrossTable
     from sfumato.metrics.base import Measurement
     from sfumato.models.base import Verdict
@@ -73,8 +74,7 @@ def audit(
 
     with telling_junit(junit) as verdicts, _asking(data, table, plan, engine, master, distinct_on_driver) as asked:
         verdicts += api.audit(**asked, name_items=show_items)
-    satisfied = all(verdict.satisfied for verdict in verdicts)
-    notes = list(dict.fromkeys(note for verdict in verdicts for note in verdict.notes))
+    satisfied, notes = all(verdict.satisfied for verdict in verdicts), _notes(verdicts)
     exit_code = 0 if satisfied else 1
     with telling(exit_code):
         if as_json:
@@ -84,6 +84,11 @@ def audit(
             warn(notes, "Note")
             _show_verdicts(verdicts, show_items=show_items)
     raise typer.Exit(exit_code)
+
+
+def _notes(found: Iterable[Verdict | Measurement | Exposure]) -> list[str]:
+    """Return what there is to know about what was looked at, each note once."""
+    return list(dict.fromkeys(note for each in found for note in each.notes))
 
 
 @contextmanager
@@ -157,11 +162,13 @@ def measure(
 
     with _asking(release, table, plan, engine, master, distinct_on_driver) as asked:
         measurements = api.measure(**asked, target=target)
+    notes = _notes(measurements)
     with telling():
         if as_json:
             shown = {"measurements": [measurement.headline() for measurement in measurements]}
-            print_json({**shown, "statistics": _statistics(measurements)})
+            print_json({**shown, "statistics": _statistics(measurements), "notes": notes})
         else:
+            warn(notes, "Note")
             say("\n".join(map(str, measurements)))
             _show_statistics(_statistics(measurements))
 
@@ -203,8 +210,13 @@ def attack(
 
     with _asking(data, table, plan, engine, master, distinct_on_driver) as asked:
         exposures = api.attack(**asked, threshold=threshold, population=population)
-    words = "\n".join(map(str, exposures)) or "No attack of this version applies to the table."
-    reply(as_json, {"attacks": [exposure.as_dict() for exposure in exposures]}, words)
+    words, notes = (
+        "\n".join(map(str, exposures)) or "No attack of this version applies to the table.",
+        _notes(exposures),
+    )
+    if not as_json:
+        warn(notes, "Note")
+    reply(as_json, {"attacks": [exposure.as_dict() for exposure in exposures], "notes": notes}, words)
 
 
 @app.command()

@@ -63,6 +63,7 @@ class Measurement:
     explanation: str = ""  # one or two sentences for people
     empty: str = ""  # what nothing at all is left of, in a few words
     warning: str = ""  # what whoever publishes should know first
+    notes: tuple[str, ...] = ()  # what whoever reads it should know about what was measured
     facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data
 
     def __repr__(self) -> str:  # facts are long, and some are of the original
@@ -70,7 +71,8 @@ class Measurement:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the measurement as plain data."""
-        return vars(self) | {"about": self.about.value, "facts": dict(self.facts)}
+        shown = vars(self) | {"about": self.about.value, "notes": list(self.notes), "facts": dict(self.facts)}
+        return {key: value for key, value in shown.items() if key != "notes" or value}
 
     def said_of(self, drawn: Drawn) -> Measurement:
         """Return the measurement with the words that it is of a random part of both tables."""

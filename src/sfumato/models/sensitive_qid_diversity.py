@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sfumato.data.base_rates import BaseRates
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release, ReleasedColumn
@@ -145,8 +146,8 @@ class SensitiveQidDiversity(PrivacyModel):
         for name in self.l:
             column = judged_column(release, name, self, Role.SENSITIVE_QUASI_IDENTIFIER)
             about = release.description.get("columns", {}).get(name, {})
-            columns[name] = sets = _as_sets(column)
-            domain = about.get("domain", column.labels if isinstance(column, BitSets) else None)
+            domain = _values_of(column, about, release.public.base_rates.get(name))
+            columns[name] = sets = _as_sets(column, frozenset(domain))
             needed[name] = self.needed(name, len(domain)) if domain else self.l[name]
             size = np.diff(sets.start)
             smallest[name] = int(size.min()) if size.size else needed[name]
@@ -246,13 +247,29 @@ def _are_groups(sets: CodedSets, groups: Any) -> bool:
     return bool((of_item == np.repeat(first, size)).all() and (first >= 0).all() and (size == group_size[first]).all())
 
 
-def _as_sets(column: ReleasedColumn | CodedSets) -> CodedSets:
-    """Return a column as sets: a cell that is no value of the declared domain but lists some of it is all of these."""
+def _values_of(column: ReleasedColumn | CodedSets, about: Mapping[str, Any], rates: BaseRates | None) -> Sequence[str]:
+    """Return the values that a column may hold, as far as somebody says: the release, the plan, public base rates."""
+    if "domain" in about:
+        return [str(value) for value in about["domain"]]
+    spec = column.spec if isinstance(column, ReleasedColumn) else None
+    if spec is not None and isinstance(spec.domain, tuple):
+        return spec.domain
+    if rates is not None:
+        return tuple(rates.weight)
+    return column.labels if isinstance(column, BitSets) else ()
+
+
+def _as_sets(column: ReleasedColumn | CodedSets, domain: frozenset[str]) -> CodedSets:
+    """Return a column as sets: a cell that is no value of the domain but lists some of it is all of these."""
     if isinstance(column, CodedSets):
         return column
-    spec = column.spec
-    domain = frozenset(spec.domain) if spec is not None and isinstance(spec.domain, tuple) else frozenset[str]()
-    separator = spec.separator if spec is not None else "|"
+    separator = column.spec.separator if column.spec is not None else "|"
+    if not domain and any(separator in label for label in column.labels):
+        raise DataError(
+            f"Cells of column {column.name!r} may be lists of values or single ones, in which {separator!r} occurs: "
+            "nothing at hand says which values the column may hold.\nDeclare its domain in the plan, or judge the "
+            "folder that `sfumato anonymize` wrote, with its release.json."
+        )
     members: list[list[str]] = []
     for label in column.labels:
         parts = sorted({part.strip() for part in label.split(separator)})

@@ -370,10 +370,11 @@ class Case:
                 'Name one ([source] path = "..."), or give the original in Python: measure(..., original=frame).'
             )
         refuse_unstated(seen.release)
-        release = replace(seen.release, public=self._known(seen).public)
+        known = self._known(seen, compared=True)
+        release = replace(seen.release, public=known.public)
         if self.plan.weight in release.order and not release.description:  # a file or a frame: the plan says it as well
             release = replace(release, description={"weight": self.plan.weight})
-        return self._measure(release, target)
+        return tuple(replace(found, notes=(*found.notes, *known.notes)) for found in self._measure(release, target))
 
     def attack(
         self, seen: Seen, *, threshold: float = THRESHOLD, population: Path | None = None
@@ -383,10 +384,11 @@ class Case:
         `population` is a larger table with the same quasi-identifiers, which a journalist would search.
         """
         refuse_unstated(seen.release)
-        known = self._known(seen)
-        return self._attack(replace(seen.release, public=known.public), threshold, population, on_demand=True)
+        known = self._known(seen, compared=True)
+        found = self._attack(replace(seen.release, public=known.public), threshold, population, on_demand=True)
+        return tuple(replace(exposure, notes=(*exposure.notes, *known.notes)) for exposure in found)
 
-    def _known(self, seen: Seen, *, judging: bool = False) -> Known:
+    def _known(self, seen: Seen, *, judging: bool = False, compared: bool = False) -> Known:
         dataset = (lambda: self.original.dataset) if self.original.at_hand else None
         description = seen.release.description
         gathering = Gathering(self.plan, dataset, seen.record, description, progress=self.progress, judging=judging)
@@ -394,7 +396,7 @@ class Case:
         if description.get("test_only"):
             notes.append(TEST_ONLY)
         if seen.record is not None:
-            notes += changes_since(seen.record, self.original)
+            notes += changes_since(seen.record, self.original, compared=compared)
         elif self.plan.source is not None and not self.original.at_hand:
             notes.append("The source that the plan names is not there: nothing could be counted in it.")
         if self.plan.gather is not None and seen.record is None:

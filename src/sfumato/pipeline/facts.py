@@ -58,7 +58,8 @@ def read_facts(run: Path) -> dict[str, Any]:
         raise DataError(f"{run} holds no run: there is no private/run.json in it.\nName the folder given as --out.")
     refusal = "is no run of sfumato.\nRun `sfumato anonymize` again."
     facts = read_numbered(path, RUN_FORMAT, refusal)
-    if not isinstance(facts.get("release"), dict):
+    release = facts.get("release")
+    if not isinstance(release, dict) or not isinstance(release.get("files", {}), dict):
         raise DataError(f"{path} {refusal}")
     return facts
 

@@ -257,15 +257,19 @@ def changed_since(record: Record, original: Original) -> list[str]:
     return sorted(place for place, sha256 in record.inputs.items() if now.get(place, sha256) != sha256)
 
 
-def changes_since(record: Record, original: Original) -> Iterator[str]:
-    """Say what has changed since a run was made: its plan, its source, or what else was read."""
+def changes_since(record: Record, original: Original, *, compared: bool = False) -> Iterator[str]:
+    """Say what has changed since a run was made: its plan, its source, or what else was read.
+
+    Where the release is `compared` with the source, that is with the one of today.
+    """
     plan = original.plan
     if record.plan is not None and plan.sha256 is not None and record.plan != plan.sha256:
         yield "The plan has changed since the run was made."
     for place in changed_since(record, original):
         if place == "source.path":
             kept = "what was public then is taken from the run's own record"
-            yield f"The source has changed since the run was made: {kept}."
+            today = ", and the release is compared with the source of today" if compared else ""
+            yield f"The source has changed since the run was made: {kept}{today}."
         elif not place.endswith(_KEPT):  # else the record of then is taken, and that is said
             yield f"{place} has changed since the run was made, or is gone."
 

@@ -333,7 +333,9 @@ def test_a_record_that_cannot_be_read_is_said(folder):
         judged(folder / "run", folder)
 
 
-@pytest.mark.parametrize("facts", [{"format": 1}, {"format": 2, "release": []}])
+@pytest.mark.parametrize(
+    "facts", [{"format": 1}, {"format": 2, "release": []}, {"format": 2, "release": {"files": [1]}}]
+)
 def test_a_file_that_is_no_record_is_said(folder, facts):
     (folder / "run/private/run.json").write_text(json.dumps(facts))
 

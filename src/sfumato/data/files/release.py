@@ -177,6 +177,7 @@ def read_release(
         return _read_as_release(replace(path, missing=schema.missing), schema, {}, progress)
     folder = release_folder(path)
     if folder is None:
+        _refuse_without_description(path)
         if schema is None:
             raise DataError(
                 f"{path} was asked for as a release, but has no {DESCRIPTION} that says what its columns are.\n"
@@ -270,6 +271,17 @@ def _readable_by(schema: Schema, source: Source) -> Source:
     if source.separator is not None and not set(schema.columns) & set(read_columns(source)):
         return replace(source, separator=None)
     return source
+
+
+def _refuse_without_description(path: Path) -> None:
+    """Raise where a folder holds the table of a release and nothing that describes it."""
+    for folder in (path / RELEASE, path):
+        found = [folder / name for name in _DATA if (folder / name).exists()]
+        if found and not (folder == path and found[0].suffix == ".parquet" and found[0].is_file()):  # a part of a table
+            raise DataError(
+                f"{folder} holds {found[0].name}, but no {DESCRIPTION}, which says what a release is.\n"
+                f"Put it back, or name {found[0]} itself: it is looked at as a table of any tool then."
+            )
 
 
 def release_folder(path: Path) -> Path | None:

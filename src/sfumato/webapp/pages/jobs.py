@@ -43,6 +43,7 @@ async def show(request: Request) -> Response:
         sentences=[str(each) for each in result.get("sentences") or ()] if job.kind == "check" else [],
         looking_up=mapping(mapping(result.get("looking_up")).get("after")) if job.kind == "check" else {},
         attacks=mappings(result.get("attacks")) if job.kind == "attack" else [],
+        notes=[str(each) for each in result.get("notes") or ()] if job.kind in ("audit", "attack") else [],
     )
 
 
