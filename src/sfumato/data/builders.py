@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from sfumato.data.dates import Dates
-from sfumato.data.hierarchy import ROOT, Hierarchy, some
+from sfumato.data.hierarchy import ROOT, Hierarchy, nested_paths, some
 from sfumato.errors import DataError, HierarchyError, PolicyError, did_you_mean
 
 Number: TypeAlias = int | float | Decimal | Fraction | str
@@ -397,20 +397,22 @@ def hierarchy_source(value: Any, base: Path) -> HierarchySource:
     if isinstance(value, Hierarchy):
         return Given(value)
     if isinstance(value, Mapping) and value:
-        if set(value) <= _BUILDER_KEYS:
+        if set(value) <= BUILDER_KEYS:
             return _builder(value)
         odd = [str(key) for key, below in value.items() if not isinstance(below, Mapping | list | tuple)]
         if len(value) == 1:  # a single group with nearly the name of a builder is rather that builder
             lists = [str(key) for key, below in value.items() if not isinstance(below, Mapping)]
-            odd += [key for key in lists if difflib.get_close_matches(key, _BUILDER_KEYS)]
+            odd += [key for key in lists if difflib.get_close_matches(key, BUILDER_KEYS)]
         if odd:
             raise PolicyError(
                 f"A hierarchy was given with {some(set(odd))}, which is neither a builder nor a group of values."
-                f"{did_you_mean(odd[0], _BUILDER_KEYS)}\n"
+                f"{did_you_mean(odd[0], BUILDER_KEYS)}\n"
                 "Builders: { prefix = 5 }, { widths = [5, 10] }, { edges = [0, 10, 50] }, "
                 '{ dates = ["month", "year"] }, { flat = true }. '
                 'Groups: "label" = ["value", ...].'
             )
+        if not sum(1 for _ in nested_paths(value, (), "A hierarchy")):
+            raise PolicyError('A hierarchy was given without any value.\nWrite "label" = ["value", ...].')
         return NestedHierarchy(value)
     if not isinstance(value, Mapping) and isinstance(value, HierarchySource):
         return value
@@ -420,7 +422,7 @@ def hierarchy_source(value: Any, base: Path) -> HierarchySource:
     )
 
 
-_BUILDER_KEYS = frozenset({"prefix", "widths", "origin", "edges", "dates", "flat"})
+BUILDER_KEYS = frozenset({"prefix", "widths", "origin", "edges", "dates", "flat"})
 
 
 def _builder(options: Mapping[str, Any]) -> HierarchySource:

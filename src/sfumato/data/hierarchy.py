@@ -137,7 +137,7 @@ class Hierarchy:
         >>> Hierarchy.from_nested({"health": ["nurse", "doctor"], "food": ["cook", "baker"]}).ancestors("baker")
         ('baker', 'food', '*')
         """
-        return cls.from_paths(_nested_paths(tree, (), name), name, secret=secret)
+        return cls.from_paths(nested_paths(tree, (), name), name, secret=secret)
 
     @classmethod
     def flat(cls, values: Iterable[str], name: str = "The hierarchy") -> Hierarchy:
@@ -178,12 +178,13 @@ def _up_to_the_root(path: Sequence[str]) -> tuple[str, ...]:
     return path[: path.index(ROOT, 1) + 1] if ROOT in path[1:] else (*path, ROOT)
 
 
-def _nested_paths(tree: Any, above: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:
+def nested_paths(tree: Any, above: tuple[str, ...], name: str) -> Iterator[tuple[str, ...]]:
+    """Yield each value of a tree with the labels above it, or raise where the tree is none."""
     if len(above) > _DEEPEST:
         raise HierarchyError(f"{name} has more than {_DEEPEST} levels.\nLet each level gather several groups into one.")
     if isinstance(tree, Mapping):
         for label, below in tree.items():
-            yield from _nested_paths(below, (str(label), *above), name)
+            yield from nested_paths(below, (str(label), *above), name)
         return
     if not isinstance(tree, list | tuple) or any(isinstance(value, list | tuple | Mapping) for value in tree):
         raise HierarchyError(

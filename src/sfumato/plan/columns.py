@@ -107,7 +107,10 @@ class _Column:
 
     def domain(self) -> tuple[str, ...] | None:
         given = self.values["domain"]
-        return None if given == FROM_DATA else self._texts(given, "domain")
+        found = None if given == FROM_DATA else self._texts(given, "domain")
+        if found == ():
+            self.add("domain", f"{self.where} domain names no value. List all of them, or a file with one a line.")
+        return found
 
     def bins(self) -> Bins | None:
         if "bins" not in self.given:
@@ -160,7 +163,7 @@ class _Column:
         if not values or not all(isinstance(value, str | int) for value in values):
             self.add("present", f"{self.where} present must be a value or a list of values, not {kind_of(given)}.")
             return None
-        return tuple(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+        return tuple(map(_cell, values))
 
     def _texts(self, value: Any, key: str) -> tuple[str, ...] | None:
         """Return a list of texts, given as such or as a file with one a line."""
@@ -176,6 +179,11 @@ class _Column:
                 return None
             return tuple(line.strip() for line in lines if line.strip())
         if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
-            return tuple(str(item) for item in value)
+            return tuple(map(_cell, value))
         self.add(key, f"{what} must be a list of texts or the name of a file, not {kind_of(value)}.")
         return None
+
+
+def _cell(value: str | float) -> str:
+    """Return a value of the plan as cells have it: true, not Python's True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

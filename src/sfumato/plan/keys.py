@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.data.builders import BUILDER_KEYS
 from sfumato.data.dates import DATE_LEVELS
 from sfumato.data.files.source import DECIMALS, FORMATS, ORDERS
 from sfumato.data.gathering import How
@@ -44,27 +45,24 @@ def _form(title: str, needed: str, **properties: Any) -> dict[str, Any]:
 
 _LABELS = "Of Stata, SPSS and SAS: whether codes show their labels. Write false where labels name people or places."
 _CATALOG = "Of a data set of SAS (.sas7bdat): the file with its value labels (.sas7bcat)."
-_WORDS: Mapping[str, Any] = {"type": "array", "items": {"type": ["string", "number"]}}
+_WORDS: Mapping[str, Any] = {"type": "array", "items": {"type": ["string", "number", "boolean"]}}
 _ONE = {"type": ["string", "integer", "boolean"]}
-_TREE = {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [_WORDS, {"$ref": "#/$defs/tree"}]}}
-_NUMBERS = {"type": "array", "items": {"type": "number"}}
+_TREE = {"type": "object", "additionalProperties": {"anyOf": [_WORDS, {"$ref": "#/$defs/tree"}]}}
+_NUMBER = {"type": ["number", "string"]}  # text holds numbers to the digit
+_LENGTH = {"type": "integer", "minimum": 1}
 _HIERARCHY = {
     "anyOf": [
         {"type": "string", "title": "a file: value;level 1;...;*"},
-        _form(
-            "leading characters of codes", "prefix", prefix={"type": ["integer", "array"], "items": {"type": "integer"}}
-        ),
-        _form("ranges of numbers", "widths", widths=_NUMBERS, origin={"type": "number"}),
+        _form("leading characters of codes", "prefix", prefix=one_or_more(_LENGTH)),
+        _form("ranges of numbers", "widths", widths=one_or_more({**_NUMBER, "exclusiveMinimum": 0}), origin=_NUMBER),
         _form(
             "ranges of numbers between given edges",
             "edges",
-            edges={"type": "array", "minItems": 1, "items": {"type": ["number", "array"]}},
+            edges={"type": "array", "minItems": 1, "items": {"type": ["number", "string", "array"], "items": _NUMBER}},
         ),
-        _form(
-            "periods of dates", "dates", dates={"type": "array", "minItems": 1, "items": {"enum": list(DATE_LEVELS)}}
-        ),
+        _form("periods of dates", "dates", dates=one_or_more({"enum": list(DATE_LEVELS)})),
         _form("the value, or *", "flat", flat={"enum": [True]}),
-        {"$ref": "#/$defs/tree"},
+        {"allOf": [{"$ref": "#/$defs/tree"}, {"not": {"propertyNames": {"enum": sorted(BUILDER_KEYS)}}}]},
     ]
 }
 DEFINITIONS = {"tree": {**_TREE, "title": "labels with the values, or the labels, below them"}}
@@ -193,7 +191,7 @@ EVENTS = Table(
             _ROWS_OF_A_PERSON,
             required=True,
             example={"codes": {"set": "code"}},
-            shape={**_GATHERED, "minProperties": 1},
+            shape=_GATHERED,
         ),
     ),
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,6 +41,7 @@ def parse(
     notes.unknown_keys(document, TABLES, "", "the plan")
     source = notes.values(notes.table(document, "source"), SOURCE, "source")
     columns = _columns(document, base, notes)
+    written = tuple(columns)
 
     def events_source(values: Mapping[str, Any], place: str) -> Source | None:
         return source_of({**values, "missing": source["missing"]}, base, notes, place)
@@ -54,7 +56,7 @@ def parse(
     schema = replace(schema, gathered=gather is not None)
     requirements, chosen, places = _requirements(document.get("require", []), notes)
     _note_populations(requirements, base, notes)
-    knowledge, publish_prior = _knowledge(notes.table(document, "knowledge"), base, notes)
+    knowledge, publish_prior = _knowledge(document, base, notes)
     measure = _measure(notes.table(document, "measure"), schema, notes)
     named = (source["weight"], source["household"], measure.target, *(name for each in measure.tables for name in each))
     schema = schema.naming(name for name in named if name is not None)
@@ -83,7 +85,7 @@ def parse(
     if patterns and plan.source is not None and is_there(plan.source):
         with suppress(DataError):  # said where the source is read
             plan = replace(plan, schema=schema.over(plan.names_over(read_columns(plan.source))))
-    notes.problems += (_in_the_text(problem, places) for problem in problems_of(plan))
+    notes.problems += (_in_the_text(problem, places, written, plan.schema) for problem in problems_of(plan))
     if notes.problems:
         raise PlanError(dict.fromkeys(notes.problems), where)
     return plan
@@ -169,8 +171,18 @@ def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[in
     return requirements, chosen, places
 
 
-def _in_the_text(problem: Problem, places: Sequence[int]) -> Problem:
-    """Return a problem of a requirement where that stands in the plan, beside others that nobody understands."""
+def _in_the_text(problem: Problem, places: Sequence[int], written: Sequence[str], schema: Schema) -> Problem:
+    """Return a problem where the plan speaks of it.
+
+    A requirement may stand beside others that nobody understands, and a column below a pattern that is for several.
+    """
+    if problem.place.startswith("columns."):
+        about = [name for name in schema.columns if f"{problem.place}.".startswith(f"columns.{name}.")]
+        name = max(about, key=len, default="")
+        if name and name not in written:
+            fitting = (each for each in written if each != REST and fnmatchcase(name, each))
+            above = next(fitting, REST if REST in written else name)
+            return replace(problem, place=f"columns.{above}{problem.place.removeprefix(f'columns.{name}')}")
     found = re.match(r"require\[(\d+)\]", problem.place)
     if found is None:
         return problem
@@ -199,7 +211,10 @@ def _options(given: Mapping[str, Any], notes: Notes) -> dict[str, Anonymizer]:
     return options
 
 
-def _knowledge(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[KnowledgeSource | None, bool]:
+def _knowledge(document: Mapping[str, Any], base: Path, notes: Notes) -> tuple[KnowledgeSource | None, bool]:
+    given = notes.table(document, "knowledge")
+    if document.get("knowledge") == {}:
+        notes.add("knowledge", "[knowledge] is empty. Name its path, label and terms, or leave it out.")
     values = notes.values(given, KNOWLEDGE, "knowledge")
     publish_prior = values.pop("publish_prior")
     if any(values[key] is None for key in ("path", "label", "terms")):

@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.errors import PlanError
 from sfumato.plan import Plan
-from wrong_plans import CELLS, COLUMNS, FLAT, asking, plan
+from wrong_plans import CELLS, COLUMNS, FLAT, REQUIRE, asking, plan
 
 MASKED = {"role": "sensitive", "hierarchy": FLAT}
 CELLS_ASKED = {"model": "sensitive-qid-diversity", "l": {"x": 2}}
@@ -90,3 +90,20 @@ def test_a_problem_of_a_requirement_stands_where_that_stands(columns, require, p
     places = [problem.place for problem in refused.value.problems]
     assert place in places
     assert not {"require", "within", "require[1].sensitive"} & set(places)
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ({"lab_*": {"role": "items"}}, "columns.lab_*.role"),
+        ({"lab_*": {"role": "items"}, "lab_1": {"role": "other"}}, "columns.lab_*.role"),
+        ({"lab_*": {"role": "other"}, "lab_1": {"role": "items"}}, "columns.lab_1.role"),
+    ],
+)
+def test_a_problem_of_a_column_stands_where_the_plan_speaks_of_it(tmp_path, written, place):
+    (tmp_path / "people.csv").write_text("age,lab_1,lab_2\n1,a,b\n", encoding="utf-8")
+    columns = {"age": {"role": "quasi-identifier"}, **written}
+    with pytest.raises(PlanError) as refused:
+        Plan.from_dict({"source": {"path": "people.csv"}, "columns": columns, "require": REQUIRE}, tmp_path)
+
+    assert {problem.place for problem in refused.value.problems} == {place}

@@ -31,6 +31,7 @@ def test_what_is_left_out_has_its_default(tmp_path):
         ({"kind": "date"}, "kind", Kind.DATE),
         ({"hierarchy": {"flat": True}}, "hierarchy", Flat()),
         ({"domain": ["low", 2]}, "domain", ("low", "2")),
+        ({"domain": [True, False]}, "domain", ("true", "false")),
         ({"domain": "data"}, "domain", None),
         ({"bins": [0, 20, 40]}, "bins", Bins.of([0, 20, 40])),
         ({"bins": [0, 20, 40]}, "domain", ("[0, 20)", "[20, 40]")),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from sfumato.models import PRIVACY_MODELS
 from sfumato.parameters import parameters_of
 from sfumato.plan import Plan
 from sfumato.plan.json_schema import json_schema, schema_text
-from sfumato.plan.keys import TABLES
+from sfumato.plan.keys import COLUMN, TABLES
 from wrong_plans import COLUMNS, REQUIRE, SHAPES, TOGETHER, plan
 
 ROOT = Path(__file__).parents[3]
@@ -86,6 +88,71 @@ def test_bounds_are_those_of_the_parser(model):
                     Plan.from_dict(plan(require=[{"model": model.name, **wrong}]))
                 place = f"require[1].{parameter.name}" + (".ill" if parameter.per_column else "")
                 assert place in [problem.place for problem in caught.value.problems]
+
+
+ODD = [
+    *(True, False, 0, 1, -1, 10**30, 0.0, 0.5, 2.5, 1e-300, math.inf, math.nan),
+    *("", " ", "age", "1/3", "0.5", "-1", "1_0", "\u0663"),
+    *(
+        [],
+        [1],
+        [2, 1],
+        [0, 20],
+        [[0, 19], [20, 39]],
+        [0.5],
+        ["a"],
+        ["a", "b"],
+        ["1", "2"],
+        [""],
+        [True],
+        [["age"]],
+        [[]],
+    ),
+    *({}, {"a": 1}, {"a": "b"}, {"age": 2}, {"a": ["b", 2.5, False]}, {"a": {"b": []}}, {"a": {"b": ["c"], "d": {}}}),
+    *({"prefix": 2}, {"prefix": [3, 2]}, {"prefix": ["a"]}, {"prefix": ["a"], "b": ["c"]}, {"flat": True}, {"flat": 1}),
+    *({"widths": 5}, {"widths": "0.1"}, {"widths": ["5"], "origin": "1"}, {"edges": [0, "5"]}, {"edges": [["0", 5]]}),
+    *({"dates": "month"}, {"dates": ["month", "year"]}, {"share": 1}, {"share": 0.5, "seed": -1}, {"a": {"set": "b"}}),
+    *(
+        [{"path": "x.csv", "columns": {}}],
+        [{"path": "x.csv", "columns": {"n": "count"}}],
+        [{"columns": {"n": "count"}}],
+    ),
+]
+
+
+def odd_plans():
+    """Yield plans in which one key has a value that hardly anybody would write."""
+    knowledge = {"path": "k.csv", "label": "illness", "terms": "symptoms"}
+    for table, key in ((table, key.name) for table, about in TABLES.items() for key in about.keys):
+        beside = {"source": {"path": "x.csv", "person": "id"}} if table == "gather" else {}
+        given = knowledge if table == "knowledge" else {}
+        yield from (plan(**beside, **{table: {**given, key: value}}) for value in ODD)
+    for role in ("quasi-identifier", "sensitive", "other"):
+        for key in COLUMN.keys:
+            yield from (plan(columns={**COLUMNS, "x": {"role": role, key.name: value}}) for value in ODD)
+    for model in PRIVACY_MODELS.values():
+        given = {each.name: sample(each, each.example) for each in parameters_of(model) if each.required}
+        for key in parameters_of(model):
+            for value in ODD:
+                each = {"ill": value} if key.per_column else value
+                yield plan(require=[*REQUIRE, {"model": model.name, **given, key.name: each}])
+    for name, anonymizer in ANONYMIZERS.items():
+        for key in parameters_of(anonymizer):
+            yield from (plan(anonymizers={name: {key.name: value}}) for value in ODD)
+    for table in TABLES:
+        yield from (plan(**{table: value}) for value in ODD)
+
+
+@pytest.mark.slow
+def test_what_the_parser_takes_passes(tmp_path):
+    refused, taken = [], 0
+    for document in odd_plans():
+        with suppress(PlanError):
+            Plan.from_dict(document, tmp_path)
+            taken += 1
+            refused += faults(document)
+    assert taken > 400
+    assert not refused
 
 
 def sample(parameter, value):
