@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -57,6 +57,7 @@ class Session(Protocol):
 
     def set_aside(self, table: str, to: str) -> None:
         """Give a table another name in the same schema, if it could be dropped: to put it back, or to drop it later."""
+        self.put_back(table, to)
 
     def put_back(self, table: str, to: str) -> None:
         """Give a table that was set aside its name again."""
@@ -69,6 +70,42 @@ class Session(Protocol):
 
     def close(self) -> None:
         """End it; what was not committed never happened, as far as the database can do that."""
+
+
+class TypedSession(Session, Protocol):
+    """A transaction of a database whose columns have types, whatever their rows hold."""
+
+    def _schema(self, relation: str) -> pa.Schema:
+        """Return names and types of the columns."""
+
+    def _column(self, field: pa.Field) -> Column:
+        """Return how a column is read."""
+
+    def _execute(self, sql: str) -> Any:
+        """Have something done."""
+
+    def names(self, relation: str) -> list[str]:
+        """Return the names of the columns."""
+        return list(self._schema(relation).names)
+
+    def columns(self, relation: str, names: Iterable[str], limit: int | None = None) -> list[Column]:
+        """Return how columns are read."""
+        schema = self._schema(relation)
+        return [self._column(schema.field(name)) for name in names]
+
+    def rename(self, table: str, to: str, about: str) -> None:
+        """Give a table its name, and a comment."""
+        self.put_back(table, to)
+        comment = about.replace("'", "''")
+        self._execute(f"comment on table {relation_of(to, None)} is '{comment}'")
+
+    def put_back(self, table: str, to: str) -> None:
+        """Give a table its name again."""
+        self._execute(f"alter table {relation_of(table, None)} rename to {quoted(to.rpartition('.')[2])}")
+
+    def drop(self, table: str) -> None:
+        """Let a table go."""
+        self._execute(f"drop table {relation_of(table, None)}")
 
 
 class Refused(Exception):  # noqa: N818 - says what is the case; becomes an error of sfumato where it is known what was asked
@@ -86,6 +123,12 @@ def quoted(name: str) -> str:
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def selecting(columns: Iterable[Column], relation: str, limit: int | None) -> str:
+    """Return the query for some columns, of all rows or of the first ones."""
+    selected = ", ".join(f"{column.selected} as {quoted(column.name)}" for column in columns)
+    return f"select {selected} from {relation}" + (f" limit {limit}" if limit is not None else "")
 
 
 def relation_of(table: str | None, query: str | None) -> str:

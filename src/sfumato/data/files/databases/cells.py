@@ -25,10 +25,7 @@ def text_or_numbers(column: pa.ChunkedArray, name: str, separator: str) -> list[
     try:
         return [as_cell(cell, separator, None) for cell in cells]
     except TypeError:
-        raise DataError(
-            f"Column {name!r} holds values of type {column.type}, which the database cannot hold.\n"
-            "Drop the column, or convert it to text."
-        ) from None
+        raise _not_held(column, name) from None
 
 
 def is_plain(kind: pa.DataType) -> bool:
@@ -54,7 +51,19 @@ def storable(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             return column.cast(pa.string())
         return column if is_plain(kind) or pa.types.is_decimal(kind) else column.cast(pa.string())
     except pa.ArrowException:
-        raise DataError(
-            f"Column {name!r} holds values of type {column.type}, which the database cannot hold.\n"
-            "Drop the column, or convert it to text."
-        ) from None
+        raise _not_held(column, name) from None
+
+
+def _not_held(column: pa.ChunkedArray, name: str) -> DataError:
+    return DataError(
+        f"Column {name!r} holds values of type {column.type}, which the database cannot hold.\n"
+        "Drop the column, or convert it to text."
+    )
+
+
+def bytes_in(name: str, what: str = "bytes") -> DataError:
+    """Return the error for a column that cannot be read."""
+    return DataError(
+        f"Column {name!r} was to be read, but it holds {what}, which are neither text nor a number.\n"
+        "Give it the role identifier, or select something of it by a query."
+    )

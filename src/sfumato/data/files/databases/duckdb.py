@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, quoted, relation_of
-from sfumato.data.files.databases.cells import is_plain, storable
-from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE
+from sfumato.data.files.databases.base import (
+    BATCH,
+    Batches,
+    Column,
+    Refused,
+    TypedSession,
+    quoted,
+    relation_of,
+    selecting,
+)
+from sfumato.data.files.databases.cells import bytes_in, is_plain, storable
+from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE, each_of, telling
 from sfumato.data.files.databases.postgresql import EXTRA
 from sfumato.data.files.source import needed
 from sfumato.data.kinds import is_list
-from sfumato.errors import DataError
 
 # A query sees the file that was named and nothing else: no other file, no network, no variable of Python's.
 _CLOSED = {
@@ -60,8 +69,19 @@ _WORDS = {  # what an error of one name may mean besides
 _PART = "sfumato_part"  # what a part of a table is called while it is written
 
 
-class DuckdbSession:
-    """A transaction of a DuckDB file."""
+def _state(error: Exception) -> str:
+    state = _STATES.get(type(error).__name__, "42000")
+    return next((near for word, near in _WORDS.items() if word in str(error)), state)
+
+
+_telling = partial(telling, "duckdb", _state)
+
+
+class DuckdbSession(TypedSession):
+    """A transaction of a DuckDB file.
+
+    To set a table aside is refused where an index is built on it, and views go on to mean the old name.
+    """
 
     engine: ClassVar[str] = "DuckDB"
     transactional: ClassVar[bool] = True
@@ -77,30 +97,14 @@ class DuckdbSession:
             self._connection.close()
             raise
 
-    def names(self, relation: str) -> list[str]:
-        """Return the names of the columns."""
-        return list(self._schema(relation).names)
-
-    def columns(self, relation: str, names: Iterable[str], limit: int | None = None) -> list[Column]:
-        """Return how columns are read; the types of the file say it, whatever the rows."""
-        schema = self._schema(relation)
-        return [_column(schema.field(name)) for name in names]
-
     def rows(self, relation: str) -> int:
         """Return how many rows there are."""
         return int(self._rows(f"select count(*) from {relation}")[0][0])
 
     def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches, as they are worked out."""
-        selected = ", ".join(f"{column.selected} as {quoted(column.name)}" for column in columns)
-        query = f"select {selected} from {relation}" + (f" limit {limit}" if limit is not None else "")
-        with self._reader(query) as reader:
-            while True:
-                with _telling():
-                    batch = next(reader, None)
-                if batch is None:
-                    return
-                yield batch
+        with self._reader(selecting(columns, relation, limit)) as reader:
+            yield from each_of(reader, _telling)
 
     def tables(self) -> list[str]:
         """Return the names of all tables and views of the file."""
@@ -122,40 +126,17 @@ class DuckdbSession:
 
     def create(self, table: str, parts: Iterable[pa.Table], separators: Mapping[str, str]) -> Iterator[int]:
         """Make a table and fill it."""
-        made = False
+        start = f"create table {relation_of(table, None)} as"
         for part in parts:
             held = pa.table({column: storable(part.column(column), column) for column in part.column_names})
             with _telling():
                 self._connection.register(_PART, held)
                 try:
-                    start = (
-                        f"insert into {relation_of(table, None)}"
-                        if made
-                        else f"create table {relation_of(table, None)} as"
-                    )
                     self._connection.execute(f"{start} select * from {_PART}").fetchall()
                 finally:
                     self._connection.unregister(_PART)
-            made = True
+            start = f"insert into {relation_of(table, None)}"
             yield part.num_rows
-
-    def rename(self, table: str, to: str, about: str) -> None:
-        """Give a table its name, and a comment."""
-        self.put_back(table, to)
-        comment = about.replace("'", "''")
-        self._execute(f"comment on table {relation_of(to, None)} is '{comment}'")
-
-    def set_aside(self, table: str, to: str) -> None:
-        """Give a table another name; refused where an index is built on it, and views go on to mean the old name."""
-        self.put_back(table, to)
-
-    def put_back(self, table: str, to: str) -> None:
-        """Give a table its name again."""
-        self._execute(f"alter table {relation_of(table, None)} rename to {quoted(to.rpartition('.')[2])}")
-
-    def drop(self, table: str) -> None:
-        """Let a table go."""
-        self._execute(f"drop table {relation_of(table, None)}")
 
     def commit(self) -> None:
         """Make everything visible, and begin anew."""
@@ -180,44 +161,20 @@ class DuckdbSession:
         with self._reader(f"select * from {relation} limit 0") as reader:
             return reader.schema
 
-    @contextmanager
-    def _reader(self, query: str) -> Iterator[Any]:
+    def _reader(self, query: str) -> closing[Any]:
         """Open a stream; nothing else is asked before it ends."""
         with _telling():
-            reader = self._connection.sql(query).to_arrow_reader(BATCH)
-        try:
-            yield reader
-        finally:
-            reader.close()
+            return closing(self._connection.sql(query).to_arrow_reader(BATCH))
 
-
-@contextmanager
-def _telling() -> Iterator[None]:
-    """Turn what DuckDB says into a state."""
-    try:
-        yield
-    except Refused:
-        raise
-    except (OSError, pa.ArrowException):  # in the middle of a stream
-        raise Refused("22000") from None
-    except Exception as error:
-        if not type(error).__module__.lstrip("_").startswith("duckdb"):
-            raise
-        text = str(error)
-        state = _STATES.get(type(error).__name__, "42000")
-        raise Refused(next((near for word, near in _WORDS.items() if word in text), state)) from None
-
-
-def _column(field: pa.Field) -> Column:
-    """Return how a column is read: lists as lists of text, what Arrow or sfumato has no type for as text."""
-    name, kind = field.name, field.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise DataError(
-            f"Column {name!r} was to be read, but it holds bytes (blob), which are neither text nor a number.\n"
-            "Give it the role identifier, or select something of it by a query."
-        )
-    if pa.types.is_decimal(kind):
-        return Column(name, f"{quoted(name)}::varchar", pa.string(), is_decimal=True)
-    if is_list(kind):
-        return Column(name, f"{quoted(name)}::varchar[]", pa.large_list(pa.string()))
-    return Column(name, quoted(name), kind) if is_plain(kind) else Column(name, f"{quoted(name)}::varchar", pa.string())
+    def _column(self, field: pa.Field) -> Column:
+        """Return how a column is read: lists as lists of text, what Arrow or sfumato has no type for as text."""
+        name, kind = field.name, field.type
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise bytes_in(name, "bytes (blob)")
+        if pa.types.is_decimal(kind):
+            return Column(name, f"{quoted(name)}::varchar", pa.string(), is_decimal=True)
+        if is_list(kind):
+            return Column(name, f"{quoted(name)}::varchar[]", pa.large_list(pa.string()))
+        if is_plain(kind):
+            return Column(name, quoted(name), kind)
+        return Column(name, f"{quoted(name)}::varchar", pa.string())

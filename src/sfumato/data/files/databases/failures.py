@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
+
+import pyarrow as pa
 
 from sfumato.data.files.databases.base import Refused
 from sfumato.errors import DataError
 
 # States of our own, for what happens before there is a database to give one.
 NO_ANSWER, BAD_ADDRESS, UNKNOWN_HOST, NOT_A_DATABASE, IN_USE = "XTIME", "XADDR", "XHOST", "XFILE", "XBUSY"
+BROKEN_OFF = "22000"  # in the middle of a stream
 SECONDS = 10.0  # that connecting may take
+
+_StateOf: TypeAlias = Callable[[Exception], str]
 
 _Made = TypeVar("_Made")
 _ASK = "Ask who runs the database"
@@ -31,7 +37,7 @@ _WORDS: dict[str, tuple[str, str]] = {  # what was found and what to do, by stat
         "it does not do that inside of a query that only reads, or knows no such names",
         "Write a query that only selects; a table is named as schema.table",
     ),
-    "22000": (
+    BROKEN_OFF: (
         "it broke its answer off: a cell does not fit the type that the query makes of it, or a function fails",
         "Correct the query, or select such columns as text",
     ),
@@ -73,6 +79,33 @@ def refusal(asked: str, path: Path, refused: Refused) -> DataError:
     unknown = f"it refuses that (SQLSTATE {state})" if state.isalnum() else "it refuses that"
     found, todo = _WORDS.get(state) or _WORDS.get(state[:2]) or (unknown, _ASK)
     return DataError(f"{asked} {path}, but {found}.\n{todo}.")
+
+
+@contextmanager
+def telling(driver: str, state_of: _StateOf, in_stream: _StateOf = lambda _: BROKEN_OFF) -> Iterator[None]:
+    """Turn what a driver, by the name of its library, says into a state."""
+    try:
+        yield
+    except Refused:
+        raise
+    except (OSError, pa.ArrowException) as error:
+        raise Refused(in_stream(error)) from None
+    except Exception as error:
+        if not type(error).__module__.lstrip("_").startswith(driver):
+            raise
+        raise Refused(state_of(error)) from None
+
+
+def each_of(
+    batches: Iterator[pa.RecordBatch], telling: Callable[[], AbstractContextManager[None]]
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches as they come, with what a driver says meanwhile turned into a state."""
+    while True:
+        with telling():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def within(seconds: float, connect: Callable[[], _Made]) -> _Made:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, quoted, relation_of
-from sfumato.data.files.databases.cells import text_or_numbers
-from sfumato.data.files.databases.failures import BAD_ADDRESS, NO_ANSWER, SECONDS, within
+from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, TypedSession, quoted, relation_of
+from sfumato.data.files.databases.cells import bytes_in, text_or_numbers
+from sfumato.data.files.databases.failures import BAD_ADDRESS, BROKEN_OFF, NO_ANSWER, SECONDS, each_of, telling, within
 from sfumato.data.files.databases.postgresql import EXTRA
 from sfumato.data.files.source import needed
 from sfumato.data.kinds import is_text
@@ -30,15 +31,21 @@ _SNAPSHOTS = (
     "set transaction read only",
 )
 _STATES = {"IM002": BAD_ADDRESS, "IM003": BAD_ADDRESS, "01000": BAD_ADDRESS, "HYT00": NO_ANSWER, "HYT01": NO_ANSWER}
-_LOGINS = (
-    "authentication failed",
-    "Login failed",
-    "Access denied",
-    "invalid username",
-)  # told as no connection by some
+# Told as no connection by some.
+_LOGINS = ("authentication failed", "Login failed", "Access denied", "invalid username")
 
 
-class OdbcSession:
+def _state(error: Exception) -> str:
+    if any(word in str(error) for word in _LOGINS):
+        return "28000"
+    found = re.search(r"State: (\w{5})", str(error))
+    return _STATES.get(found[1], found[1]) if found else BROKEN_OFF
+
+
+_telling = partial(telling, "arrow_odbc", _state)
+
+
+class OdbcSession(TypedSession):
     """A transaction of a database that ODBC knows."""
 
     engine: ClassVar[str] = "a database by ODBC"
@@ -60,15 +67,6 @@ class OdbcSession:
         self._made: str | None = None  # a table that has no name yet, and may be there already
         if not writes:
             self._first_that_works(_SNAPSHOTS)
-
-    def names(self, relation: str) -> list[str]:
-        """Return the names of the columns."""
-        return list(self._schema(relation).names)
-
-    def columns(self, relation: str, names: Iterable[str], limit: int | None = None) -> list[Column]:
-        """Return how columns are read; the types of the database say it, whatever the rows."""
-        schema = self._schema(relation)
-        return [_column(schema.field(name)) for name in names]
 
     def rows(self, relation: str) -> int:
         """Return how many rows there are."""
@@ -113,10 +111,10 @@ class OdbcSession:
 
     def rename(self, table: str, to: str, about: str) -> None:
         """Give a table its name; comments are not in standard SQL."""
-        self.set_aside(table, to)
+        self.put_back(table, to)
         self._made = None
 
-    def set_aside(self, table: str, to: str) -> None:
+    def put_back(self, table: str, to: str) -> None:
         """Give a table another name."""
         name = to.rpartition(".")[2]
         self._first_that_works(
@@ -127,14 +125,6 @@ class OdbcSession:
             ),
             must=True,
         )
-
-    def put_back(self, table: str, to: str) -> None:
-        """Give a table its name again."""
-        self.set_aside(table, to)
-
-    def drop(self, table: str) -> None:
-        """Let a table go."""
-        self._execute(f"drop table {relation_of(table, None)}")
 
     def commit(self) -> None:
         """Make everything visible; a new transaction begins with it."""
@@ -176,44 +166,15 @@ class OdbcSession:
         limits = {"max_text_size": _TEXT, "max_bytes_per_batch": _BYTES}
         with _telling():
             batches = iter(self._connection.read_arrow_batches(sql, BATCH, values, **limits))
-        while True:
-            with _telling():
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
+        yield from each_of(batches, _telling)
 
-
-@contextmanager
-def _telling() -> Iterator[None]:
-    """Turn what driver and manager say into a state."""
-    try:
-        yield
-    except Refused:
-        raise
-    except (OSError, pa.ArrowException):  # in the middle of a stream
-        raise Refused("22000") from None
-    except Exception as error:
-        if not type(error).__module__.startswith("arrow_odbc"):
-            raise
-        text = str(error)
-        found = re.search(r"State: (\w{5})", text)
-        state = found[1] if found else "22000"
-        if any(word in text for word in _LOGINS):
-            state = "28000"
-        raise Refused(_STATES.get(state, state)) from None
-
-
-def _column(field: pa.Field) -> Column:
-    kind = field.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        raise DataError(
-            f"Column {field.name!r} was to be read, but it holds bytes, which are neither text nor a number.\n"
-            "Give it the role identifier, or select something of it by a query."
-        )
-    if pa.types.is_decimal(kind):
-        return Column(field.name, quoted(field.name), pa.string(), is_decimal=True)
-    return Column(field.name, quoted(field.name), pa.string() if is_text(kind) or pa.types.is_time(kind) else kind)
+    def _column(self, field: pa.Field) -> Column:
+        kind = field.type
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+            raise bytes_in(field.name)
+        if pa.types.is_decimal(kind):
+            return Column(field.name, quoted(field.name), pa.string(), is_decimal=True)
+        return Column(field.name, quoted(field.name), pa.string() if is_text(kind) or pa.types.is_time(kind) else kind)
 
 
 def _storable(part: pa.Table, separators: Mapping[str, str]) -> pa.Table:

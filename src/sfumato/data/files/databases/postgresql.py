@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from sfumato.data.files.databases.ahead import ahead
-from sfumato.data.files.databases.base import Batches, Column, Refused, quoted, relation_of
+from sfumato.data.files.databases.base import Batches, Column, Refused, TypedSession, quoted, relation_of, selecting
 from sfumato.data.files.databases.cells import is_plain, storable
-from sfumato.data.files.databases.failures import BAD_ADDRESS, NO_ANSWER, SECONDS, UNKNOWN_HOST, within
+from sfumato.data.files.databases.failures import (
+    BAD_ADDRESS,
+    BROKEN_OFF,
+    NO_ANSWER,
+    SECONDS,
+    UNKNOWN_HOST,
+    each_of,
+    telling,
+    within,
+)
 from sfumato.data.files.source import needed
 from sfumato.data.kinds import is_list
 
@@ -41,7 +51,17 @@ _WORDS = {
 }
 
 
-class PostgresqlSession:
+def _state_in(otherwise: str, error: Exception) -> str:
+    told = (state for word, state in _WORDS.items() if word in str(error))
+    return getattr(error, "sqlstate", None) or next(told, otherwise)
+
+
+_telling = partial(
+    telling, "adbc_driver_manager", partial(_state_in, BAD_ADDRESS), in_stream=partial(_state_in, BROKEN_OFF)
+)
+
+
+class PostgresqlSession(TypedSession):
     """A transaction of a PostgreSQL server."""
 
     engine: ClassVar[str] = "PostgreSQL"
@@ -60,25 +80,14 @@ class PostgresqlSession:
             self.close()
             raise
 
-    def names(self, relation: str) -> list[str]:
-        """Return the names of the columns."""
-        return list(self._schema(relation).names)
-
-    def columns(self, relation: str, names: Iterable[str], limit: int | None = None) -> list[Column]:
-        """Return how columns are read; the types of the database say it, whatever the rows."""
-        schema = self._schema(relation)
-        return [_column(schema.field(name)) for name in names]
-
     def rows(self, relation: str) -> int:
         """Return how many rows there are."""
         return int(self._asked(f"select count(*) from {relation}").column(0)[0].as_py())
 
     def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches, as they come from the server."""
-        selected = ", ".join(f"{column.selected} as {quoted(column.name)}" for column in columns)
-        query = f"select {selected} from {relation}" + (f" limit {limit}" if limit is not None else "")
         with self._cursor() as cursor:
-            batches = _stream(cursor, query)
+            batches = _stream(cursor, selecting(columns, relation, limit))
             if limit is None:
                 batches = ahead(batches, cancel=lambda: _cancel(cursor))
             with closing(batches):
@@ -111,27 +120,12 @@ class PostgresqlSession:
             mode = "append"
             yield part.num_rows
 
-    def rename(self, table: str, to: str, about: str) -> None:
-        """Give a table its name, and a comment."""
-        name = quoted(to.rpartition(".")[2])
-        self._execute(f"alter table {relation_of(table, None)} rename to {name}")
-        comment = about.replace("'", "''")
-        self._execute(f"comment on table {relation_of(to, None)} is '{comment}'")
-
     def set_aside(self, table: str, to: str) -> None:
         """Give a table another name, if nothing would be in the way of dropping it, such as a view."""
         self._execute("savepoint sfumato_aside")
         self.drop(table)
         self._execute("rollback to savepoint sfumato_aside")
         self.put_back(table, to)
-
-    def put_back(self, table: str, to: str) -> None:
-        """Give a table its name again."""
-        self._execute(f"alter table {relation_of(table, None)} rename to {quoted(to.rpartition('.')[2])}")
-
-    def drop(self, table: str) -> None:
-        """Let a table go."""
-        self._execute(f"drop table {relation_of(table, None)}")
 
     def commit(self) -> None:
         """Make everything visible; a new transaction begins with it."""
@@ -143,13 +137,8 @@ class PostgresqlSession:
         with _telling():
             self._connection.close()
 
-    @contextmanager
-    def _cursor(self) -> Iterator[Any]:
-        cursor = self._connection.cursor()
-        try:
-            yield cursor
-        finally:
-            cursor.close()
+    def _cursor(self) -> closing[Any]:
+        return closing(self._connection.cursor())
 
     def _execute(self, sql: str) -> None:
         with self._cursor() as cursor, _telling():
@@ -163,6 +152,18 @@ class PostgresqlSession:
     def _schema(self, relation: str) -> pa.Schema:
         return self._asked(f"select * from {relation} limit 0").schema
 
+    def _column(self, field: pa.Field) -> Column:
+        """Return how a column is read: arrays as lists of text, what Arrow has no type for as text."""
+        name, kind = field.name, field.type
+        told = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+        if told in _NUMBERS:
+            return Column(name, f"{quoted(name)}::numeric::text", pa.string(), is_decimal=True)
+        if is_list(kind):
+            return Column(name, f"{quoted(name)}::text[]", pa.large_list(pa.string()))
+        if told == "bpchar" or not is_plain(kind):
+            return Column(name, f"{quoted(name)}::text", pa.string())
+        return Column(name, quoted(name), kind)
+
 
 def _stream(cursor: Any, query: str) -> Batches:
     """Yield what a query answers, as it comes from the server."""
@@ -170,12 +171,7 @@ def _stream(cursor: Any, query: str) -> Batches:
         cursor.adbc_statement.set_options(**{_BATCH_SIZE: str(_BYTES)})
         cursor.execute(query)
         batches = iter(cursor.fetch_record_batch())
-    while True:
-        with _telling():
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
+    yield from each_of(batches, _telling)
 
 
 def _cancel(cursor: Any) -> None:
@@ -184,41 +180,9 @@ def _cancel(cursor: Any) -> None:
         cursor.adbc_cancel()
 
 
-@contextmanager
-def _telling() -> Iterator[None]:
-    """Turn what the driver says into a state."""
-    try:
-        yield
-    except Refused:
-        raise
-    except (OSError, pa.ArrowException) as error:  # in the middle of a stream
-        raise Refused(_state_in(str(error), "22000")) from None
-    except Exception as error:
-        if not type(error).__module__.startswith("adbc_driver_manager"):
-            raise
-        raise Refused(getattr(error, "sqlstate", None) or _state_in(str(error), BAD_ADDRESS)) from None
-
-
-def _state_in(text: str, otherwise: str) -> str:
-    return next((state for word, state in _WORDS.items() if word in text), otherwise)
-
-
 def _with_limit(address: str) -> str:
     """Return an address that gives up by itself, too, so that no thread is left waiting."""
     if re.search(r"\bconnect_timeout=", address):
         return address
     limit = f"connect_timeout={SECONDS:.0f}"
     return f"{address}{'&' if '?' in address else '?'}{limit}"
-
-
-def _column(field: pa.Field) -> Column:
-    """Return how a column is read: arrays as lists of text, what Arrow has no type for as text."""
-    name, kind = field.name, field.type
-    told = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
-    if told in _NUMBERS:
-        return Column(name, f"{quoted(name)}::numeric::text", pa.string(), is_decimal=True)
-    if is_list(kind):
-        return Column(name, f"{quoted(name)}::text[]", pa.large_list(pa.string()))
-    if told == "bpchar" or not is_plain(kind):
-        return Column(name, f"{quoted(name)}::text", pa.string())
-    return Column(name, quoted(name), kind)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -159,13 +159,10 @@ def _withdrawn(publication: Publication, error: BaseException) -> None:
 
 def drop_replaced(target: Source) -> None:
     """Let a table go that a run set aside before it was killed, now that the run has its place."""
-    with suppress(Refused, DataError):  # the next release would do it, too
-        session = session_of(target, writes=True)
-        try:
-            Publication(target, session, "replace").drop_old()
-            session.commit()
-        finally:
-            session.close()
+    # The next release would do it, too.
+    with suppress(Refused, DataError), closing(session_of(target, writes=True)) as session:
+        Publication(target, session, "replace").drop_old()
+        session.commit()
 
 
 def refuse_early(target: Source, if_exists: IfExists) -> None:

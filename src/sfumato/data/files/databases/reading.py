@@ -27,11 +27,8 @@ def reading(source: Source) -> Iterator[Session]:
         if source.session is not None:
             yield source.session
             return
-        session = session_of(source, writes=False)
-        try:
+        with closing(session_of(source, writes=False)) as session:
             yield session
-        finally:
-            session.close()
     except Refused as refused:
         raise refusal(what[0].upper() + what[1:], source.path, refused) from None
 
@@ -67,11 +64,8 @@ def session_of(source: Source, *, writes: bool) -> Session:
 def tried(source: Source) -> tuple[str, list[str]]:
     """Return what kind of database answers, and the names of its tables."""
     try:
-        session = session_of(source, writes=False)
-        try:
+        with closing(session_of(source, writes=False)) as session:
             return session.engine, session.tables()
-        finally:
-            session.close()
     except Refused as refused:
         raise refusal("A connection was tried to", source.path, refused) from None
 

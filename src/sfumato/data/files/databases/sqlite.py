@@ -11,10 +11,9 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, quoted
-from sfumato.data.files.databases.cells import text_or_numbers
+from sfumato.data.files.databases.base import BATCH, Batches, Column, Refused, Session, quoted, selecting
+from sfumato.data.files.databases.cells import bytes_in, text_or_numbers
 from sfumato.data.files.databases.failures import IN_USE, NOT_A_DATABASE, SECONDS
-from sfumato.errors import DataError
 
 # What SQLite says, as SQLSTATE has it; its texts show names and cells.
 _STATES = {
@@ -35,7 +34,7 @@ _STATES = {
 }
 
 
-class SqliteSession:
+class SqliteSession(Session):
     """A transaction of a SQLite file."""
 
     engine: ClassVar[str] = "SQLite"
@@ -78,9 +77,8 @@ class SqliteSession:
     def batches(self, relation: str, columns: Iterable[Column], limit: int | None = None) -> Batches:
         """Yield the columns in batches."""
         columns = list(columns)
-        selected = ", ".join(column.selected for column in columns)
         schema = pa.schema([(column.name, column.kind) for column in columns])
-        rows = self._execute(f"select {selected} from {relation}" + (f" limit {limit}" if limit is not None else ""))
+        rows = self._execute(selecting(columns, relation, limit))
         while True:
             with _telling():
                 part = rows.fetchmany(BATCH)
@@ -118,17 +116,13 @@ class SqliteSession:
 
     def rename(self, table: str, to: str, about: str) -> None:
         """Give a table its name; SQLite has no comments."""
-        self.set_aside(table, to)
+        self.put_back(table, to)
 
-    def set_aside(self, table: str, to: str) -> None:
+    def put_back(self, table: str, to: str) -> None:
         """Give a table another name; views go on to mean whatever has the old one."""
         self._execute("pragma legacy_alter_table = on")
         self._execute(f"alter table {quoted(table)} rename to {quoted(to)}")
         self._execute("pragma legacy_alter_table = off")
-
-    def put_back(self, table: str, to: str) -> None:
-        """Give a table its name again."""
-        self.set_aside(table, to)
 
     def drop(self, table: str) -> None:
         """Let a table go."""
@@ -169,10 +163,7 @@ def _nearer(state: str, text: str) -> str:
 
 def _column(name: str, kinds: set[str]) -> Column:
     if "blob" in kinds:
-        raise DataError(
-            f"Column {name!r} was to be read, but it holds bytes (blob), which are neither text nor a number.\n"
-            "Give it the role identifier, or select something of it by a query."
-        )
+        raise bytes_in(name, "bytes (blob)")
     if kinds == {"integer"}:
         return Column(name, quoted(name), pa.int64())
     if kinds and kinds <= {"integer", "real"}:
