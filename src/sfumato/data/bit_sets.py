@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import TEXT, CodedSets, Codes
+from sfumato.data.dataset import TEXT, CodedSets, Codes, starts_of
 from sfumato.data.schema import ColumnSpec, Kind, Role
 
 PackedBits: TypeAlias = NDArray[Any]  # (n, w) unsigned: bit b of word w says that labels[64 * w + b] is a member
@@ -40,19 +40,8 @@ class BitSets(CodedSets):
         in_order: bool = True,
         spec: ColumnSpec | None = None,
     ) -> None:
-        for field, value in (
-            ("name", name),
-            ("role", role),
-            ("packed", packed),
-            ("labels", labels),
-            ("separator", separator),
-            ("sensitive", None),
-            ("kind", Kind.SET),
-            ("type", type),
-            ("in_order", in_order),
-            ("spec", spec),
-        ):
-            object.__setattr__(self, field, value)
+        vars(self).update(name=name, role=role, packed=packed, labels=labels, separator=separator, sensitive=None)
+        vars(self).update(kind=Kind.SET, type=type, in_order=in_order, spec=spec)
 
     @property
     def size(self) -> NDArray[np.int64]:
@@ -63,9 +52,7 @@ class BitSets(CodedSets):
     @property
     def start(self) -> NDArray[np.int64]:
         """Where the members of each row begin, shape (n + 1,)."""
-        start = np.zeros(len(self.packed) + 1, dtype=np.int64)
-        np.cumsum(self.size, out=start[1:])
-        return start
+        return starts_of(self.size)
 
     @property
     def items(self) -> Codes:

@@ -52,6 +52,17 @@ def as_numpy(array: pa.Array) -> NDArray[Any]:
     return np.frombuffer(content, dtype=array.type.to_pandas_dtype(), count=last)[first:]
 
 
+def starts_of(sizes: NDArray[Any] | Sequence[int]) -> NDArray[np.int64]:
+    """Return where runs of these sizes begin, one behind the other, and where the last one ends, (n + 1,).
+
+    >>> starts_of([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    start = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=start[1:])
+    return start
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CodedColumn:
     """A column of single values."""

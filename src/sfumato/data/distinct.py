@@ -7,7 +7,8 @@ the codes themselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +107,15 @@ class Placed:
             return new_code[self.rows]
         look_up(new_code.astype(self.rows.dtype, copy=False), self.rows, self.rows)
         return self.rows
+
+
+@contextmanager
+def naming(column: str) -> Iterator[None]:
+    """Let what is wrong with values say whose they are."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"Column {column!r}: {error}") from None
 
 
 def text_codes(

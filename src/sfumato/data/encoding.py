@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.data.codebook import Codebook
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, narrowed
-from sfumato.data.distinct import Placed, Tally, carry
+from sfumato.data.distinct import Placed, Tally, carry, naming
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
@@ -135,16 +134,8 @@ def _refuse_lists_of_single_values(found_type: pa.DataType, spec: ColumnSpec) ->
 
 
 def _placed(array: pa.ChunkedArray, spec: ColumnSpec, *, narrow: bool = False) -> Placed:
-    with _naming(spec.name):
+    with naming(spec.name):
         return Placed.of(array, narrow=narrow)
-
-
-@contextmanager
-def _naming(column: str) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"Column {column!r}: {error}") from None
 
 
 def _encode(box: list[pa.Table], schema: Schema, encoder: _Encoder) -> Dataset:
@@ -167,7 +158,7 @@ def _encode(box: list[pa.Table], schema: Schema, encoder: _Encoder) -> Dataset:
             continue
         try:
             if spec.role is Role.OTHER:
-                with _naming(name):
+                with naming(name):
                     carried[name] = carry(array)
             else:
                 columns[name] = encoder(array, spec)

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import Codes, as_arrow, as_numpy
 from sfumato.data.dates import moment_of
-from sfumato.data.distinct import text_codes
+from sfumato.data.distinct import naming, text_codes
 from sfumato.data.files import Source, fitted, read_columns
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import exact_number, infer_kind, is_integer, is_list, is_text, value_type
 from sfumato.data.persons import numbers_in
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-from sfumato.data.sets import repeat_sets
+from sfumato.data.sets import flattened, repeat_sets
 from sfumato.errors import DataError, did_you_mean
 
 Read = Callable[[Source, Collection[str]], pa.Table]  # a source without some of its columns
@@ -55,44 +55,44 @@ class Gathered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Events:
-    """A further table, with any number of rows for each person."""
+class _OfPeople:
+    """A table with rows of people."""
 
-    source: Source
     person: str
-    columns: tuple[Gathered, ...]
+    columns: tuple[Gathered, ...] = ()  # that are made
     order: str | None = None  # column that says which row is first
 
     @property
     def used(self) -> frozenset[str]:
-        """The columns that are read."""
-        found = (self.person, self.order, *(column.column for column in self.columns))
-        return frozenset(name for name in found if name is not None)
-
-    def fitted(self, schema: Schema) -> Source:
-        """Return how to read it for those who take its columns."""
-        return _fitted(self.source, self.used, self, schema)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gather:
-    """Who each row is about, and how rows of a person become one."""
-
-    person: str
-    together: bool = True  # whether rows are put together; False: each person has one row, or it is an error
-    columns: tuple[Gathered, ...] = ()  # of the source; its other columns must be the same in all rows of a person
-    order: str | None = None
-    events: tuple[Events, ...] = field(default=())
-
-    @property
-    def used(self) -> frozenset[str]:
-        """The columns of the source that are read to make others, or to tell people and rows apart."""
+        """The columns that are read to make others, or to tell people and rows apart."""
         found = (self.person, self.order, *(column.column for column in self.columns))
         return frozenset(name for name in found if name is not None)
 
     def fitted(self, source: Source, schema: Schema) -> Source:
-        """Return how to read the source, for its own columns and for those that are made."""
-        return _fitted(source, self.used, self, schema)
+        """Return how to read it: numbers of people to the letter, others as what is made of them asks for."""
+        counted = (How.MIN, How.MAX, How.MEAN, How.SUM)
+        understood = {
+            column.column
+            for column in self.columns
+            if column.how in counted or (column.how is not How.COUNT and not schema.is_text(column.name))
+        }
+        found = fitted(source, schema)
+        return replace(found, as_text=((found.as_text | self.used) - understood - {self.order}) | {self.person})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Events(_OfPeople):
+    """A further table, with any number of rows for each person."""
+
+    source: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gather(_OfPeople):
+    """Who each row is about, and how rows of a person become one; columns that are not made must be the same in all."""
+
+    together: bool = True  # whether rows are put together; False: each person has one row, or it is an error
+    events: tuple[Events, ...] = field(default=())
 
     def names(self, found: Sequence[str], schema: Schema) -> list[str]:
         """Return the columns of the table of people, given those of the source; raise where one is not there."""
@@ -164,7 +164,7 @@ def gather(table: pa.Table, asked: Gather, schema: Schema, read: Read) -> tuple[
     for events in asked.events:
         found, name = read_columns(events.source), events.source.shown
         _check_found(events.used, found, name)
-        happened = read(events.fitted(schema), set(found) - events.used)
+        happened = read(events.fitted(events.source, schema), set(found) - events.used)
         theirs, known = _numbers(happened.column(events.person), events.person, name, schema)
         person_of = as_numpy(pc.fill_null(pc.index_in(known, value_set=labels), n_people)).astype(np.int32)[theirs]
         strangers[name] = int((person_of == n_people).sum())
@@ -190,28 +190,14 @@ def varying(table: pa.Table, person: str, names: Sequence[str], schema: Schema) 
 
 def _numbers(array: pa.ChunkedArray, column: str, where: str, schema: Schema) -> tuple[Codes, pa.Array]:
     """Return each row's person, and their numbers as text."""
-    try:
+    with naming(column):
         codes, labels, gaps = numbers_in(array, schema.missing)
-    except DataError as error:
-        raise DataError(f"Column {column!r}: {error}") from None
     if gaps:
         raise DataError(
             f"{where} was to be gathered by person, but {int((codes == len(labels)).sum()):,} of {codes.size:,} rows "
             f"have no value in {column!r}.\nGive each row its person, or leave these rows out of the file."
         )
     return codes, labels
-
-
-def _fitted(source: Source, used: Collection[str], asked: Gather | Events, schema: Schema) -> Source:
-    """Return how to read a table: numbers of people to the letter, others as what is made of them asks for."""
-    counted = (How.MIN, How.MAX, How.MEAN, How.SUM)
-    understood = {
-        column.column
-        for column in asked.columns
-        if column.how in counted or (column.how is not How.COUNT and not schema.is_text(column.name))
-    }
-    found = fitted(source, schema)
-    return replace(found, as_text=((found.as_text | set(used)) - understood - {asked.order}) | {asked.person})
 
 
 def _check_found(used: Collection[str], found: Sequence[str], where: str) -> None:
@@ -230,10 +216,8 @@ class _Grouping:
             codes, labels, _ = text_codes(table.column(order), schema.missing)
             kind = infer_kind(labels, value_type(table.column(order).type))
             self.by_words = kind is Kind.CATEGORY and bool(labels)
-            try:
+            with naming(order):
                 rank = _rank(codes, labels, kind)
-            except DataError as error:
-                raise DataError(f"Column {order!r}: {error}") from None
             key = person_of * (rank.max(initial=0) + 1) + rank
         rows = np.argsort(key, kind="stable")
         self.rows = rows[: int((person_of < people).sum())].astype(np.int32)  # of somebody, person by person
@@ -327,9 +311,7 @@ class _Grouping:
     def _sets(self, array: pa.ChunkedArray, spec: ColumnSpec) -> pa.Array:
         """Return lists of all members in a person's cells, each once; text is cut at its separator."""
         if is_list(array.type):
-            flat = pa.chunked_array([chunk.flatten() for chunk in array.chunks], array.type.value_type)
-            sizes = [as_numpy(pc.fill_null(pc.list_value_length(chunk), 0)) for chunk in array.chunks]
-            start = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+            flat, start = flattened(array)
             members, labels, _ = text_codes(flat, self.schema.missing)
             items, begin = repeat_sets(members, start, self.rows)
             kind = value_type(flat.type)

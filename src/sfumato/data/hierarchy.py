@@ -62,6 +62,16 @@ class Hierarchy:
         """The level of the root."""
         return self.level[-1]
 
+    @cached_property
+    def below(self) -> tuple[range, ...]:
+        """The leaves below each node, itself where it is one: they stand side by side."""
+        first = [*range(self.n_leaves), *[self.n_leaves] * (len(self.labels) - self.n_leaves)]
+        end = [*range(1, self.n_leaves + 1), *[0] * (len(self.labels) - self.n_leaves)]
+        for node, above in enumerate(self.parent):
+            if above >= 0:
+                first[above], end[above] = min(first[above], first[node]), max(end[above], end[node])
+        return tuple(map(range, first, end))
+
     def ancestors(self, label: str) -> tuple[str, ...]:
         """Return a label and all labels above it, up to the root."""
         chain, node = [], self.node_of[label]

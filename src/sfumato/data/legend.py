@@ -23,23 +23,11 @@ def legend_of(hierarchy: Hierarchy, labels: Iterable[str], *, members: bool) -> 
     """
     nodes = {hierarchy.node_of[label]: label for label in labels if label in hierarchy.node_of}
     above = {node: label for node, label in nodes.items() if node >= hierarchy.n_leaves and label != ROOT}
-    first, last = _leaves_below(hierarchy)
     return {
         label: {"level": hierarchy.level[node]}
-        | ({"members": list(hierarchy.leaves[first[node] : last[node] + 1])} if members else {})
+        | ({"members": [hierarchy.labels[leaf] for leaf in hierarchy.below[node]]} if members else {})
         for node, label in sorted(above.items())
     }
-
-
-def _leaves_below(hierarchy: Hierarchy) -> tuple[list[int], list[int]]:
-    """Return the first and the last leaf below each node: what lies below one stands side by side."""
-    size, leaves = len(hierarchy.labels), hierarchy.n_leaves
-    first = [*range(leaves), *[leaves] * (size - leaves)]
-    last = [*range(leaves), *[-1] * (size - leaves)]
-    for node, above in enumerate(hierarchy.parent):
-        if above >= 0:
-            first[above], last[above] = min(first[above], first[node]), max(last[above], last[node])
-    return first, last
 
 
 def legends(dataset: Dataset, release: Release, *, members: bool) -> dict[str, dict[str, dict[str, Any]]]:

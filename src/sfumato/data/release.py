@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import TEXT, CodedColumn, CodedSets, Codes, Dataset, as_arrow, narrowed
-from sfumato.data.distinct import carry, look_up, occurring, text_codes
+from sfumato.data.distinct import carry, look_up, naming, occurring, text_codes
 from sfumato.data.drawing import Drawn
 from sfumato.data.encoding import check_released_columns, holds_sets
 from sfumato.data.equal_rows import number_equal_rows
@@ -235,10 +235,8 @@ def _released(
         return encode_sets(array, spec, missing)
     if spec.role is Role.SENSITIVE_QUASI_IDENTIFIER:  # what is missing may be a value of its own there
         missing = tuple(marker for marker in missing if marker not in (spec.domain or ()))
-    try:
+    with naming(spec.name):
         codes, labels, has_missing = text_codes(array, missing, narrow=narrow)
-    except DataError as error:
-        raise DataError(f"Column {spec.name!r}: {error}") from None
     kind = spec.kind or infer_kind(labels, value_type(array.type))
     if has_missing:
         labels.append(missing[0] if missing else "")

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.bit_sets import BitSets, bit_sets_of
-from sfumato.data.dataset import STEP, CodedSets, Codes, as_arrow, as_numpy
-from sfumato.data.distinct import Placed, Tally, entries_of, look_up
+from sfumato.data.dataset import STEP, CodedSets, Codes, as_arrow, as_numpy, starts_of
+from sfumato.data.distinct import Placed, Tally, entries_of, look_up, naming
 from sfumato.data.kinds import is_list
 from sfumato.data.schema import ColumnSpec, Role
 from sfumato.errors import DataError
@@ -28,12 +28,11 @@ class PlacedSets:
     @classmethod
     def of(cls, array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> PlacedSets:
         """Return a column of lists, or of text whose members have the declared separator between them."""
-        try:
+        with naming(spec.name):
             if is_list(array.type):
-                return cls(Placed.of(_members(array), sets=True), _starts(array), None)
+                members, start = flattened(array)
+                return cls(Placed.of(members, sets=True), start, None)
             return cls._of_text(array, spec, missing)
-        except DataError as error:
-            raise DataError(f"Column {spec.name!r}: {error}") from None
 
     @classmethod
     def _of_text(cls, array: pa.ChunkedArray, spec: ColumnSpec, missing: tuple[str, ...]) -> PlacedSets:
@@ -56,21 +55,15 @@ class PlacedSets:
             weights.append(np.repeat(shown[kept], sizes[-1]))
             n_cells, at = n_cells + len(lists), at + rows.size
         flat = pa.chunked_array(members, pa.dictionary(pa.int32(), pa.string()))
-        start = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        start = starts_of(np.concatenate(sizes))
         return cls(Placed.of(flat, np.concatenate([_NO_WEIGHT, *weights]), sets=True), start, cell_of)
 
 
-def _members(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk.flatten() for chunk in array.chunks], array.type.value_type)
-
-
-def _starts(array: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Return where the members of each list begin among those of all, and where the last ones end."""
+def flattened(array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, NDArray[np.int64]]:
+    """Return the members of all lists, and where those of each begin among them, and the last ones end."""
     sizes = [as_numpy(pc.fill_null(pc.list_value_length(chunk), 0)) for chunk in array.chunks]
-    start = np.zeros(len(array) + 1, dtype=np.int64)
-    if sizes:
-        np.cumsum(np.concatenate(sizes), out=start[1:])
-    return start
+    members = pa.chunked_array([chunk.flatten() for chunk in array.chunks], array.type.value_type)
+    return members, starts_of(np.concatenate([_NO_WEIGHT, *sizes]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +172,7 @@ def _sensitive(labels: tuple[str, ...], spec: ColumnSpec) -> NDArray[np.bool_] |
 def _without(items: Codes, start: NDArray[np.int64]) -> tuple[Codes, NDArray[np.int64]]:
     """Leave out what is no member, items below 0."""
     real = items >= 0
-    running = np.zeros(items.size + 1, dtype=np.int64)
-    np.cumsum(real, out=running[1:])
-    return items[real], running[start]
+    return items[real], starts_of(real)[start]
 
 
 def _packed(column: BitSets, items: Codes, start: NDArray[np.int64]) -> BitSets:
@@ -215,16 +206,13 @@ def _sorted_sets(items: Codes, start: NDArray[np.int64]) -> tuple[Codes, NDArray
         items[written : written + part.size] = part
         written += part.size
         first = last
-    new_start = np.zeros(n_rows + 1, dtype=np.int64)
-    np.cumsum(size, out=new_start[1:])
-    return items[:written], new_start
+    return items[:written], starts_of(size)
 
 
 def repeat_sets(items: Codes, start: NDArray[np.int64], set_of: Codes) -> tuple[Codes, NDArray[np.int64]]:
     """Return the sets that rows show, given the number of the set of each row."""
     size = np.diff(start)
-    new_start = np.zeros(set_of.size + 1, dtype=np.int64)
-    np.cumsum(size[set_of], out=new_start[1:])
+    new_start = starts_of(size[set_of])
     found = np.empty(new_start[-1], dtype=np.int32)
     for first in range(0, set_of.size, STEP):
         chosen = set_of[first : first + STEP]

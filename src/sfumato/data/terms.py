@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, starts_of
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.recoding import Labelled
 from sfumato.data.release import Release, ReleasedColumn
@@ -145,9 +145,7 @@ class TermColumns:
 
 def without(sets: CodedSets, keep: NDArray[np.bool_]) -> CodedSets:
     """Return a column of sets with only some of its items."""
-    row_of = np.repeat(np.arange(sets.start.size - 1), np.diff(sets.start))
-    left = np.bincount(row_of[keep], minlength=sets.start.size - 1)
-    return replace(sets, items=sets.items[keep], start=np.concatenate([[0], np.cumsum(left)]).astype(np.int64))
+    return replace(sets, items=sets.items[keep], start=starts_of(keep)[sets.start])
 
 
 def _rows(column: Column) -> int:

@@ -162,6 +162,15 @@ def ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole else 0.0
 
 
+def mean_of(columns: Sequence[Mapping[str, Any]], key: str) -> float:
+    """Return the mean over columns of one of their facts, 0 where there are none.
+
+    >>> mean_of([{"loss": 0.5}, {"loss": 0.25}], "loss")
+    0.375
+    """
+    return ratio(sum(column[key] for column in columns), len(columns))
+
+
 NEARLY_ALL = 0.9  # a loss from which on a release is hardly worth having
 
 

@@ -15,7 +15,7 @@ from sfumato.data.labels import number_text
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import About, Measurement, Metric, amount, plain, ratio
+from sfumato.metrics.base import About, Measurement, Metric, amount, mean_of, plain
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import cover
 
@@ -74,7 +74,7 @@ class ColumnDistributions(Metric):
             else:
                 pair = comparison.pair(column.name)
                 columns.append(self._facts(column, pair.before, pair.cover.spread(pair.shown_by)))
-        value = ratio(sum(column["moved"] for column in columns), len(columns))
+        value = mean_of(columns, "moved")
         return Measurement(
             title="Mass moved in single columns",
             value=value,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, Codes
+from sfumato.data.dataset import CodedColumn, Codes, starts_of
 from sfumato.data.dates import day_of
 from sfumato.data.figures import Spans, span_of
 from sfumato.data.hierarchy import ROOT, some
@@ -104,8 +104,7 @@ class Cover:
     def take(self, labels: NDArray[Any]) -> Cover:
         """Return the cover of some labels only, in the order asked for."""
         pieces = np.diff(self.start)[labels]
-        start = np.zeros(labels.size + 1, dtype=np.int64)
-        np.cumsum(pieces, out=start[1:])
+        start = starts_of(pieces)
         source = np.repeat(self.start[:-1][labels] - start[:-1], pieces) + np.arange(start[-1])
         return Cover(
             start=start,
@@ -231,8 +230,7 @@ def _laid_out(
     n_labels = value_of.size
     n_pieces = np.ones(n_labels, dtype=np.int64)
     n_pieces[others] = [len(found) for found in pieces]
-    start = np.zeros(n_labels + 1, dtype=np.int64)
-    np.cumsum(n_pieces, out=start[1:])
+    start = starts_of(n_pieces)
     first, last = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.int32)
     of_values = np.ones(n_labels, dtype=np.bool_)
     of_values[others] = False

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchy import ROOT
 from sfumato.data.schema import Kind
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, mean_of, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 
 
@@ -37,16 +37,18 @@ class Distortion(Metric):
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         masked = [comparison.pair(name) for name in comparison.release.masked_columns]
-        quasi_identifiers = [_Losses.of(pair, comparison.mass[2]) for pair in comparison.quasi_identifiers]
-        sensitive = [_Losses.of(pair, comparison.mass[2]) for pair in masked]
-        qi, sa = _mean(quasi_identifiers), _mean(sensitive)
-        qi_norm, sa_norm = (_mean(columns, "normalized") for columns in (quasi_identifiers, sensitive))
+        quasi_identifiers = [_losses(pair, comparison.mass[2]) for pair in comparison.quasi_identifiers]
+        sensitive = [_losses(pair, comparison.mass[2]) for pair in masked]
+        (qi, sa), (qi_norm, sa_norm), worst = (
+            [mean_of(columns, key) for columns in (quasi_identifiers, sensitive)]
+            for key in ("loss", "normalized", "worst")
+        )
         return Measurement(
             title="Distortion",
             value=qi + sa,
             before=0.0,
             better="lower",
-            worst=_mean(quasi_identifiers, "worst") + _mean(sensitive, "worst"),
+            worst=sum(worst),
             note=f"normalized {amount(qi_norm + sa_norm)} of 2",
             explanation=f"Labels leave open {amount(qi, 'share')} of the values of quasi-identifiers and "
             f"{amount(sa, 'share')} of those of masked columns; the two together, so from 0 to below 2.",
@@ -55,37 +57,26 @@ class Distortion(Metric):
                 "sensitive": sa,
                 "total": qi + sa,
                 "normalized": {"quasi_identifiers": qi_norm, "sensitive": sa_norm, "total": qi_norm + sa_norm},
-                "columns": [losses.facts for losses in (*quasi_identifiers, *sensitive)],
+                "columns": [*quasi_identifiers, *sensitive],
                 "masks": [_masks(pair) for pair in masked],
             }
             | comparison.weighted_by,
         )
 
 
-@dataclass(frozen=True)
-class _Losses:
-    facts: dict[str, Any]
-
-    @classmethod
-    def of(cls, pair: Pair, dropped: float) -> _Losses:
-        rows = float(pair.shown_by.sum()) + dropped
-        below, domain = _leaves_below(pair)
-        lost = float(pair.shown_by @ ((below - 1) / domain)) + dropped * (domain - 1) / domain
-        spread = (below - 1) / max(domain - 1, 1)
-        if pair.original.kind is Kind.NUMBER:
-            spread = pair.cover.loss(pair.original)
-        return cls(
-            {
-                "name": pair.original.name,
-                "loss": ratio(lost, rows),
-                "worst": (domain - 1) / domain,
-                "normalized": ratio(float(pair.shown_by @ spread) + dropped, rows),
-            }
-        )
-
-
-def _mean(columns: list[_Losses], key: str = "loss") -> float:
-    return ratio(sum(losses.facts[key] for losses in columns), len(columns))
+def _losses(pair: Pair, dropped: float) -> dict[str, Any]:
+    rows = float(pair.shown_by.sum()) + dropped
+    below, domain = _leaves_below(pair)
+    lost = float(pair.shown_by @ ((below - 1) / domain)) + dropped * (domain - 1) / domain
+    spread = (below - 1) / max(domain - 1, 1)
+    if pair.original.kind is Kind.NUMBER:
+        spread = pair.cover.loss(pair.original)
+    return {
+        "name": pair.original.name,
+        "loss": ratio(lost, rows),
+        "worst": (domain - 1) / domain,
+        "normalized": ratio(float(pair.shown_by @ spread) + dropped, rows),
+    }
 
 
 def _leaves_below(pair: Pair) -> tuple[NDArray[np.int64], int]:
@@ -95,20 +86,12 @@ def _leaves_below(pair: Pair) -> tuple[NDArray[np.int64], int]:
     if column.hierarchy is None:
         return np.maximum(pair.cover.size, 1), max(len(column.labels), 1)
     domain = column.hierarchy.n_leaves + missing
-    count = _leaves_of(column.hierarchy)
+    count = dict(zip(column.hierarchy.labels, map(len, column.hierarchy.below), strict=True))
     below = [
         domain if label == ROOT else 1 if code == pair.released.missing else count.get(label, int(covered))
         for code, (label, covered) in enumerate(zip(pair.released.labels, pair.cover.size, strict=True))
     ]
     return np.maximum(np.array(below, dtype=np.int64), 1), max(domain, 1)
-
-
-def _leaves_of(hierarchy: Hierarchy) -> dict[str, int]:
-    count = [1] * hierarchy.n_leaves + [0] * (len(hierarchy.labels) - hierarchy.n_leaves)
-    for node, above in enumerate(hierarchy.parent):
-        if above >= 0:
-            count[above] += count[node]
-    return dict(zip(hierarchy.labels, count, strict=True))
 
 
 def _masks(pair: Pair) -> dict[str, Any]:

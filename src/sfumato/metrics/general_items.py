@@ -75,13 +75,9 @@ def general_items(comparison: Comparison, column: str, sides: Sides) -> GeneralI
     new = {label: code for code, label in enumerate(sides.labels) if code >= sides.n_original}
     tree = _tree(comparison, column, sides, set(new)) if new else None
     if tree is not None:
-        leaves: dict[str, int] = {}
-        for leaf in tree.leaves:
-            for above in tree.ancestors(leaf):
-                leaves[above] = leaves.get(above, 0) + 1
         for label, code in new.items():
-            if label in leaves:
-                loss[code] = (leaves[label] - 1) / max(tree.n_leaves - 1, 1)
+            if label in tree.node_of and tree.n_leaves:
+                loss[code] = (len(tree.below[tree.node_of[label]]) - 1) / max(tree.n_leaves - 1, 1)
         shown = set(sides.after.items.tolist())
         for code, label in enumerate(sides.labels[: sides.n_original]):
             nodes = [each for each in tree.ancestors(label) if each in new] if label in tree.node_of else []

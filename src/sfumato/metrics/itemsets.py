@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.dataset import starts_of
 from sfumato.kernels.items.itemsets import list_rules, mine_itemsets, remember
 from sfumato.kernels.items.supports import make_store
 
@@ -40,10 +41,8 @@ def frequent_itemsets(
     ranked = rank[items[frequent]]
     by_record = np.lexsort((ranked, record))
     ranked, record = ranked[by_record], record[by_record]
-    new_start = np.zeros(start.size, dtype=np.int64)
-    np.cumsum(np.bincount(record, minlength=start.size - 1), out=new_start[1:])
-    tid_start = np.zeros(n_items + 1, dtype=np.int64)
-    np.cumsum(np.bincount(ranked, minlength=n_items), out=tid_start[1:])
+    new_start = starts_of(np.bincount(record, minlength=start.size - 1))
+    tid_start = starts_of(np.bincount(ranked, minlength=n_items))
     tids = record[np.argsort(ranked, kind="stable")]
     length = np.diff(new_start)
     room = int(np.bincount(ranked, length[record], minlength=n_items).max(initial=0)) + 1

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, ratio
+from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, mean_of, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -41,7 +41,7 @@ class KlDivergence(MetricOfClasses):
             read += ratio(comparison.mass[2], read.size)
             divergence, unseen = kl_divergence(pair.before, read)
             columns.append({"name": pair.original.name, "divergence": divergence, "values_unseen": unseen})
-        value = ratio(sum(column["divergence"] for column in columns), len(columns))
+        value = mean_of(columns, "divergence")
         return Measurement(
             title="Divergence of single columns",
             value=value,

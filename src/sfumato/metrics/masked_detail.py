@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, ratio
+from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, mean_of
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.ncp import detail_lost
 
@@ -30,7 +30,7 @@ class MaskedDetail(Metric):
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         columns = [detail_lost(comparison, comparison.pair(name)) for name in comparison.release.masked_columns]
-        value = ratio(sum(column["loss"] for column in columns), len(columns))
+        value = mean_of(columns, "loss")
         return Measurement(
             title="Detail lost in masked columns",
             value=value,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, little_left, ratio
+from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, little_left, mean_of, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 
 
@@ -36,7 +36,7 @@ class Ncp(MetricOfClasses):
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""
         columns = [detail_lost(comparison, pair) for pair in comparison.quasi_identifiers]
-        value = ratio(sum(column["loss"] for column in columns), len(columns))
+        value = mean_of(columns, "loss")
         numbers = (pair for pair in comparison.quasi_identifiers if pair.original.values is not None)
         strange = ", ".join(repr(pair.original.name) for pair in numbers if pair.cover.outside.any())
         return Measurement(

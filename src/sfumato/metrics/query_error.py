@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, DistinctRows
+from sfumato.data.dataset import CodedColumn, CodedSets, Codes, DistinctRows, starts_of
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import PolicyError
 from sfumato.metrics.base import About, Asked, Measurement, Metric, amount
@@ -18,9 +18,8 @@ from sfumato.metrics.fitting import BlockWeight, fitting, project
 _ROUNDS = 10  # how often queries that nobody fits are drawn anew
 _SUBSETS = 20  # different choices of columns; many queries share one, so that preparing it pays
 _WORD = 64  # queries that are answered together
-_WORK = (
-    300_000_000  # distinct rows and terms to look at for all queries of a dimension; a huge table is asked less often,
-)
+# Distinct rows and terms to look at for all queries of a dimension; a huge table is asked less often,
+_WORK = 300_000_000
 _FEWEST = 100  # but not less often than this
 # Each of a byte's bits as a byte of its own, in one word.
 _SPREAD = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view("<u8")[:, 0]
@@ -274,11 +273,10 @@ class _Terms:
         rows = np.argsort(distinct.distinct_of, kind="stable")
         rows = rows[size[rows] > 0]
         size = size[rows]
-        self.start = np.zeros(rows.size + 1, dtype=np.int64)  # of each row's terms
-        np.cumsum(size, out=self.start[1:])
+        self.start = starts_of(size)  # of each row's terms
         self.items = term_of[sets.items[np.repeat(sets.start[rows] - self.start[:-1], size) + np.arange(size.sum())]]
-        self.first_row = np.zeros(distinct.weight.size + 1, dtype=np.int64)  # of each distinct row
-        np.cumsum(np.bincount(distinct.distinct_of[rows], minlength=distinct.weight.size), out=self.first_row[1:])
+        # Of each distinct row.
+        self.first_row = starts_of(np.bincount(distinct.distinct_of[rows], minlength=distinct.weight.size))
 
     def hits(self, chosen: NDArray[np.bool_]) -> BlockWeight:
         """Return a function that counts the records of some distinct rows with any term, (terms, q) -> (rows, q)."""

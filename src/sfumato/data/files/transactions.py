@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.data.dataset import as_arrow, as_numpy
+from sfumato.data.dataset import as_arrow, as_numpy, starts_of
 from sfumato.data.files import text
 from sfumato.data.files.columns import TextLists
 from sfumato.data.files.csv import SEPARATORS
@@ -103,8 +103,7 @@ class _ItemCutter:
         codes = as_numpy(items.indices)
         filled = as_numpy(pc.not_equal(texts, ""))[codes]
         line_of = np.cumsum(is_end[cut]) - is_end[cut]
-        start = np.zeros(int(is_end.sum()) + 1, dtype=np.int32)
-        np.cumsum(np.bincount(line_of[filled], minlength=start.size - 1), out=start[1:])
+        start = starts_of(np.bincount(line_of[filled], minlength=int(is_end.sum()))).astype(np.int32)
         return pa.ListArray.from_arrays(as_arrow(start), pa.DictionaryArray.from_arrays(as_arrow(codes[filled]), texts))
 
     def _refuse_mixed_blanks(self, block: bytes) -> None:
