@@ -96,6 +96,7 @@ class Exposure:
 
 
 @runtime_checkable
+@dataclass(frozen=True, kw_only=True)
 class Attack(Protocol):
     """What an intruder does. Members are frozen dataclasses; their fields are what the intruder knows."""
 
@@ -104,6 +105,8 @@ class Attack(Protocol):
     answered_when: ClassVar[Mapping[str, str]] = {}  # parameters that such a model must have
     # Whether it supposes more than a reader of one release has, or less than another: for `sfumato attack` only.
     on_demand: ClassVar[bool] = False
+
+    threshold: float = THRESHOLD  # confidence above which a person counts as exposed
 
     def __post_init__(self) -> None:
         checked_threshold(self.threshold)
@@ -115,10 +118,6 @@ class Attack(Protocol):
     @property
     def intruder(self) -> str:
         """One sentence: what the intruder knows and does."""
-
-    @property
-    def threshold(self) -> float:
-        """Confidence above which a person counts as exposed."""
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -142,10 +141,11 @@ class Attack(Protocol):
         return believing(self, 1 / table.total if table.total else 0.0, table.total)
 
 
+@dataclass(frozen=True, kw_only=True)
 class AttackOfColumn(Attack, Protocol):
     """An attack that tells of one column."""
 
-    column: str  # field of members
+    column: str
 
     @property
     def about(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, AttackOfColumn, Finding
+from sfumato.attacks.base import Asked, AttackOfColumn, Finding
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
@@ -43,14 +43,9 @@ class ClassInference(AttackOfColumn):
     the threshold and more than its base rate. The mean is the share of people whose value the intruder names. Where
     people have several values in their rows, each is believed in as often as people of the class have it.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE),
-    ... })
-    >>> table = pa.table({"age": ["20-29"] * 4 + ["30-39"] * 2, "illness": ["flu"] * 3 + ["HIV", "HIV", "cold"]})
-    >>> print(ClassInference(column="illness").on(Release.from_table(table, schema)))
+    >>> table = {"age": ["20-29"] * 4 + ["30-39"] * 2, "illness": ["flu"] * 3 + ["HIV", "HIV", "cold"]}
+    >>> release = Release.of(table, age="quasi-identifier", illness="sensitive")
+    >>> print(ClassInference(column="illness").on(release))
     4 of 6 exposed, confidence up to 75 %
     """
 
@@ -59,9 +54,6 @@ class ClassInference(AttackOfColumn):
         *("l-diversity", "t-closeness", "beta-likeness", "delta-disclosure"),
         *("alpha-diversity", "multi-diversity"),
     )
-
-    column: str
-    threshold: float = THRESHOLD
 
     @property
     def title(self) -> str:

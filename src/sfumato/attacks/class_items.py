@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, AttackOfColumn, Finding
+from sfumato.attacks.base import Asked, AttackOfColumn, Finding
 from sfumato.attacks.rule_inference import MOST_KNOWN, RuleInference
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
@@ -26,14 +26,9 @@ class ClassItems(AttackOfColumn):
     besides, as in rule-inference: up to two and the class, or three items; each person is attacked with the luckiest
     choice. Only rho-uncertainty within classes bounds this.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "basket": ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",)),
-    ... })
-    >>> table = pa.table({"age": ["20-29"] * 2 + ["30-39"] * 2, "basket": ["bread|wine", "milk|wine", "bread", "milk"]})
-    >>> print(ClassItems(column="basket").on(Release.from_table(table, schema)))
+    >>> table = {"age": ["20-29"] * 2 + ["30-39"] * 2, "basket": ["bread|wine", "milk|wine", "bread", "milk"]}
+    >>> release = Release.of(table, age="quasi-identifier", basket={"role": "items", "sensitive_items": ("wine",)})
+    >>> print(ClassItems(column="basket").on(release))
     2 of 4 exposed, confidence up to 100 %
     """
 
@@ -41,9 +36,7 @@ class ClassItems(AttackOfColumn):
     answered_by: ClassVar[tuple[str, ...]] = ("rho-uncertainty",)
     answered_when: ClassVar[Mapping[str, str]] = {"within": "classes"}
 
-    column: str
     known: bool = False  # whether items are known, too
-    threshold: float = THRESHOLD
 
     @property
     def title(self) -> str:

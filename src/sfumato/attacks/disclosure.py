@@ -11,7 +11,7 @@ from typing import ClassVar, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.attacks.exclusion import NEAR, Labels, beliefs_without_one
 from sfumato.data.release import Release
 from sfumato.models.base import PrivacyModel
@@ -40,7 +40,6 @@ class Disclosure(Attack):
 
     columns: tuple[str, ...]
     knows: str = KNOWS[0]
-    threshold: float = THRESHOLD
 
     def __post_init__(self) -> None:
         super().__post_init__()

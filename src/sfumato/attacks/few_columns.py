@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.data.dataset import distinct_codes
 from sfumato.data.release import Release
 from sfumato.metrics.minimal_uniques import minimal_uniques
@@ -21,11 +21,8 @@ class FewColumns(Attack):
     Less than `linking` supposes, and closer to what a neighbour knows. `columns` says in how many of the smallest sets
     that single people out each column is: which one to make coarser first.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER) for name in ("age", "sex", "town")})
-    >>> table = pa.table({"age": [20, 20, 30, 30], "sex": ["f", "m", "f", "m"], "town": ["a", "a", "a", "b"]})
-    >>> print(FewColumns(most=1).on(Release.from_table(table, schema)))
+    >>> table = {"age": [20, 20, 30, 30], "sex": ["f", "m", "f", "m"], "town": ["a", "a", "a", "b"]}
+    >>> print(FewColumns(most=1).on(Release.of(table, **dict.fromkeys(table, "quasi-identifier"))))
     1 of 4 exposed, confidence up to 100 %
     """
 
@@ -34,7 +31,6 @@ class FewColumns(Attack):
     on_demand: ClassVar[bool] = True  # `linking` bounds it
 
     most: int = FEW  # quasi-identifiers that are known of a person
-    threshold: float = THRESHOLD
 
     @property
     def title(self) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, believing
+from sfumato.attacks.base import Asked, Attack, Finding, believing
 from sfumato.data.release import Release
 from sfumato.data.sampling import Sampling
 from sfumato.metrics.individual_risk import household_risk
@@ -22,13 +22,9 @@ class HouseholdLinking(Attack):
     few households. The column that says who lives together must be published for that. Its `by_chance` is sdcMicro's
     hierarchical risk, that of somebody of the household being found alone.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER), "home": ColumnSpec(name="home", role=Role.OTHER)
-    ... })
-    >>> table = pa.table({"age": ["30s", "30s", "60s", "60s", "60s"], "home": ["1", "2", "2", "3", "3"]})
-    >>> print(HouseholdLinking(sampling=Sampling(household="home")).on(Release.from_table(table, schema)))
+    >>> table = {"age": ["30s", "30s", "60s", "60s", "60s"], "home": ["1", "2", "2", "3", "3"]}
+    >>> release = Release.of(table, age="quasi-identifier", home="other")
+    >>> print(HouseholdLinking(sampling=Sampling(household="home")).on(release))
     5 of 5 exposed, confidence up to 100 %
     """
 
@@ -38,7 +34,6 @@ class HouseholdLinking(Attack):
     )
 
     sampling: Sampling
-    threshold: float = THRESHOLD
 
     @property
     def title(self) -> str:

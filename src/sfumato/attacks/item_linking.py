@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sfumato.attacks.base import THRESHOLD, Asked, AttackOfColumn, Finding
+from sfumato.attacks.base import Asked, AttackOfColumn, Finding
 from sfumato.attacks.rule_inference import known_items
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
@@ -30,10 +30,7 @@ class ItemLinking(AttackOfColumn):
     is picked: 1 / how many there are. How many items are known comes from the requirements of the release
     (km-anonymity's m, hkp-coherence's p, at most 3), else it is 2.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
-    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET)
-    >>> table = Release.from_table(pa.table({"basket": ["bread|milk", "bread", "milk"]}), Schema({"basket": spec}))
+    >>> table = Release.of({"basket": ["bread|milk", "bread", "milk"]}, basket="items")
     >>> print(ItemLinking(column="basket").on(table))
     1 of 3 exposed, confidence up to 100 %
     >>> print(ItemLinking(column="basket", known=1).on(table))
@@ -43,9 +40,7 @@ class ItemLinking(AttackOfColumn):
     name: ClassVar[str] = "item-linking"
     answered_by: ClassVar[tuple[str, ...]] = ("km-anonymity", "hkp-coherence")
 
-    column: str
     known: int = KNOWN
-    threshold: float = THRESHOLD
 
     def __post_init__(self) -> None:
         super().__post_init__()

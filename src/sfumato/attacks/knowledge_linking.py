@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, believing
+from sfumato.attacks.base import Asked, Attack, Finding, believing
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
@@ -28,17 +28,12 @@ class KnowledgeLinking(Attack):
     A record is linked to every label that explains all its terms, all equally likely; a person may be any record of
     their group that some label explains. After Shi, Xiong and Fung (2010). A guess takes the likeliest label for all.
 
-    >>> import pyarrow as pa
     >>> from dataclasses import replace
-    >>> from sfumato.data.knowledge import Knowledge, PublicInputs
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
-    ... })
+    >>> from sfumato.data.knowledge import PublicInputs
     >>> public = PublicInputs(Knowledge.from_rows([("flu", ["cough", "fever"]), ("angina", ["fever", "sore throat"])]))
-    >>> table = pa.table({"age": ["20", "20", "30"], "symptoms": ["cough", "fever", "fever"]})
-    >>> print(KnowledgeLinking().on(replace(Release.from_table(table, schema), public=public)))
+    >>> table = {"age": ["20", "20", "30"], "symptoms": [["cough"], ["fever"], ["fever"]]}
+    >>> release = Release.of(table, age="quasi-identifier", symptoms="quasi-sensitive")
+    >>> print(KnowledgeLinking().on(replace(release, public=public)))
     2 of 3 exposed, confidence up to 75 %
     """
 
@@ -49,8 +44,6 @@ class KnowledgeLinking(Attack):
         "Knows that a person is in the table and all their quasi-identifiers, finds the group, looks its terms up "
         "in the knowledge table, and believes in the likeliest label."
     )
-
-    threshold: float = THRESHOLD
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

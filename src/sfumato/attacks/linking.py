@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.data.dataset import Dataset
 from sfumato.data.release import Release
 from sfumato.metrics.risk import Risk
@@ -20,10 +20,7 @@ class Linking(Attack):
     The journalist knows only that the person is in a larger `population`, a table with the same quasi-identifiers, and
     picks among its people who fit; without a population the journalist is taken to know as much as the prosecutor.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> print(Linking().on(Release.from_table(pa.table({"age": [20, 20, 25, 30]}), schema)))
+    >>> print(Linking().on(Release.of({"age": [20, 20, 25, 30]}, age="quasi-identifier")))
     2 of 4 exposed, confidence up to 100 %
     """
 
@@ -34,7 +31,6 @@ class Linking(Attack):
         "Knows that a person is in the table, knows all their quasi-identifiers, and picks one of those who fit."
     )
 
-    threshold: float = THRESHOLD
     population: Dataset | None = None
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.attacks.knowledge_linking import known_terms, terms_of
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
@@ -33,18 +33,13 @@ class Minimality(Attack):
     follows. The intruder knows its share m, which release.json tells. If T of n groups are at the edge, about
     T / (1 - m) of all were, so a share m of these stands among the n - T others, and has lost terms.
 
-    >>> import pyarrow as pa
     >>> from sfumato.data.knowledge import PublicInputs
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
-    ... })
     >>> rows = [("flu", ["cough", "ache"]), ("cold", ["cough"]), ("gout", ["ache"])]
     >>> public = PublicInputs(Knowledge.from_rows(rows))
-    >>> table = pa.table({"age": ["20", "30", "30", "30"], "symptoms": ["cough", "cough", "ache", "cough"]})
+    >>> table = {"age": ["20", "30", "30", "30"], "symptoms": [["cough"], ["cough"], ["ache"], ["cough"]]}
     >>> description = {"models": [{"model": "qs-diversity", "column": "symptoms", "c": 2, "l": 2}]}
-    >>> release = replace(Release.from_table(table, schema, description), public=public)
+    >>> release = Release.of(table, age="quasi-identifier", symptoms="quasi-sensitive")
+    >>> release = replace(release, description=description, public=public)
     >>> print(Minimality().on(release))  # at 20, an ache would give the flu away; at 30, nothing would
     3 of 4 exposed, confidence up to 100 %
     """
@@ -57,8 +52,6 @@ class Minimality(Attack):
         "explained by a label, finds the group, puts one term after the other back, and believes that nothing was "
         "removed where the group would still be safe."
     )
-
-    threshold: float = THRESHOLD
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

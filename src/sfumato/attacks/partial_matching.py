@@ -18,18 +18,12 @@ class PartialMatching(KnowledgeLinking):
     This is what somebody does who takes a misspelt or a wrong term for what it is. Records that some label explains
     are looked up as before, so it tells what the others give away. A plan covers it with `misses = 1`.
 
-    >>> import pyarrow as pa
     >>> from sfumato.data.knowledge import PublicInputs
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
-    ... })
     >>> public = PublicInputs(Knowledge.from_rows([("flu", ["cough", "fever", "ache"]), ("gout", ["joint pain"])]))
-    >>> table = pa.table({"age": ["20"], "symptoms": ["cough|fever|joint pain"]})
-    >>> release = replace(Release.from_table(table, schema), public=public)
+    >>> table = {"age": ["20"], "symptoms": [["cough", "fever", "joint pain"]]}
+    >>> release = Release.of(table, age="quasi-identifier", symptoms="quasi-sensitive")
     >>> for attack in (KnowledgeLinking(), PartialMatching()):
-    ...     print(attack.on(release))
+    ...     print(attack.on(replace(release, public=public)))
     0 of 1 exposed, confidence up to 0 %
     1 of 1 exposed, confidence up to 100 %
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.data.release import Release
 from sfumato.data.strays import StrayKind
 
@@ -19,7 +19,6 @@ class PlainSight(Attack):
     intruder: ClassVar[str] = "Knows nothing and reads the columns that the plan would have dropped."
 
     columns: tuple[str, ...]
-    threshold: float = THRESHOLD
 
     @property
     def title(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.data.dates import day_of
 from sfumato.data.kinds import as_number, exact_number
 from sfumato.data.labels import parse_set, range_ends
@@ -33,7 +33,6 @@ class PrintedFigures(Attack):
 
     people: Release  # the original: what somebody may know of each person
     columns: tuple[str, ...]
-    threshold: float = THRESHOLD
 
     @property
     def title(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, AttackOfColumn, Finding, believing
+from sfumato.attacks.base import Asked, Attack, AttackOfColumn, Finding, believing
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import Codes
 from sfumato.data.release import Release, ReleasedColumn
@@ -186,9 +186,6 @@ class SetInference(AttackOfColumn):
         "Knows which cells are a person's and how common each value is, and takes the likeliest value of a cell."
     )
 
-    column: str
-    threshold: float = THRESHOLD
-
     @property
     def title(self) -> str:
         """What is attacked."""
@@ -236,7 +233,6 @@ class Intersection(Attack):
     )
 
     columns: tuple[str, ...]
-    threshold: float = THRESHOLD
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:
@@ -330,7 +326,6 @@ class SecondRelease(Attack):
     )
 
     column: str
-    threshold: float = THRESHOLD
     other: Release | None = None
 
     @property

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, AttackOfColumn, Finding
+from sfumato.attacks.base import Asked, AttackOfColumn, Finding
 from sfumato.data.dataset import CodedSets
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -38,21 +38,16 @@ class RuleInference(AttackOfColumn):
     people only, spread evenly over all of whom one item does not tell all, and figures are of as many as these stand
     for: `looked_at` says so.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Schema
-    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
-    >>> table = Release.from_table(pa.table({"basket": ["bread|wine", "bread|wine", "milk|wine", "milk", "milk"]}),
-    ...                            Schema({"basket": spec}))
-    >>> print(RuleInference(column="basket", known=1).on(table))
+    >>> table = {"basket": ["bread|wine", "bread|wine", "milk|wine", "milk", "milk"]}
+    >>> release = Release.of(table, basket={"role": "items", "sensitive_items": ("wine",)})
+    >>> print(RuleInference(column="basket", known=1).on(release))
     2 of 5 exposed, confidence up to 100 %
     """
 
     name: ClassVar[str] = "rule-inference"
     answered_by: ClassVar[tuple[str, ...]] = ("rho-uncertainty",)
 
-    column: str
     known: int = MOST_KNOWN  # items of a person that the intruder knows at most
-    threshold: float = THRESHOLD
 
     def __post_init__(self) -> None:
         super().__post_init__()

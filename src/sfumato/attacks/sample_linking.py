@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding, believing
+from sfumato.attacks.base import Asked, Attack, Finding, believing
 from sfumato.data.release import Release
 from sfumato.data.sampling import Sampling
 from sfumato.metrics.individual_risk import individual_risk, unique_match
@@ -21,10 +21,7 @@ class SampleLinking(Attack):
     A record that fits may be somebody else's, of whom the sample says nothing. It is the person's with the individual
     risk of its class (Benedetti and Franconi 1998): the expected 1 / people of the population who show the same.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> table = Release.from_table(pa.table({"age": [20, 20, 25, 30]}), schema)
+    >>> table = Release.of({"age": [20, 20, 25, 30]}, age="quasi-identifier")
     >>> print(SampleLinking(sampling=Sampling(fraction=0.1)).on(table))
     0 of 4 exposed, confidence up to 25.6 %
     """
@@ -38,7 +35,6 @@ class SampleLinking(Attack):
     )
 
     sampling: Sampling
-    threshold: float = THRESHOLD
 
     @classmethod
     def suited_to(cls, release: Release, asked: Asked) -> Iterator[Self]:

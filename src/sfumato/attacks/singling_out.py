@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.attacks.base import THRESHOLD, Asked, Attack, Finding
+from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.data.bit_sets import BitSets
 from sfumato.data.dataset import CodedSets
 from sfumato.data.equal_rows import number_equal_rows
@@ -29,14 +29,8 @@ class SinglingOut(Attack):
     are not taken to identify anybody: this counts who is alone with them. Sensitive items are left out, as nobody is
     supposed to know them. The intruder knows whole cells, which is more than most people know of another.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "ward": ColumnSpec(name="ward", role=Role.OTHER),
-    ... })
-    >>> table = pa.table({"age": ["20-29"] * 4, "ward": ["1", "1", "2", "3"]})
-    >>> print(SinglingOut(columns=("ward",)).on(Release.from_table(table, schema)))
+    >>> table = {"age": ["20-29"] * 4, "ward": ["1", "1", "2", "3"]}
+    >>> print(SinglingOut(columns=("ward",)).on(Release.of(table, age="quasi-identifier", ward="other")))
     2 of 4 exposed, confidence up to 100 %
     """
 
@@ -44,7 +38,6 @@ class SinglingOut(Attack):
 
     columns: tuple[str, ...]
     harmless: bool = False  # whether they are terms and items, rather than of role `other`
-    threshold: float = THRESHOLD
 
     @property
     def title(self) -> str:

@@ -187,6 +187,11 @@ class Release:
         return make
 
     @classmethod
+    def of(cls, table: Mapping[str, Sequence[Any]], **columns: str | Mapping[str, Any]) -> Release:
+        """Take a small table as a release, to try something: of its columns is said what `Schema.of` takes."""
+        return cls.from_table(pa.table(dict(table)), Schema.of(**columns))
+
+    @classmethod
     def from_table(
         cls, table: pa.Table, schema: Schema, description: Mapping[str, Any] | None = None, *, narrow: bool = False
     ) -> Release:

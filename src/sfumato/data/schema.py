@@ -10,7 +10,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from sfumato.data.bins import Bins
 from sfumato.data.builders import Given, HierarchyFile, HierarchySource, NestedHierarchy
@@ -142,6 +142,18 @@ class Schema:
     missing: tuple[str, ...] = DEFAULT_MISSING  # cells that are missing; the first one is what a release shows
     person: str | None = None  # column that numbers people, where all rows of a person stay and people are judged
     gathered: bool = False  # whether each row is a person, put together from rows of theirs
+
+    @classmethod
+    def of(cls, **columns: str | Mapping[str, Any]) -> Schema:
+        """Return a schema in few words: of each column its role, or all that is said of it.
+
+        >>> Schema.of(age="quasi-identifier", basket={"role": "items", "sensitive_items": ("wine",)}).sets
+        frozenset({'basket'})
+        """
+        said = {name: {"role": each} if isinstance(each, str) else each for name, each in columns.items()}
+        return cls(
+            {name: ColumnSpec(**{**more, "name": name, "role": Role(more["role"])}) for name, more in said.items()}
+        )
 
     def __iter__(self) -> Iterator[ColumnSpec]:
         return iter(self.columns.values())

@@ -83,13 +83,9 @@ def measure_all(
     says how tables are computed back. `queries` and `rules` are parameters of `QueryError` and `RuleRetention`. With
     `people`, each row is a person, and is called so.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]", "[20, 25]", "[30, 40]", "[30, 40]"]}), schema)
-    >>> for measurement in measure_all(original, release)[:3]:
+    >>> before, after = {"age": [20, 25, 30, 40]}, {"age": ["[20, 25]", "[20, 25]", "[30, 40]", "[30, 40]"]}
+    >>> sides = Comparison.of_tables(before, after, age="quasi-identifier")
+    >>> for measurement in measure_all(sides.dataset, sides.release)[:3]:
     ...     print(measurement)
     Detail lost: 37.5 % (original: 0 %)
     Rows dropped: 0 % (original: 0 %)

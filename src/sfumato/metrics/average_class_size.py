@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from sfumato.data.release import Release
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, ratio
+from sfumato.metrics.base import Measurement, MetricOfClasses, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -17,19 +17,12 @@ class AverageClassSize(MetricOfClasses):
     release when not given.
     Limit: one huge class hides among many small ones.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 30]", "[20, 30]", "[20, 30]", "40"]}), schema)
-    >>> AverageClassSize(k=2).measure(original, release).facts["c_avg"]
+    >>> before, after = {"age": [20, 25, 30, 40]}, {"age": ["[20, 30]", "[20, 30]", "[20, 30]", "40"]}
+    >>> AverageClassSize(k=2).of(Comparison.of_tables(before, after, age="quasi-identifier")).facts["c_avg"]
     1.0
     """
 
     name: ClassVar[str] = "average-class-size"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
     by_rows: ClassVar[str] = "classes are made of the people in the table"
 

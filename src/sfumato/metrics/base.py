@@ -98,7 +98,7 @@ class Metric(Protocol):
     """What a release is still good for. Members are frozen dataclasses; their fields are the metric's parameters."""
 
     name: ClassVar[str]
-    about: ClassVar[About]
+    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = False  # worth a line of a summary
     by_rows: ClassVar[str] = ""  # why rows count once each, whatever their survey weights; "" where they go by these
     speaks_of_sets: ClassVar[bool] = False  # whether it tells more where columns of sets are at hand, row by row

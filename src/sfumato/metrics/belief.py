@@ -34,19 +34,12 @@ class BeliefChange(Metric):
     Limit: it knows one knowledge table, and takes all linked labels of a record for equally likely.
 
     >>> from dataclasses import replace
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
     >>> from sfumato.data.knowledge import PublicInputs
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
-    ... })
-    >>> original = encode(pa.table({"age": [20, 25], "symptoms": ["cough|fever", "fever|sore throat"]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]"] * 2, "symptoms": ["fever", "fever"]}), schema)
+    >>> before = {"age": [20, 25], "symptoms": [["cough", "fever"], ["fever", "sore throat"]]}
+    >>> after = {"age": ["[20, 25]"] * 2, "symptoms": [["fever"]] * 2}
+    >>> sides = Comparison.of_tables(before, after, age="quasi-identifier", symptoms="quasi-sensitive")
     >>> knowledge = Knowledge.from_rows([("flu", ["cough", "fever"]), ("angina", ["fever", "sore throat"])])
-    >>> print(BeliefChange().measure(original, replace(release, public=PublicInputs(knowledge))))
+    >>> print(BeliefChange().measure(sides.dataset, replace(sides.release, public=PublicInputs(knowledge))))
     Change of belief: 0 % (original: 50 %)
     """
 

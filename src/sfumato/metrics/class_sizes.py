@@ -16,14 +16,8 @@ class ClassSizes(MetricOfClasses):
 
     The headline is the smallest class.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]", "[20, 25]", "[30, 40]", "[30, 40]"]}), schema)
-    >>> print(ClassSizes().measure(original, release))
+    >>> before, after = {"age": [20, 25, 30, 40]}, {"age": ["[20, 25]", "[20, 25]", "[30, 40]", "[30, 40]"]}
+    >>> print(ClassSizes().of(Comparison.of_tables(before, after, age="quasi-identifier")))
     Smallest class: 2 rows (original: 1 row)
     """
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, DistinctRows, counted, distinct_codes
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
+from sfumato.metrics.base import Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 from sfumato.metrics.cover import Cover, identity
 
@@ -37,21 +37,13 @@ class Classification(Metric):
     first sensitive column unless given; numbers are predicted in classes of about equal size, and rare values together.
     Limit: a linear learner; and a target that becomes predictable can also mean that a secret does.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"sex": ColumnSpec(name="sex", role=Role.QUASI_IDENTIFIER),
-    ...                  "tall": ColumnSpec(name="tall", role=Role.SENSITIVE)})
-    >>> original = encode(pa.table({"sex": ["f", "m"] * 20, "tall": ["no", "yes"] * 20}), schema)
-    >>> release = Release.from_table(pa.table({"sex": ["*", "*"] * 20, "tall": ["no", "yes"] * 20}), schema)
-    >>> measured = Classification().measure(original, release)
+    >>> before, after = ({"sex": sex * 20, "tall": ["no", "yes"] * 20} for sex in (["f", "m"], ["*", "*"]))
+    >>> measured = Classification().of(Comparison.of_tables(before, after, sex="quasi-identifier", tall="sensitive"))
     >>> measured.before, measured.facts["target"]
     (1.0, 'tall')
     """
 
     name: ClassVar[str] = "classification"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
 
     target: str | None = None

@@ -15,7 +15,7 @@ from sfumato.data.labels import number_text
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import About, Measurement, Metric, amount, mean_of, plain
+from sfumato.metrics.base import Measurement, Metric, amount, mean_of, plain
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import cover
 
@@ -41,20 +41,14 @@ class ColumnDistributions(Metric):
     distance between the two pictures, 0..1.
     Limit: a randomized column is shown as published; the estimators read more out of it.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"sex": ColumnSpec(name="sex", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"sex": ["f", "f", "f", "m"]}), schema)
-    >>> release = Release.from_table(pa.table({"sex": ["*", "*", "f", "m"]}), schema)
-    >>> column = ColumnDistributions().measure(original, release).facts["columns"][0]
+    >>> before, after = {"sex": ["f", "f", "f", "m"]}, {"sex": ["*", "*", "f", "m"]}
+    >>> measured = ColumnDistributions().of(Comparison.of_tables(before, after, sex="quasi-identifier"))
+    >>> column = measured.facts["columns"][0]
     >>> column["bins"], column["before"], column["after"], column["moved"]
     (['f', 'm'], [3, 1], [2.0, 2.0], 0.25)
     """
 
     name: ClassVar[str] = "column-distributions"
-    about: ClassVar[About] = About.LOSS
     speaks_of_sets: ClassVar[bool] = True
 
     most_bins: int = 30

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -24,11 +24,11 @@ from sfumato.data.dataset import (
 )
 from sfumato.data.distinct import text_codes
 from sfumato.data.drawing import Drawn
-from sfumato.data.encoding import encode_column
+from sfumato.data.encoding import encode, encode_column
 from sfumato.data.figures import Spans
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
-from sfumato.data.schema import ColumnSpec, Kind, Role
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.terms import TermColumns
 from sfumato.data.weighting import weights_in_column
 from sfumato.errors import DataError
@@ -90,6 +90,14 @@ class Comparison:
     release: Release
     people: bool = False  # whether each row is all that there is of a person, because rows were put together
     _pairs: dict[str, Pair] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of_tables(
+        cls, before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]], **columns: str | Mapping[str, Any]
+    ) -> Comparison:
+        """Take two small tables, to try a metric: of their columns is said what `Schema.of` takes."""
+        schema = Schema.of(**columns)
+        return cls(encode(pa.table(dict(before)), schema), Release.from_table(pa.table(dict(after)), schema))
 
     @property
     def sides(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

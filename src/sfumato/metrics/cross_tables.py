@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedColumn, visible_labels
 from sfumato.data.release import Release
 from sfumato.errors import DataError, PolicyError
-from sfumato.metrics.base import About, Asked, Estimate, Measurement, Metric, amount
+from sfumato.metrics.base import Asked, Estimate, Measurement, Metric, amount
 from sfumato.metrics.comparison import Comparison
 
 MANY = 500_000  # records: computing one table back takes as long as randomizing them all
@@ -28,7 +28,6 @@ class CrossTables(Metric):
     """
 
     name: ClassVar[str] = "cross-tables"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
     by_rows: ClassVar[str] = "tables are computed back from random sets record by record"
 

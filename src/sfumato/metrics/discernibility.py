@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.metrics.base import About, Measurement, MetricOfClasses, ratio
+from sfumato.metrics.base import Measurement, MetricOfClasses, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -18,19 +18,12 @@ class Discernibility(MetricOfClasses):
     (2005).
     Limit: it looks at the sizes of classes only, not at what their labels still say.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]", "[20, 25]", "30"]}), schema)
-    >>> print(Discernibility().measure(original, release))
+    >>> before, after = {"age": [20, 25, 30, 40]}, {"age": ["[20, 25]", "[20, 25]", "30"]}
+    >>> print(Discernibility().of(Comparison.of_tables(before, after, age="quasi-identifier")))
     Discernibility: 9 (original: 4)
     """
 
     name: ClassVar[str] = "discernibility"
-    about: ClassVar[About] = About.LOSS
     by_rows: ClassVar[str] = "classes are made of the people in the table"
 
     def found(self, comparison: Comparison) -> Measurement:

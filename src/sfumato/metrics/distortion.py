@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.schema import Kind
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, mean_of, ratio
+from sfumato.metrics.base import Asked, Measurement, Metric, amount, mean_of, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 
 
@@ -25,7 +25,6 @@ class Distortion(Metric):
     """
 
     name: ClassVar[str] = "distortion"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
 
     @classmethod

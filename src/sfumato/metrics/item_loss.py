@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.schema import Role
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, plain, ratio
+from sfumato.metrics.base import Asked, Measurement, Metric, amount, little_left, plain, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.general_items import Sides, general_items, item_sides
 
@@ -28,20 +28,13 @@ class ItemLoss(Metric):
     that stands for several items of a record stands for one of them here, and the others count as withheld.
     Limit: new labels that are in no hierarchy stand for nothing.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
-    >>> schema = Schema({"basket": spec})
-    >>> original = encode(pa.table({"basket": ["bread|wine", "bread", "milk|wine"]}), schema)
-    >>> release = Release.from_table(pa.table({"basket": ["bread", "bread", "milk|wine"]}), schema)
-    >>> print(ItemLoss(column="basket").measure(original, release))
+    >>> before, after = {"basket": ["bread|wine", "bread", "milk|wine"]}, {"basket": ["bread", "bread", "milk|wine"]}
+    >>> baskets = Comparison.of_tables(before, after, basket={"role": "items", "sensitive_items": ("wine",)})
+    >>> print(ItemLoss(column="basket").of(baskets))
     Items lost from 'basket': 20 % (original: 0 %)
     """
 
     name: ClassVar[str] = "item-loss"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
 
     column: str

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, mean_of, ratio
+from sfumato.metrics.base import Measurement, MetricOfClasses, amount, mean_of, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -19,19 +19,12 @@ class KlDivergence(MetricOfClasses):
     record could have had any value.
     Limit: it says nothing about how columns hang together; `query-error` and `classification` do.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"sex": ColumnSpec(name="sex", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"sex": ["f", "f", "f", "m"]}), schema)
-    >>> release = Release.from_table(pa.table({"sex": ["*", "*", "*", "*"]}), schema)
-    >>> print(KlDivergence().measure(original, release))
+    >>> before, after = {"sex": ["f", "f", "f", "m"]}, {"sex": ["*", "*", "*", "*"]}
+    >>> print(KlDivergence().of(Comparison.of_tables(before, after, sex="quasi-identifier")))
     Divergence of single columns: 0.1308 nats (original: 0 nats)
     """
 
     name: ClassVar[str] = "kl-divergence"
-    about: ClassVar[About] = About.LOSS
 
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, mean_of
+from sfumato.metrics.base import Asked, Measurement, Metric, amount, little_left, mean_of
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.ncp import detail_lost
 
@@ -18,7 +18,6 @@ class MaskedDetail(Metric):
     """
 
     name: ClassVar[str] = "masked-detail"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
 
     @classmethod

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sfumato.metrics.base import About, Measurement, MetricOfClasses, amount, little_left, mean_of, ratio
+from sfumato.metrics.base import Measurement, MetricOfClasses, amount, little_left, mean_of, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 
 
@@ -18,19 +18,12 @@ class Ncp(MetricOfClasses):
     Limit: all columns count the same, whether anybody needs them or not; with weights in the plan, the fact `weighted`
     is the mean by these. Of a bare table it cannot tell a mean of a class from a value: it says where it met such.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]", "[20, 25]", "30", "40"]}), schema)
-    >>> print(Ncp().measure(original, release))
+    >>> before, after = {"age": [20, 25, 30, 40]}, {"age": ["[20, 25]", "[20, 25]", "30", "40"]}
+    >>> print(Ncp().of(Comparison.of_tables(before, after, age="quasi-identifier")))
     Detail lost: 12.5 % (original: 0 %)
     """
 
     name: ClassVar[str] = "ncp"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
 
     def found(self, comparison: Comparison) -> Measurement:

@@ -35,14 +35,9 @@ class PopulationRisk(Metric):
     Limit: all of it is estimated from the sample, by models of how people differ that may be wrong for these. Whoever
     knows that a person is in the sample is not held up by it: see `risk`.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]", "[20, 25]", "[30, 40]", "[30, 40]"]}), schema)
-    >>> print(PopulationRisk(sampling=Sampling(size=40)).measure(original, release))
+    >>> before, after = {"age": [20, 25, 30, 40]}, {"age": ["[20, 25]", "[20, 25]", "[30, 40]", "[30, 40]"]}
+    >>> sides = Comparison.of_tables(before, after, age="quasi-identifier")
+    >>> print(PopulationRisk(sampling=Sampling(size=40)).of(sides))
     Risk in the population: 8.27 % (original: 25.6 %); 40 people
     """
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedColumn, CodedSets, Codes, DistinctRows, starts_of
 from sfumato.data.schema import Kind, Role
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount
+from sfumato.metrics.base import Asked, Measurement, Metric, amount
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.cover import Cover, everything, identity
 from sfumato.metrics.fitting import BlockWeight, fitting, project
@@ -36,19 +36,12 @@ class QueryError(Metric):
     the values behind its labels that the query asks for. Queries that nobody in the original fits are drawn anew.
     Limit: random queries are not the questions that analysts ask.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"sex": ColumnSpec(name="sex", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"sex": ["f", "f", "m", "m"]}), schema)
-    >>> release = Release.from_table(pa.table({"sex": ["*", "*"]}), schema)  # says 1 for f and 1 for m
-    >>> print(QueryError(queries=40).measure(original, release))
+    >>> before, after = {"sex": ["f", "f", "m", "m"]}, {"sex": ["*", "*"]}  # says 1 for f and 1 for m
+    >>> print(QueryError(queries=40).of(Comparison.of_tables(before, after, sex="quasi-identifier")))
     Error of counts: 50 % (original: 0 %); half of them 50 % or less; 50 % with no detail left
     """
 
     name: ClassVar[str] = "query-error"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
     speaks_of_sets: ClassVar[bool] = True
 

@@ -28,17 +28,12 @@ class Risk(Metric):
     taken to know as much as the prosecutor. After El Emam and Dankar (2008). The headline is the prosecutor's maximum.
     Limit: it counts equal quasi-identifiers only; what else a release gives away is for `attacks` to show.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]", "[20, 25]", "[30, 40]", "[30, 40]"]}), schema)
-    >>> print(Risk().measure(original, release))
+    >>> before, after = {"age": [20, 25, 30, 40]}, {"age": ["[20, 25]", "[20, 25]", "[30, 40]", "[30, 40]"]}
+    >>> sides = Comparison.of_tables(before, after, age="quasi-identifier")
+    >>> print(Risk().of(sides))
     Risk of being found again: 50 % (original: 100 %)
-    >>> town = encode(pa.table({"age": [20, 22, 24, 25, 30, 33, 36, 40]}), schema)
-    >>> Risk(population=town).measure(original, release).facts["journalist"]["max"]
+    >>> town = Comparison.of_tables({"age": [20, 22, 24, 25, 30, 33, 36, 40]}, after, age="quasi-identifier").dataset
+    >>> Risk(population=town).of(sides).facts["journalist"]["max"]
     0.25
     """
 

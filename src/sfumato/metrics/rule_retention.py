@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import PolicyError
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, ratio
+from sfumato.metrics.base import Asked, Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.general_items import GeneralItems, general_items, item_sides
 from sfumato.metrics.item_loss import columns_of_items
@@ -34,15 +34,10 @@ class RuleRetention(Metric):
     between general labels counts as all rules between items below them.
     Limit: itemsets of more than `longest` items are not looked at, nor more than `most` of them, rarest items first.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
-    >>> schema = Schema({"basket": spec})
-    >>> original = encode(pa.table({"basket": ["bread|wine", "bread|milk", "milk|bread"]}), schema)
-    >>> release = Release.from_table(pa.table({"basket": ["bread", "bread|milk", "milk|bread"]}), schema)
-    >>> measured = RuleRetention(column="basket").measure(original, release)
+    >>> before = {"basket": ["bread|wine", "bread|milk", "milk|bread"]}
+    >>> after = {"basket": ["bread", "bread|milk", "milk|bread"]}
+    >>> baskets = Comparison.of_tables(before, after, basket={"role": "items", "sensitive_items": ("wine",)})
+    >>> measured = RuleRetention(column="basket").of(baskets)
     >>> print(measured)
     Rules kept in 'basket': 50 % (original: 100 %)
     >>> measured.facts["confidences"][0]["nothing_sensitive"]["jaccard"]
@@ -50,7 +45,6 @@ class RuleRetention(Metric):
     """
 
     name: ClassVar[str] = "rule-retention"
-    about: ClassVar[About] = About.LOSS
     by_rows: ClassVar[str] = "the support of a rule is a number of records"
 
     column: str

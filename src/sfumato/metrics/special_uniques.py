@@ -27,16 +27,12 @@ class SpecialUniques(Metric):
     comes from sets with it. The headline is the share of records that three columns or fewer single out.
     Limit: it speaks of uniqueness in the table, not of being found; somebody unique here may have doubles elsewhere.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER) for name in ("age", "town")})
-    >>> original = encode(pa.table({"age": [20, 20, 30, 30], "town": ["a", "b", "b", "b"]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["*"] * 4, "town": ["a", "b", "b", "b"]}), schema)
-    >>> print(SpecialUniques().measure(original, release))
+    >>> before = {"age": [20, 20, 30, 30], "town": ["a", "b", "b", "b"]}
+    >>> after = {"age": ["*"] * 4, "town": ["a", "b", "b", "b"]}
+    >>> sides = Comparison.of_tables(before, after, age="quasi-identifier", town="quasi-identifier")
+    >>> print(SpecialUniques().of(sides))
     Singled out by few columns: 25 % (original: 50 %)
-    >>> SpecialUniques().scores(original).tolist()
+    >>> SpecialUniques().scores(sides.dataset).tolist()
     [1.0, 1.0, 0.0, 0.0]
     """
 

@@ -19,7 +19,7 @@ from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
 from sfumato.data.weighting import row_weights_of
 from sfumato.errors import DataError
-from sfumato.metrics.base import About, Asked, Measurement, Metric
+from sfumato.metrics.base import Asked, Measurement, Metric
 from sfumato.metrics.comparison import Comparison
 from sfumato.receiving.loading import Loaded
 from sfumato.receiving.regression import tell_apart
@@ -37,19 +37,12 @@ class Statistics(Metric):
     weights count as the plan says. Slopes of very many different rows are those of a random sample of them.
     Limit: other questions may change more; these are the ones that nearly everybody asks first.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 20, 30, 30]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]"] * 2 + ["30"] * 2}), schema)
-    >>> print(Statistics().measure(original, release))
+    >>> before, after = {"age": [20, 20, 30, 30]}, {"age": ["[20, 25]"] * 2 + ["30"] * 2}
+    >>> print(Statistics().of(Comparison.of_tables(before, after, age="quasi-identifier")))
     Statistics moved: 0.25 sd (original: 0 sd); most: mean of age, 25 became 26.25
     """
 
     name: ClassVar[str] = "statistics"
-    about: ClassVar[About] = About.LOSS
 
     @classmethod
     def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:

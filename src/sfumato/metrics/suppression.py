@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.data.dataset import CodedColumn, CodedSets, visible_labels
 from sfumato.data.schema import Role
-from sfumato.metrics.base import About, Measurement, Metric, amount, ratio
+from sfumato.metrics.base import Measurement, Metric, amount, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -21,20 +21,13 @@ class Suppression(Metric):
     have no link to those of the original, so replaced values show only where some value occurs more often than before:
     `replaced` is a lower bound.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> original = encode(pa.table({"age": [20, 25, 30, 40]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["[20, 25]", "[20, 25]", "30"]}), schema)
-    >>> measured = Suppression().measure(original, release)
+    >>> before, after = {"age": [20, 25, 30, 40]}, {"age": ["[20, 25]", "[20, 25]", "30"]}
+    >>> measured = Suppression().of(Comparison.of_tables(before, after, age="quasi-identifier"))
     >>> measured.value, measured.facts["columns"][0]["changed"]
     (0.25, 0.75)
     """
 
     name: ClassVar[str] = "suppression"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
     by_rows: ClassVar[str] = "it counts rows and cells of the table"
 

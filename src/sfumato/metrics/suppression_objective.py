@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount
+from sfumato.metrics.base import Asked, Measurement, Metric, amount
 from sfumato.metrics.comparison import Comparison
 from sfumato.metrics.item_loss import ItemLoss, columns_of_items
 from sfumato.metrics.rule_retention import RuleRetention
@@ -24,22 +24,16 @@ class SuppressionObjective(Metric):
     the highest confidence that is asked for, as if one rule were kept where none is.
     Limit: a product hides which of its factors is to blame; item-loss and rule-retention show both.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
-    >>> schema = Schema({"basket": spec})
-    >>> original = encode(pa.table({"basket": ["bread|wine", "bread|milk", "milk|bread"]}), schema)
-    >>> release = Release.from_table(pa.table({"basket": ["bread", "bread|milk", "milk|bread"]}), schema)
+    >>> before = {"basket": ["bread|wine", "bread|milk", "milk|bread"]}
+    >>> after = {"basket": ["bread", "bread|milk", "milk|bread"]}
+    >>> baskets = Comparison.of_tables(before, after, basket={"role": "items", "sensitive_items": ("wine",)})
     >>> for goal in GOALS:
-    ...     print(SuppressionObjective(column="basket", goal=goal).measure(original, release))
+    ...     print(SuppressionObjective(column="basket", goal=goal).of(baskets))
     Objective of suppression in 'basket', distribution: 0.03039 (original: 0)
     Objective of suppression in 'basket', rules: 0.3333 (original: 0)
     """
 
     name: ClassVar[str] = "suppression-objective"
-    about: ClassVar[About] = About.LOSS
     by_rows: ClassVar[str] = "the paper that it is from counts records"
 
     column: str

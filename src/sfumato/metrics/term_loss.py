@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import CodedSets
 from sfumato.data.worth import worth_of
 from sfumato.errors import DataError
-from sfumato.metrics.base import About, Asked, Measurement, Metric, amount, little_left, ratio
+from sfumato.metrics.base import Asked, Measurement, Metric, amount, little_left, ratio
 from sfumato.metrics.comparison import Comparison
 
 
@@ -24,22 +24,14 @@ class TermLoss(Metric):
     cost T of Shi, Xiong and Fung (2010), over the whole table. Rows that are not published count as rows without terms.
     Where the plan says what terms are worth, the share of that. Limit: else all terms are taken for equally useful.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.encoding import encode
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
-    ... })
-    >>> original = encode(pa.table({"age": [20, 20], "symptoms": ["fever|cough", "fever"]}), schema)
-    >>> release = Release.from_table(pa.table({"age": ["20", "20"], "symptoms": ["fever", "fever"]}), schema)
-    >>> print(TermLoss().measure(original, release))  # 1/2 of 1 + 1/2 + 1
+    >>> before = {"age": [20, 20], "symptoms": [["fever", "cough"], ["fever"]]}
+    >>> after = {"age": ["20", "20"], "symptoms": [["fever"], ["fever"]]}
+    >>> sides = Comparison.of_tables(before, after, age="quasi-identifier", symptoms="quasi-sensitive")
+    >>> print(TermLoss().of(sides))  # 1/2 of 1 + 1/2 + 1
     Terms lost: 20 % (original: 0 %)
     """
 
     name: ClassVar[str] = "term-loss"
-    about: ClassVar[About] = About.LOSS
     main: ClassVar[bool] = True
 
     @classmethod
