@@ -336,7 +336,7 @@ def main() -> None:
         audits(options.data, report, 1_000_000)
     print(f"\nLargest memory of the whole run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GB")
     if options.out:
-        options.out.write_text(json.dumps(report.rows, indent=1) + "\n")
+        options.out.write_text(json.dumps(report.rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def run(name: str, cache: Path) -> tuple[float, list[tuple[str, float]]]:
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, models, "bare" if name == BARE else ""],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
         check=False,
     )
@@ -101,7 +101,7 @@ def compile_ahead(model: str, rows: int) -> None:
             done = subprocess.run(
                 [sys.executable, "-c", AHEAD, str(plan), how],
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
                 env=os.environ | {"NUMBA_CACHE_DIR": str(Path(name) / "cache")},
                 check=False,
             )

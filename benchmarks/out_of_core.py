@@ -88,7 +88,7 @@ def write_plan(folder: Path, source: Path, form: str) -> Path:
     text += '[columns.disease]\nrole = "sensitive"\nkind = "category"\n'
     text += '[[require]]\nmodel = "k-anonymity"\nk = 10\n'
     text += '[[require]]\nmodel = "t-closeness"\nsensitive = "disease"\nt = 0.3\n'
-    (folder / "plan.toml").write_text(text)
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
     return folder / "plan.toml"
 
 
@@ -96,7 +96,9 @@ def run(code: str, **names: Path) -> dict[str, Any]:
     """Return what a process of its own tells of itself, and how long it took."""
     given = "".join(f"{name} = {str(path)!r}\n" for name, path in names.items())
     begun = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", given + code + TELL], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", given + code + TELL], stdout=subprocess.PIPE, encoding="utf-8", check=True
+    )
     return {"seconds": time.perf_counter() - begun, **json.loads(done.stdout.splitlines()[-1])}
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from sfumato.data.files import Source, read_digested, read_columns
 
 def most():
-    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]) / 1024
 
 name, table, drop = sys.argv[1:]
 if table:
@@ -59,7 +59,9 @@ def made_up(rows: int) -> pa.Table:
 
 
 def read(name: str, table: str = "", drop: str = "") -> dict[str, float]:
-    done = subprocess.run([sys.executable, "-c", READS, name, table, drop], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", READS, name, table, drop], capture_output=True, encoding="utf-8", check=True
+    )
     return dict(json.loads(done.stdout))
 
 

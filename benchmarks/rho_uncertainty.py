@@ -138,7 +138,7 @@ def run(method: object, dataset: Dataset, rho: str, threads: int, seed: int = 1)
 
 def read(path: Path, name: str) -> Data:
     """Return a transaction file of numbered items; items of a record stay in the order of their numbers."""
-    with gzip.open(path, "rt") as file:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
         records = [sorted(set(map(int, line.split()))) for line in file]
     flat = np.array([item for record in records for item in record])
     distinct, items = np.unique(flat, return_inverse=True)

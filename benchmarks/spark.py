@@ -66,8 +66,8 @@ def watched(pid: int) -> Iterator[dict[int, tuple[str, float, int]]]:
         while not over.wait(OFTEN):
             for child, kind in _below(pid):
                 try:
-                    numbers = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
-                    memory = Path(f"/proc/{child}/status").read_text().split("VmHWM:")[1].split()[0]
+                    numbers = Path(f"/proc/{child}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+                    memory = Path(f"/proc/{child}/status").read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]
                 except (OSError, IndexError):
                     continue
                 found[child] = (kind, (int(numbers[11]) + int(numbers[12])) / TICKS, int(memory) * 1024)
@@ -86,7 +86,7 @@ def _below(pid: int) -> list[tuple[int, str]]:
     for each in Path("/proc").iterdir():
         if each.name.isdigit():
             try:
-                name, rest = (each / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+                name, rest = (each / "stat").read_text(encoding="utf-8").split("(", 1)[1].rsplit(")", 1)
             except (OSError, IndexError):
                 continue
             parents[int(each.name)], kinds[int(each.name)] = int(rest.split()[1]), name
@@ -135,7 +135,7 @@ def measured(words: Sequence[str], work: Path) -> dict[str, Any]:
     process = subprocess.Popen(
         [sys.executable, __file__, "--once", *words],
         stdout=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         env=os.environ | {"SPARK_LOCAL_DIRS": str(work)},
     )
     with watched(process.pid) as used:
@@ -197,7 +197,7 @@ def patients_in(folder: Path, rows: int) -> tuple[Path, int]:
     """Write patients with terms in four files with a plan, and return the plan and how many of their rows differ."""
     names, terms = zip(*knowledge_rows(), strict=True)
     pa_csv.write_csv(pa.table({"label": names, "terms": terms}), folder / "known.csv")
-    (folder / "plan.toml").write_text(PATIENTS)
+    (folder / "plan.toml").write_text(PATIENTS, encoding="utf-8")
     return folder / "plan.toml", in_files(hospital(rows).select(["age", "sex", "zip", "symptoms"]), folder)
 
 

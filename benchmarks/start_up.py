@@ -46,8 +46,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = [f"{age},{chance.choice(['nurse', 'cook'])}" for age in range(20, 60) for _ in range(25)]
-        (folder / "people.csv").write_text("\n".join(["age,job", *rows]) + "\n")
-        (folder / "plan.toml").write_text(PLAN)
+        (folder / "people.csv").write_text("\n".join(["age,job", *rows]) + "\n", encoding="utf-8")
+        (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
         print(f"{'command':<28}{'wall best':>10}{'median':>8}{'CPU best':>10}{'median':>8}")
         for words in (["--help"], ["audit", "people.csv", "--plan", "plan.toml"]):
             timed(folder, *words)  # the first one warms the caches

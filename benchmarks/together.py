@@ -230,12 +230,13 @@ def main() -> None:
             write_survey(options.data / "medical", folder / "survey")
             plan = folder / "survey" / "plan.toml"
             run(figures, "Survey", plan, folder / "survey-run")
-            plan.write_text(plan.read_text() + 'within = "classes"\n')  # of rho-uncertainty, which comes last
+            # Of rho-uncertainty, which comes last.
+            plan.write_text(plan.read_text(encoding="utf-8") + 'within = "classes"\n', encoding="utf-8")
             run(figures, "Survey, conditions within classes", plan, folder / "survey-in-classes")
         for rows in [20_000] if options.quick else options.rows:
             here = folder / f"hospital-{rows}"
             write_hospital(here, rows)
-            (here / "plan.toml").write_text(HOSPITAL_PLAN.read_text())
+            (here / "plan.toml").write_text(HOSPITAL_PLAN.read_text(encoding="utf-8"), encoding="utf-8")
             run(figures, f"Hospital of {rows:,} stays", here / "plan.toml", here / "run")
 
 
@@ -342,14 +343,14 @@ def memory_by_step(table: Table) -> Iterator[None]:
 def write_survey(medical: Path, folder: Path) -> None:
     """Write the people of the survey who have conditions, one row each, with a plan."""
     conditions = defaultdict(set)
-    with gzip.open(medical / "informs_conditions_2005.csv.gz", "rt", newline="") as file:
+    with gzip.open(medical / "informs_conditions_2005.csv.gz", "rt", newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if not row["ICD9CODX"].startswith("-"):  # below zero: missing
                 conditions[row["DUPERSID"]].add(row["ICD9CODX"])
     folder.mkdir(parents=True)
     with (
-        gzip.open(medical / "informs_demographics_2005.csv.gz", "rt", newline="") as source,
-        (folder / "survey.csv").open("w", newline="") as target,
+        gzip.open(medical / "informs_demographics_2005.csv.gz", "rt", newline="", encoding="utf-8") as source,
+        (folder / "survey.csv").open("w", newline="", encoding="utf-8") as target,
     ):
         writer = csv.writer(target)
         writer.writerow(["born", "sex", "race", "education", "marital", "poverty", "conditions"])
@@ -359,8 +360,10 @@ def write_survey(medical: Path, folder: Path) -> None:
                 known = (row[name] for name in ("DOBYY", "SEX", "RACEX", "EDUCYEAR", "marry", "poverty"))
                 writer.writerow([*known, "|".join(sorted(codes))])
     occurring = set().union(*conditions.values())
-    (folder / "sensitive.txt").write_text("".join(f"{code}\n" for code in SENSITIVE_CODES if code in occurring))
-    (folder / "plan.toml").write_text(SURVEY_PLAN)
+    (folder / "sensitive.txt").write_text(
+        "".join(f"{code}\n" for code in SENSITIVE_CODES if code in occurring), encoding="utf-8"
+    )
+    (folder / "plan.toml").write_text(SURVEY_PLAN, encoding="utf-8")
 
 
 if __name__ == "__main__":

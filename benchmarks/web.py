@@ -32,7 +32,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         began = time.perf_counter()
         command = [sys.executable, "-m", "sfumato", "web", "--no-browser"]
-        self.process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, encoding="utf-8")
         found = re.search(r"http://127\.0\.0\.1:(\d+)(/enter\?token=\S+)", self.process.stdout.readline())
         self.port = int(found[1])
         _, headers, _ = self.ask("GET", found[2])
@@ -56,7 +56,7 @@ class Server:
 
     def most_memory(self) -> float:
         """Return the most megabytes that the server has had."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1000
 
     def end(self) -> None:

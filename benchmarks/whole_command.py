@@ -36,7 +36,9 @@ def write_job(folder: Path, rows: int, columns: int) -> None:
     for name in names:
         plan += f'[columns.{name}]\nrole = "sensitive-quasi-identifier"\ndomain = {json.dumps(DOMAIN)}\n'
     bounds = ", ".join(f"{name} = 10" for name in names)
-    (folder / "plan.toml").write_text(plan + f'[[require]]\nmodel = "sensitive-qid-diversity"\nl = {{ {bounds} }}\n')
+    (folder / "plan.toml").write_text(
+        plan + f'[[require]]\nmodel = "sensitive-qid-diversity"\nl = {{ {bounds} }}\n', encoding="utf-8"
+    )
 
 
 def spent() -> float:
@@ -55,7 +57,7 @@ def run(folder: Path, source: Path) -> tuple[float, list[dict[str, float]]]:
         check=True,
     )
     cpu = spent() - before
-    return cpu, json.loads((folder / "out" / "private" / "run.json").read_text())["timings"]
+    return cpu, json.loads((folder / "out" / "private" / "run.json").read_text(encoding="utf-8"))["timings"]
 
 
 def main() -> None:

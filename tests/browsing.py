@@ -33,7 +33,7 @@ def opened(path, folder, *switches):
     ]
     # A group of its own, so that a browser that hangs goes with all its processes and nothing else does.
     browser = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True
     )
     try:
         dom, said = browser.communicate(timeout=60)

@@ -58,7 +58,9 @@ for line in sys.stdin:
 
 @cache
 def _ready() -> subprocess.Popen[str]:
-    process = subprocess.Popen([sys.executable, "-c", READY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", READY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    )
     atexit.register(process.kill)
     return process
 
@@ -69,7 +71,7 @@ def sfumato(*words: Any, cwd: Path | None = None, **environment: str) -> subproc
     command = [str(word) for word in words]
     if os.name != "posix":
         started = [sys.executable, "-m", "sfumato", *command]
-        return subprocess.run(started, capture_output=True, text=True, cwd=cwd, env=settings, check=False)
+        return subprocess.run(started, capture_output=True, encoding="utf-8", cwd=cwd, env=settings, check=False)
     process = _ready()
     assert process.stdin is not None
     assert process.stdout is not None

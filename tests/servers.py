@@ -59,13 +59,13 @@ def postgresql() -> Iterator[Server]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     secret = folder / "password"
-    secret.write_text(PASSWORD)
+    secret.write_text(PASSWORD, encoding="utf-8")
     if user:
         shutil.chown(secret, "postgres")
 
     def ran(program: str, *words: str) -> None:
         done = subprocess.run(
-            [where / program, *words], cwd=folder, capture_output=True, text=True, check=False, **user
+            [where / program, *words], cwd=folder, capture_output=True, encoding="utf-8", check=False, **user
         )
         if done.returncode:
             pytest.skip(f"{program} does not work here: {done.stderr.strip()[-200:]}")

@@ -76,7 +76,9 @@ def test_one_file_of_the_plan_reads_rows():
         path.name
         for path in (SOURCE / "plan").glob("*.py")
         if re.search(
-            r"^from sfumato\.data\.files import .*\b(read_table|read_digested|sample)\b", path.read_text("utf-8"), re.M
+            r"^from sfumato\.data\.files import .*\b(read_table|read_digested|sample)\b",
+            path.read_text(encoding="utf-8"),
+            re.M,
         )
     }
 

@@ -60,7 +60,7 @@ def test_make_lists_every_target():
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split())
 
-    done = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(["make", "--no-print-directory"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
 
     shown = {line.split()[1] for line in done.stdout.splitlines()}
     assert shown == targets - {"check"}  # the same as `make test`, by the name that other projects use
@@ -70,7 +70,7 @@ def test_make_lists_every_target():
 def test_tests_and_what_they_start_elsewhere_run_this_tree(tmp_path):
     code = "import sfumato; print(sfumato.__file__)"
 
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, encoding="utf-8", check=True)
 
     assert Path(sfumato.__file__).parent == ROOT / "src" / "sfumato"
     assert Path(done.stdout.strip()).parent == ROOT / "src" / "sfumato"

@@ -150,23 +150,32 @@ def test_nothing_lives_in_a_room_without_a_name():
 
 def in_the_encoding_of_the_system(tree):
     """Yield what reads or writes text in whatever encoding the system takes for usual."""
+    awaited = {node.value for node in nodes(tree) if isinstance(node, ast.Await)}  # jobs are opened, too
     for node in nodes(tree):
         if isinstance(node, ast.Call):
-            called, given = ast.unparse(node.func), {each.arg for each in node.keywords}
-            name, modes = called.split(".")[-1], [each.value for each in node.args if isinstance(each, ast.Constant)]
-            text = name in ("read_text", "write_text", "TextIOWrapper") or (
-                "text" in given and name in ("run", "Popen")
+            called, given = ast.unparse(node.func), {each.arg: each.value for each in node.keywords}
+            name, words = called.split(".")[-1], [*node.args, *([given["mode"]] if "mode" in given else [])]
+            modes = [each.value for each in words if isinstance(each, ast.Constant)]
+            opened = called == "open" or (name == "open" and called != "os.open" and (modes or not words))
+            text = (
+                name in ("read_text", "write_text", "TextIOWrapper")
+                or ("text" in given and name in ("run", "Popen", "check_output"))
+                or (opened and node not in awaited and not any("b" in str(mode) for mode in modes))
             )
-            opened = called == "open" or (name == "open" and called != "os.open" and modes)
-            if (text or (opened and not any("b" in str(mode) for mode in modes))) and "encoding" not in given:
+            if text and "encoding" not in given:
                 yield ast.unparse(node)
 
 
+@pytest.mark.slow
 def test_every_file_of_text_is_read_and_written_in_an_encoding_that_is_said():
-    assert [(path, *call) for path, tree in modules_of(FILES) if (call := [*in_the_encoding_of_the_system(tree)])] == []
-    wrong = "path.read_text(); open(path); path.open('w'); subprocess.run(words, text=True); path.write_text(some)"
-    right = "path.read_text(encoding='utf-8'); path.open('rb'); os.open(path, 1); jobs.open(); subprocess.run(words)"
-    assert len([*in_the_encoding_of_the_system(ast.parse(wrong))]) == 5
+    beside = [path for room in ("tests", "benchmarks", "examples") for path in sorted((ROOT / room).rglob("*.py"))]
+    called = [(path, call) for path, tree in modules_of(FILES + beside) for call in in_the_encoding_of_the_system(tree)]
+    assert called == []
+    wrong = """path.read_text(); open(path); path.open('w'); path.open(); gzip.open(path, mode='rt')
+subprocess.run(words, text=True); path.write_text(some)"""
+    right = """path.read_text(encoding='utf-8'); path.open('rb'); path.open(mode='rb'); os.open(path, 1)
+await jobs.open(); subprocess.run(words)"""
+    assert len([*in_the_encoding_of_the_system(ast.parse(wrong))]) == 7
     assert not [*in_the_encoding_of_the_system(ast.parse(right))]
 
 
@@ -202,7 +211,7 @@ def test_what_one_system_lacks_is_asked_for_first():
 
 
 def tracked():
-    found = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    found = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     if found.returncode != 0:
         pytest.skip("not a git checkout")
     return [ROOT / name for name in found.stdout.split("\0") if name and (ROOT / name).is_file()]

@@ -45,7 +45,7 @@ def test_every_module_with_loops_belongs_to_a_family():
 @pytest.mark.parametrize("family", kernel_jobs.FAMILIES)
 def test_loops_give_the_same_as_plain_python_and_none_is_left_out(family):
     program = [sys.executable, kernel_jobs.__file__, family]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(program, capture_output=True, encoding="utf-8", check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     plain = json.loads(done.stdout)
 

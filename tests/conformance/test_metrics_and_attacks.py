@@ -112,7 +112,7 @@ def test_every_attack_is_reached(tmp_path):
             "require": [{"model": "k-anonymity", "k": 2}],
         }
     )
-    (tmp_path / "diseases.csv").write_text("d,s\nflu,cough\nflu,fever\ngout,joint pain\n")
+    (tmp_path / "diseases.csv").write_text("d,s\nflu,cough\nflu,fever\ngout,joint pain\n", encoding="utf-8")
     strange = pa.table({"age": ["20", "20"], "symptoms": ["cough|fever", "cough|joint pain"]})
     looked_up = sf.Plan.from_dict(
         {

@@ -138,8 +138,11 @@ def test_a_column_carried_along_or_rows_that_differ_hold_all_rows(tmp_path):
     case, _ = made(sf.Plan.load(path), tmp_path / "differ", 1, measure=False, attack=False)
     assert case.original.dataset.entry_of is None
 
-    path.write_text(path.read_text().replace('role = "sensitive"', 'role = "other"').split("[[require]]")[0])
-    path.write_text(path.read_text() + '[[require]]\nmodel = "k-anonymity"\nk = 4\n')
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('role = "sensitive"', 'role = "other"').split("[[require]]")[0],
+        encoding="utf-8",
+    )
+    path.write_text(path.read_text(encoding="utf-8") + '[[require]]\nmodel = "k-anonymity"\nk = 4\n', encoding="utf-8")
     plan = sf.Plan.load(path)
     case, _ = made(plan, tmp_path / "carried", 1, measure=False, attack=False)
     assert case.original.dataset.entry_of is None

@@ -39,7 +39,7 @@ def test_the_types_of_a_script_fit_and_a_wrong_use_is_found(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *options, str(SCRIPT), str(wrong)],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         env=os.environ | {"MYPYPATH": str(ROOT / "src")},
         check=False,
     )
@@ -52,7 +52,7 @@ def test_the_types_of_a_script_fit_and_a_wrong_use_is_found(tmp_path):
 @pytest.mark.slow
 def test_the_script_runs():
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--rows", "150"], capture_output=True, text=True, check=False, encoding="utf-8"
+        [sys.executable, str(SCRIPT), "--rows", "150"], capture_output=True, check=False, encoding="utf-8"
     )
 
     assert done.returncode == 0, done.stderr

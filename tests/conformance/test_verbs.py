@@ -255,7 +255,7 @@ def test_a_process_of_its_own_says_the_same(made, verb):
     case = made("terms")
     words = [sys.executable, "-m", "sfumato", verb, case.ways["release folder"], "--plan", case.path, "--json"]
 
-    done = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"NO_COLOR": "1"}, check=True)
+    done = subprocess.run(words, capture_output=True, encoding="utf-8", env=os.environ | {"NO_COLOR": "1"}, check=True)
 
     answer = json.loads(done.stdout)[LISTED[verb]]
     assert shown(verb, answer) == in_python(verb, case, "run folder")

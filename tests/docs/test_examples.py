@@ -63,7 +63,7 @@ def test_commands_print_what_the_page_shows(page, tmp_path):
             done = sfumato(*shlex.split(command)[1:], cwd=tmp_path, COLUMNS="120")
         else:
             done = subprocess.run(
-                command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+                command, shell=True, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False
             )
         shown = done.stdout + (f"exit code {done.returncode}\n" if done.returncode else "")
         assert doctest.OutputChecker().check_output(expected, shown, LOOSE), (
@@ -141,7 +141,7 @@ def test_the_reference_names_every_command_and_option():
 def test_the_documentation_builds_without_a_warning(tmp_path):
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: `make docs` installs it")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "site" / "reference" / "commands" / "index.html").is_file()

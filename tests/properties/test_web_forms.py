@@ -17,8 +17,8 @@ SECRETS = ("Marker7", "asthma")  # a name and an illness: an identifier and a se
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     folder = tmp_path_factory.mktemp("web")
-    (folder / "people.csv").write_text(PEOPLE)
-    (folder / "plan.toml").write_text(PLAN)
+    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
     with visited(folder) as found:
         found.state.jobs._start = lambda job: job  # forms are sent, commands are not started
         found.folder = folder
@@ -119,7 +119,7 @@ def test_any_form_and_any_address_is_answered_and_shows_no_secret(browser, data)
         return
     else:
         answer = browser.get(path, params={name: value for name, value in body.items() if name != "show"})
-    (browser.folder / "plan.toml").write_text(PLAN)
+    (browser.folder / "plan.toml").write_text(PLAN, encoding="utf-8")
 
     assert answer.status_code < 500 or answer.status_code == 507, (path, body)
     if answer.headers.get("content-type", "").startswith("text/html"):

@@ -55,7 +55,7 @@ def test_demo_prints_verdicts_and_where_the_report_is(demo):
 
 def test_the_release_holds_what_was_promised_counted_by_hand(demo):
     folder, _ = demo
-    with (folder / "run" / "release" / "data.csv").open(newline="") as file:
+    with (folder / "run" / "release" / "data.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
 
     assert len(rows) == 800
@@ -68,7 +68,7 @@ def test_the_release_holds_what_was_promised_counted_by_hand(demo):
 
 def test_the_public_description_holds_no_secret(demo):
     folder, _ = demo
-    described = json.loads((folder / "run" / "release" / "release.json").read_text())
+    described = json.loads((folder / "run" / "release" / "release.json").read_text(encoding="utf-8"))
     text = json.dumps(described)
 
     assert described["format"] == 1
@@ -107,7 +107,7 @@ def test_without_a_seed_the_order_of_rows_differs(example):
     texts = []
     for name in ("a", "b"):
         assert sfumato("anonymize", example / "plan.toml", "--out", example / name).returncode == 0
-        texts.append((example / name / "release" / "data.csv").read_text())
+        texts.append((example / name / "release" / "data.csv").read_text(encoding="utf-8"))
 
     assert texts[0] != texts[1]
     assert sorted(texts[0].splitlines()) == sorted(texts[1].splitlines())
@@ -153,7 +153,7 @@ def test_attack_shows_original_release_and_guessing(demo):
     found = sfumato(*options, demo[0] / "patients.csv")  # the town is no larger than the table
     (linking,) = [found for found in json.loads(found.stdout)["attacks"] if found["attack"] == "linking"]
     assert linking["after"]["facts"]["journalist"] <= linking["after"]["worst"]
-    (demo[0] / "elsewhere.csv").write_text("height,shoe\n180,44\n")
+    (demo[0] / "elsewhere.csv").write_text("height,shoe\n180,44\n", encoding="utf-8")
     absent = sfumato(*options, demo[0] / "elsewhere.csv")
     assert absent.returncode == 2
     assert "lacks" in absent.stderr
@@ -165,7 +165,9 @@ def test_report_makes_the_page_again(demo, tmp_path):
     done = sfumato("report", folder / "run", "--out", tmp_path / "page.html")
 
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "page.html").read_text() == (folder / "run" / "private" / "report.html").read_text()
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == (
+        folder / "run" / "private" / "report.html"
+    ).read_text(encoding="utf-8")
 
 
 def test_explain_says_what_will_be_done_and_why(demo):
@@ -203,7 +205,7 @@ def test_init_drafts_a_plan_that_runs(example):
 
     done = sfumato("init", example / "patients.csv", "--out", draft)
     assert done.returncode == 0, done.stderr
-    assert "guess" in draft.read_text()
+    assert "guess" in draft.read_text(encoding="utf-8")
 
     assert sfumato("explain", draft).returncode == 0
     done = sfumato("anonymize", draft, "--out", example / "out")
@@ -264,9 +266,9 @@ def test_an_existing_folder_is_refused_unless_told_otherwise(example):
 
 def spoil_plan(example, old, new):
     path = example / "plan.toml"
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -323,7 +325,10 @@ def test_wrong_data_writes_nothing_and_shows_no_secret(example, spoil, expected)
 
 def test_a_sensitive_hierarchy_that_misses_values_does_not_name_them(example):
     diseases = example / "diseases.csv"
-    diseases.write_text("\n".join(line for line in diseases.read_text().splitlines() if "Asthma" not in line))
+    diseases.write_text(
+        "\n".join(line for line in diseases.read_text(encoding="utf-8").splitlines() if "Asthma" not in line),
+        encoding="utf-8",
+    )
 
     done = sfumato("anonymize", example / "plan.toml", "--out", example / "out")
 
@@ -342,7 +347,7 @@ def test_errors_as_json_are_one_object(example):
 
 
 def test_an_output_folder_that_cannot_be_written_is_refused(example):
-    (example / "file").write_text("")
+    (example / "file").write_text("", encoding="utf-8")
 
     for out in (example / "file", example / "file" / "below", example / "not" / "there"):
         done = sfumato("anonymize", example / "plan.toml", "--out", out)

@@ -51,7 +51,7 @@ def folder(tmp_path):
     connection.executemany("insert into stays values (?, ?, ?, ?)", rows)
     connection.commit()
     connection.close()
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
@@ -91,7 +91,7 @@ def test_connections_are_added_tried_and_listed_without_their_addresses(folder, 
     monkeypatch.delenv("SFUMATO_DATABASE_WARD", raising=False)
     command = [sys.executable, "-m", "sfumato", "connections", "add", "ward"]
     done = subprocess.run(
-        command, input=f"sqlite://{folder / 'stays.sqlite'}\n", capture_output=True, text=True, check=False
+        command, input=f"sqlite://{folder / 'stays.sqlite'}\n", capture_output=True, encoding="utf-8", check=False
     )
     assert done.returncode == 0, done.stderr
     assert "stays.sqlite" not in done.stdout
@@ -124,8 +124,8 @@ def test_a_table_is_replaced_only_where_the_plan_says_so(folder):
     run(folder, seed=1)
     with pytest.raises(DataError, match="of that name already"):
         run(folder, overwrite=True)
-    text = (folder / "plan.toml").read_text()
-    (folder / "plan.toml").write_text(text + 'if_exists = "replace"\nformat = "csv"\n')
+    text = (folder / "plan.toml").read_text(encoding="utf-8")
+    (folder / "plan.toml").write_text(text + 'if_exists = "replace"\nformat = "csv"\n', encoding="utf-8")
     run(folder, overwrite=True, seed=2)
 
     assert tables(folder) == ["stays_2026"]
@@ -189,7 +189,7 @@ def test_killed_between_two_steps_there_is_everything_or_nothing(folder, when, s
             run(folder)
     plan = sf.Plan.load(folder / "plan.toml")
     assert all(verdict.satisfied for verdict in sf.audit(folder / "out", plan))
-    assert json.loads((folder / "out" / "private" / "run.json").read_text())["verdicts"]
+    assert json.loads((folder / "out" / "private" / "run.json").read_text(encoding="utf-8"))["verdicts"]
     left = sorted(path.name for path in folder.iterdir() if ".lock-" not in path.name)  # the next run sweeps these up
     assert left == ["out", "plan.toml", "research.db", "stays.sqlite"]
 
@@ -206,7 +206,7 @@ def replacing(folder):
         connection.execute("create table stays_2026 (age text)")
         connection.execute("insert into stays_2026 values ('the old one')")
         connection.execute("create view seen as select count(*) as many from stays_2026")
-    (folder / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n')
+    (folder / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n', encoding="utf-8")
     return folder
 
 

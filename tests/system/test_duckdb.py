@@ -57,7 +57,7 @@ def folder(tmp_path):
         row = [f"name {n}", chance.randint(20, 40), chance.choice([["a", "b"], [], None]), chance.choice(["flu", "ok"])]
         connection.execute("insert into ward.stays values (?, ?, ?, ?)", row)
     connection.close()
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
@@ -197,7 +197,7 @@ def test_who_has_no_duckdb_is_told_how_to_get_it(folder, monkeypatch):
 
 
 def test_a_release_goes_into_the_file_that_the_rows_come_from(folder):
-    (folder / "plan.toml").write_text(PLAN.replace("research.duckdb", "stays.duckdb"))
+    (folder / "plan.toml").write_text(PLAN.replace("research.duckdb", "stays.duckdb"), encoding="utf-8")
     run(folder)
 
     assert asked(folder / "stays.duckdb", "select count(*) from stays_2026") == [(120,)]
@@ -255,7 +255,7 @@ def replacing(folder):
     """A run whose table another one is to replace: with one row, which no release has."""
     asked(folder / "research.duckdb", "create table stays_2026 as select 'the old one' as age")
     asked(folder / "research.duckdb", "create view seen as select count(*) as many from stays_2026")
-    (folder / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n')
+    (folder / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n', encoding="utf-8")
     return folder
 
 

@@ -36,7 +36,7 @@ l = 2
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     table = pa.table({"age": ["20", "20", "[30, 40]", "[30, 40]"], "illness": ["flu", "cold", "flu", "flu"]})
     pyarrow.csv.write_csv(table, tmp_path / "people.csv")
     return tmp_path
@@ -45,7 +45,7 @@ def folder(tmp_path):
 def audited(folder, data="people.csv"):
     words = ("audit", folder / data, "--plan", folder / "plan.toml", "--junit", folder / "results.xml")
     done = subprocess.run(
-        [sys.executable, "-m", "sfumato", *map(str, words)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "sfumato", *map(str, words)], capture_output=True, encoding="utf-8", check=False
     )
     return done.returncode, ElementTree.parse(folder / "results.xml").getroot()
 
@@ -92,7 +92,7 @@ def test_nobody_asked_for_results_and_there_are_none(tmp_path):
 
 
 def test_settings_and_code_in_the_how_to_can_be_read():
-    page = (ROOT / "docs" / "howto" / "gates.md").read_text()
+    page = (ROOT / "docs" / "howto" / "gates.md").read_text(encoding="utf-8")
 
     for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
         assert yaml.safe_load(block)
@@ -105,7 +105,7 @@ def test_settings_and_code_in_the_how_to_can_be_read():
 
 def flattened(folder):
     script = ROOT / "examples" / "fhir" / "flatten.py"
-    return subprocess.run([sys.executable, script, folder], capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, script, folder], capture_output=True, encoding="utf-8", check=False)
 
 
 def test_the_tables_of_the_example_are_those_of_its_export(tmp_path):
@@ -116,13 +116,13 @@ def test_the_tables_of_the_example_are_those_of_its_export(tmp_path):
     assert flattened(tmp_path).returncode == 0
     for name in ("patients.csv", "conditions.csv"):
         assert (tmp_path / name).read_bytes() == (example / name).read_bytes()
-    assert "Person" not in (tmp_path / "patients.csv").read_text()
+    assert "Person" not in (tmp_path / "patients.csv").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("line", ["Ann Smith, 12 Hill Road", json.dumps({"resourceType": "Observation"}), "[]"])
 def test_a_line_that_is_no_patient_is_refused_without_showing_it(tmp_path, line):
-    (tmp_path / "Patient.ndjson").write_text(line)
-    (tmp_path / "Condition.ndjson").write_text("")
+    (tmp_path / "Patient.ndjson").write_text(line, encoding="utf-8")
+    (tmp_path / "Condition.ndjson").write_text("", encoding="utf-8")
     done = flattened(tmp_path)
 
     assert done.returncode == 1

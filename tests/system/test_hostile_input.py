@@ -31,8 +31,8 @@ STEERING = "\x1b]0;taken\x07\x1b[31m\u202e"
 @pytest.fixture
 def folder(tmp_path):
     rows = "".join(f"{20 + i % 9},{('Rome', 'Oslo')[i % 2]},{i % 3}\n" for i in range(60))
-    (tmp_path / "people.csv").write_text("age,city,ill\n" + rows)
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text("age,city,ill\n" + rows, encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
@@ -53,7 +53,7 @@ def sfumato(folder, *words, **environment):
     ],
 )
 def test_plans_that_are_too_much_are_refused_in_words(folder, text, words):
-    (folder / "plan.toml").write_text(text)
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
 
     code, said = sfumato(folder, "explain", "plan.toml")
 
@@ -62,7 +62,7 @@ def test_plans_that_are_too_much_are_refused_in_words(folder, text, words):
 
 def test_devices_are_no_hierarchies_and_no_lists(folder):
     for line in ('hierarchy = "/dev/zero"', 'domain = "/dev/zero"'):
-        (folder / "plan.toml").write_text(PLAN.replace("[columns.ill]", f"{line}\n[columns.ill]"))
+        (folder / "plan.toml").write_text(PLAN.replace("[columns.ill]", f"{line}\n[columns.ill]"), encoding="utf-8")
 
         code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
 
@@ -78,7 +78,7 @@ def test_the_name_of_a_plan_need_not_be_utf_8(folder):
     code, said = sfumato(folder, "anonymize", name, "--out", "out")
 
     assert code == 0, said
-    assert json.loads((folder / "out" / "private" / "run.json").read_text())["plan"]["path"] == name
+    assert json.loads((folder / "out" / "private" / "run.json").read_text(encoding="utf-8"))["plan"]["path"] == name
 
 
 @pytest.mark.parametrize("place", ["local.encode", "KAnonymity.audit", "local.write_release"])
@@ -104,8 +104,8 @@ main()
 
 
 def test_names_of_columns_do_not_steer_the_terminal(folder):
-    text = (folder / "people.csv").read_text()
-    (folder / "people.csv").write_text(text.replace("city", f"{STEERING}city", 1))
+    text = (folder / "people.csv").read_text(encoding="utf-8")
+    (folder / "people.csv").write_text(text.replace("city", f"{STEERING}city", 1), encoding="utf-8")
 
     for words in (("init", "people.csv", "--out", "draft.toml"), ("explain", "draft.toml"), ("explain", "plan.toml")):
         for more in ((), ("--json",)):
@@ -117,8 +117,10 @@ def test_names_of_columns_do_not_steer_the_terminal(folder):
 
 
 def test_values_of_quasi_identifiers_are_named_only_to_who_asks(folder):
-    (folder / "cities.csv").write_text("Rome;*\n")
-    (folder / "plan.toml").write_text(PLAN.replace("[columns.ill]", 'hierarchy = "cities.csv"\n[columns.ill]'))
+    (folder / "cities.csv").write_text("Rome;*\n", encoding="utf-8")
+    (folder / "plan.toml").write_text(
+        PLAN.replace("[columns.ill]", 'hierarchy = "cities.csv"\n[columns.ill]'), encoding="utf-8"
+    )
 
     code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
     _, more = sfumato(folder, "anonymize", "plan.toml", "--out", "out", SFUMATO_SHOW_VALUES="1")
@@ -128,7 +130,7 @@ def test_values_of_quasi_identifiers_are_named_only_to_who_asks(folder):
 
 
 def test_a_record_in_place_of_a_header_is_not_shown(folder):
-    (folder / "people.csv").write_text("Alice,Rome,gout\n" * 60)
+    (folder / "people.csv").write_text("Alice,Rome,gout\n" * 60, encoding="utf-8")
 
     code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
 
@@ -136,11 +138,12 @@ def test_a_record_in_place_of_a_header_is_not_shown(folder):
 
 
 def test_what_the_plan_spells_differently_from_the_data_is_said_in_the_terminal(folder):
-    (folder / "people.csv").write_text("ill\n" + "flu|gout\nflu\ngout\ncough\n" * 10)
+    (folder / "people.csv").write_text("ill\n" + "flu|gout\nflu\ngout\ncough\n" * 10, encoding="utf-8")
     (folder / "plan.toml").write_text(
         '[source]\npath = "people.csv"\n[columns.ill]\nrole = "items"\nkind = "set"\n'
         'sensitive_items = ["guot", "flu"]\n'
-        '[[require]]\nmodel = "rho-uncertainty"\ncolumn = "ill"\nrho = "0.9"\n'
+        '[[require]]\nmodel = "rho-uncertainty"\ncolumn = "ill"\nrho = "0.9"\n',
+        encoding="utf-8",
     )
 
     code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
@@ -201,7 +204,8 @@ def test_moments_that_have_no_date_are_refused(folder):
         writer.write_table(table)
     (folder / "plan.toml").write_text(
         '[source]\npath = "t.arrow"\n[columns.at]\nrole = "other"\n[columns.city]\nrole = "quasi-identifier"\n'
-        '[[require]]\nmodel = "k-anonymity"\nk = 1\n[release]\nformat = "parquet"\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 1\n[release]\nformat = "parquet"\n',
+        encoding="utf-8",
     )
 
     code, said = sfumato(folder, "anonymize", "plan.toml", "--out", "out")
@@ -215,8 +219,8 @@ def test_moments_that_have_no_date_are_refused(folder):
     ['{"format": ' + "[" * 100_000, '{"format": 1, "columns": {"age": {"role": "sensitive", "separator": ""}}}'],
 )
 def test_absurd_descriptions_of_releases_are_refused(folder, absurd):
-    (folder / "release.json").write_text(absurd)
-    (folder / "data.csv").write_text("age,city,ill\n")
+    (folder / "release.json").write_text(absurd, encoding="utf-8")
+    (folder / "data.csv").write_text("age,city,ill\n", encoding="utf-8")
 
     code, said = sfumato(folder, "audit", ".", "--plan", "plan.toml")
 

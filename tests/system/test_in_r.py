@@ -30,7 +30,7 @@ PLAN = {
 
 def has_package(name: str) -> bool:
     asked = ["Rscript", "-e", f'cat(requireNamespace("{name}", quietly = TRUE))']
-    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout == "TRUE"
+    return subprocess.run(asked, capture_output=True, encoding="utf-8", check=True).stdout == "TRUE"
 
 
 @pytest.mark.more
@@ -48,7 +48,9 @@ def test_r_reads_the_ends_of_ranges_as_we_do(tmp_path: Path) -> None:
         assert len(lines) == len(written.splitlines()) - 1
     script = tmp_path / "run" / "read.R"
     script.write_text("\n".join([*lines, 'write.csv(ages, "ages.csv", row.names = FALSE)']), encoding="utf-8")
-    done = subprocess.run(["Rscript", "read.R"], cwd=tmp_path / "run", capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["Rscript", "read.R"], cwd=tmp_path / "run", capture_output=True, encoding="utf-8", check=False
+    )
     assert done.returncode == 0, done.stderr
 
     with (tmp_path / "run" / "ages.csv").open(encoding="utf-8") as file:

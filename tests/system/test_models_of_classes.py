@@ -42,16 +42,18 @@ def require(**given):
 @pytest.fixture
 def folder(tmp_path):
     rows = "".join(f"{age},{city},{ill},{basket}\n" for age, city, ill, basket in PEOPLE)
-    (tmp_path / "people.csv").write_text("age,city,ill,basket\n" + rows)
+    (tmp_path / "people.csv").write_text("age,city,ill,basket\n" + rows, encoding="utf-8")
     both = "".join(f"{age},{city}\n" for age, city, _, _ in PEOPLE * 2)
-    (tmp_path / "everybody.csv").write_text("age,city\n" + both)
-    (tmp_path / "others.csv").write_text("age,city\n" + "".join(f"{age},Paris\n" for age, _, _, _ in PEOPLE))
-    (tmp_path / "items.csv").write_text("milk;food;*\nbread;food;*\n")
+    (tmp_path / "everybody.csv").write_text("age,city\n" + both, encoding="utf-8")
+    (tmp_path / "others.csv").write_text(
+        "age,city\n" + "".join(f"{age},Paris\n" for age, _, _, _ in PEOPLE), encoding="utf-8"
+    )
+    (tmp_path / "items.csv").write_text("milk;food;*\nbread;food;*\n", encoding="utf-8")
     return tmp_path
 
 
 def made(folder, text):
-    (folder / "plan.toml").write_text(text)
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
     done = commands.sfumato("anonymize", "plan.toml", "--out", "out", cwd=folder, COLUMNS="160")
     assert not (folder / "out").exists()
     return done.returncode, " ".join((done.stdout + done.stderr).split())
@@ -117,7 +119,7 @@ def test_it_is_refused_in_words(folder, text, code, words):
 def test_a_lattice_that_is_too_large_is_told_by_its_size_before_any_work(folder):
     names = [f"c{number}" for number in range(16)]
     rows = "".join(",".join(str(10 + (row + at) % 7) for at in range(16)) + "\n" for row in range(20))
-    (folder / "wide.csv").write_text(",".join(names) + "\n" + rows)
+    (folder / "wide.csv").write_text(",".join(names) + "\n" + rows, encoding="utf-8")
     columns = "".join(
         f'[columns.{name}]\nrole = "quasi-identifier"\nhierarchy = {{ widths = [2, 4] }}\n' for name in names
     )

@@ -39,7 +39,7 @@ DIVERSE = '[[require]]\nmodel = "l-diversity"\nsensitive = "father"\nl = 3\n'
 @pytest.fixture
 def folder(tmp_path):
     rng = random.Random(3)
-    with (tmp_path / "people.csv").open("w", newline="") as file:
+    with (tmp_path / "people.csv").open("w", newline="", encoding="utf-8") as file:
         write = csv.writer(file)
         write.writerow(["age", "sex", "illness", "father"])
         for _ in range(200):
@@ -47,19 +47,19 @@ def folder(tmp_path):
             write.writerow(
                 [rng.randint(18, 80), rng.choice("mf"), ill, ill if rng.random() < 0.6 else rng.choice([*ILLS, "?"])]
             )
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
 def test_a_run_is_audited_measured_attacked_and_reported(folder):
     done = sfumato("anonymize", "plan.toml", "--out", "out", cwd=folder)
     assert done.returncode == 0, done.stderr
-    run = json.loads((folder / "out/private/run.json").read_text())
+    run = json.loads((folder / "out/private/run.json").read_text(encoding="utf-8"))
     facts = run["steps"][0]["facts"]
     assert 0 <= facts["vacuous_share"] <= 1
     assert set(facts["worst_posterior"]) == {"pool", "true"}
-    assert "What masks hide" in (folder / "out/private/report.html").read_text()
-    public = json.loads((folder / "out/release/release.json").read_text())
+    assert "What masks hide" in (folder / "out/private/report.html").read_text(encoding="utf-8")
+    public = json.loads((folder / "out/release/release.json").read_text(encoding="utf-8"))
     assert "base_rates" not in json.dumps(public)
     assert public["models"][0]["k"] == 2
 
@@ -80,20 +80,22 @@ def test_a_run_is_audited_measured_attacked_and_reported(folder):
 
 
 def test_published_base_rates_let_anybody_audit(folder):
-    (folder / "plan.toml").write_text(PLAN + "[release]\npublish_base_rates = true\n")
+    (folder / "plan.toml").write_text(PLAN + "[release]\npublish_base_rates = true\n", encoding="utf-8")
     assert sfumato("anonymize", "plan.toml", "--out", "out", cwd=folder).returncode == 0
     outsider = folder / "outsider"
     outsider.mkdir()
-    (outsider / "plan.toml").write_text(PLAN.replace('path = "people.csv"\n', ""))
+    (outsider / "plan.toml").write_text(PLAN.replace('path = "people.csv"\n', ""), encoding="utf-8")
     judged = sfumato("audit", folder / "out/release", "--plan", "plan.toml", cwd=outsider)
     assert judged.returncode == 0, judged.stderr
 
 
 def test_given_base_rates_take_the_place_of_the_source(folder):
     lines = ["value,share", *(f"{ill},1" for ill in ILLS), "?,1"]
-    (folder / "rates.csv").write_text("\n".join(lines) + "\n")
+    (folder / "rates.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     plan = PLAN.replace("[columns.illness]", '[columns.illness]\nbase_rates = "rates.csv"')
-    (folder / "plan.toml").write_text(plan.replace("[columns.father]", '[columns.father]\nbase_rates = "rates.csv"'))
+    (folder / "plan.toml").write_text(
+        plan.replace("[columns.father]", '[columns.father]\nbase_rates = "rates.csv"'), encoding="utf-8"
+    )
     done = sfumato("anonymize", "plan.toml", "--out", "out", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert sfumato("audit", "out/release", "--plan", "plan.toml", cwd=folder).returncode == 0
@@ -114,7 +116,7 @@ def test_given_base_rates_take_the_place_of_the_source(folder):
 )  # fmt: skip
 def test_bad_input_writes_nothing_and_shows_no_secret(folder, old, new, code, part):
     assert old in PLAN
-    (folder / "plan.toml").write_text(PLAN.replace(old, new, 1))
+    (folder / "plan.toml").write_text(PLAN.replace(old, new, 1), encoding="utf-8")
     done = sfumato("anonymize", "plan.toml", "--out", "out", cwd=folder)
     assert done.returncode == code
     assert part in " ".join(done.stderr.split())
@@ -124,7 +126,7 @@ def test_bad_input_writes_nothing_and_shows_no_secret(folder, old, new, code, pa
 
 def test_one_sensitive_column_works_and_says_what_it_is(folder):
     plan = PLAN.replace('["illness", "father"]', '["illness"]')
-    (folder / "plan.toml").write_text(plan)
+    (folder / "plan.toml").write_text(plan, encoding="utf-8")
     said = sfumato("explain", "plan.toml", cwd=folder).stdout
     assert "that is alpha-diversity" in " ".join(said.split())
     assert sfumato("anonymize", "plan.toml", "--out", "out", cwd=folder).returncode == 0
@@ -134,9 +136,9 @@ def test_l_diversity_of_another_column_makes_the_classes_first(folder):
     plan = PLAN.replace('["illness", "father"]', '["illness"]') + (
         f'k = 4\n{DIVERSE}[[require]]\nmodel = "k-anonymity"\nk = 4\n'
     )
-    (folder / "plan.toml").write_text(plan)
+    (folder / "plan.toml").write_text(plan, encoding="utf-8")
     done = sfumato("anonymize", "plan.toml", "--out", "out", cwd=folder)
     assert done.returncode == 0, done.stderr
-    run = json.loads((folder / "out/private/run.json").read_text())
+    run = json.loads((folder / "out/private/run.json").read_text(encoding="utf-8"))
     assert [step["anonymizer"] for step in run["steps"]] == ["local-recoding", "masking"]
     assert all(verdict["satisfied"] for verdict in run["verdicts"])

@@ -28,8 +28,8 @@ k = 3
 def folder(tmp_path):
     chance = random.Random(3)
     rows = [f"{chance.randint(20, 60)},{chance.choice(['flu', 'cold'])}" for _ in range(200)]
-    (tmp_path / "people.csv").write_text("\n".join(["age,disease", *rows]) + "\n")
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text("\n".join(["age,disease", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "out", seed=1)
     return tmp_path
 
@@ -51,7 +51,7 @@ def test_a_run_is_replaced(folder):
 
 def test_a_folder_with_plan_source_and_notes_beside_a_release_is_no_run(folder):
     (folder / "out" / "release").rename(folder / "release")
-    (folder / "notes.txt").write_text("a year of work")
+    (folder / "notes.txt").write_text("a year of work", encoding="utf-8")
     before = everything(folder)
     for out in (".", "./"):
         with pytest.raises(OutputError, match="holds what this run reads"):
@@ -60,7 +60,7 @@ def test_a_folder_with_plan_source_and_notes_beside_a_release_is_no_run(folder):
 
 
 def test_files_of_a_user_inside_a_run_are_named_and_stay(folder):
-    (folder / "out" / "release" / "mine.txt").write_text("mine")
+    (folder / "out" / "release" / "mine.txt").write_text("mine", encoding="utf-8")
     before = everything(folder)
     with pytest.raises(OutputError, match=r"release/mine\.txt"):
         again(folder)
@@ -68,7 +68,7 @@ def test_files_of_a_user_inside_a_run_are_named_and_stay(folder):
 
 
 def test_a_release_that_was_edited_is_not_what_the_run_wrote(folder):
-    with (folder / "out" / "release" / "data.csv").open("a") as file:
+    with (folder / "out" / "release" / "data.csv").open("a", encoding="utf-8") as file:
         file.write("99,flu\n")
     before = everything(folder)
     with pytest.raises(OutputError, match=r"release/data\.csv"):
@@ -78,7 +78,7 @@ def test_a_release_that_was_edited_is_not_what_the_run_wrote(folder):
 
 def test_a_foreign_folder_with_a_release_in_it_is_no_run(folder):
     (folder / "web" / "release").mkdir(parents=True)
-    (folder / "web" / "release" / "release.json").write_text(json.dumps({"version": "1.2.3"}))
+    (folder / "web" / "release" / "release.json").write_text(json.dumps({"version": "1.2.3"}), encoding="utf-8")
     before = everything(folder)
     with pytest.raises(OutputError, match="no run of sfumato"):
         again(folder, "web")
@@ -87,7 +87,7 @@ def test_a_foreign_folder_with_a_release_in_it_is_no_run(folder):
 
 def test_a_run_whose_release_is_the_source_is_not_replaced(folder):
     text = PLAN.replace("people.csv", "out/release/data.csv")
-    (folder / "plan2.toml").write_text(text)
+    (folder / "plan2.toml").write_text(text, encoding="utf-8")
     before = everything(folder)
     with pytest.raises(OutputError, match=r"source\.path"):
         again(folder, plan="plan2.toml")

@@ -107,7 +107,7 @@ def clinic(server, monkeypatch, tmp_path):
     """A plan in a folder, and a connection of its name; tables that were published before are gone."""
     monkeypatch.setenv("SFUMATO_DATABASE_CLINIC", server.address())
     server.does("drop schema research cascade", "create schema research")
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
@@ -157,8 +157,8 @@ def test_a_release_goes_from_a_server_to_a_server_and_no_secret_goes_along(clini
     made = told("anonymize", clinic / "plan.toml", "--out", clinic / "out")
     plan = ("--plan", clinic / "plan.toml")
 
-    described = json.loads((clinic / "out" / "release" / "release.json").read_text())
-    kept = json.loads((clinic / "out" / "private" / "run.json").read_text())
+    described = json.loads((clinic / "out" / "release" / "release.json").read_text(encoding="utf-8"))
+    kept = json.loads((clinic / "out" / "private" / "run.json").read_text(encoding="utf-8"))
     columns = "select column_name, data_type from information_schema.columns where table_name = 'stays_2026'"
     assert dict(server.does(columns)) == {
         "age": "text",
@@ -292,7 +292,7 @@ def comes_to(server, words, sessions):
 
 def test_who_stops_a_query_that_takes_for_ever_ends_it_on_the_server_too(clinic, server):
     command = [sys.executable, "-c", STOPPED]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as reader:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8") as reader:
         try:
             assert comes_to(server, 'select "a" as "a"%pg_sleep', 1)
             reader.send_signal(signal.SIGINT)
@@ -340,7 +340,7 @@ def test_a_table_that_others_build_on_is_not_replaced(clinic, server):
     server.does(
         "create table research.stays_2026 (a int)", "create view research.seen as select * from research.stays_2026"
     )
-    (clinic / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n')
+    (clinic / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n', encoding="utf-8")
     with pytest.raises(DataError, match="built on that table"):
         run(clinic)
 
@@ -358,14 +358,14 @@ def ward(clinic, server, monkeypatch):
         import arrow_odbc  # noqa: F401
     except (ImportError, OSError):
         pytest.skip("arrow-odbc or the driver manager of ODBC is not installed")
-    drivers = subprocess.run(["odbcinst", "-q", "-d"], capture_output=True, text=True, check=False).stdout
+    drivers = subprocess.run(["odbcinst", "-q", "-d"], capture_output=True, encoding="utf-8", check=False).stdout
     if "[PostgreSQL Unicode]" not in drivers:
         pytest.skip("no ODBC driver of PostgreSQL is installed")
     parts = {"Server": "127.0.0.1", "Port": server.port, "Database": "postgres", "Uid": "postgres", "Pwd": PASSWORD}
     told = "".join(f"{key}={value};" for key, value in parts.items())
     monkeypatch.setenv("SFUMATO_DATABASE_WARD", f"odbc:Driver={{PostgreSQL Unicode}};{told}")
     text = PLAN.replace('"clinic"', '"ward"').replace('table = "clinic.stays"', 'query = "select * from clinic.stays"')
-    (clinic / "plan.toml").write_text(text)
+    (clinic / "plan.toml").write_text(text, encoding="utf-8")
     return clinic
 
 
@@ -378,7 +378,9 @@ def test_a_release_goes_by_odbc_as_well(ward, server):
     assert server.does("select count(distinct cost), max(length(codes)) from research.stays_2026") == [(2, 5)]
     with pytest.raises(DataError, match="of that name already"):
         run(ward, overwrite=True)
-    (ward / "plan.toml").write_text((ward / "plan.toml").read_text() + 'if_exists = "replace"\n')
+    (ward / "plan.toml").write_text(
+        (ward / "plan.toml").read_text(encoding="utf-8") + 'if_exists = "replace"\n', encoding="utf-8"
+    )
     run(ward, overwrite=True)
     assert published(server) == ["stays_2026"]
 
@@ -466,7 +468,7 @@ def test_killed_between_two_steps_there_is_everything_or_nothing(clinic, server,
 )
 def test_killed_while_it_replaces_a_table_there_is_the_old_or_the_new_one(clinic, server, when, step, old):
     server.does("create table research.stays_2026 (age text)")
-    (clinic / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n')
+    (clinic / "plan.toml").write_text(PLAN + 'if_exists = "replace"\n', encoding="utf-8")
     killed(lambda: run(clinic, threads=1), when, step)
 
     assert "stays_2026" in published(server)

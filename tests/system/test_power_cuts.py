@@ -52,8 +52,8 @@ main()
 def folder(tmp_path):
     chance = random.Random(3)
     rows = [f"{chance.randint(20, 80)},{chance.choice(['flu', 'cold'])}" for _ in range(4000)]
-    (tmp_path / "people.csv").write_text("\n".join(["age,disease", *rows]) + "\n")
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text("\n".join(["age,disease", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
@@ -123,7 +123,7 @@ def test_what_a_living_process_works_on_is_left_alone(folder):
     from sfumato.disk import atomic_folder
 
     with atomic_folder(folder / "out") as under_way:
-        (under_way / "mine").write_text("")
+        (under_way / "mine").write_text("", encoding="utf-8")
         with atomic_folder(folder / "out") as other:
             assert (under_way / "mine").exists()
             assert other != under_way
@@ -141,12 +141,12 @@ def limited(most):
 @pytest.mark.parametrize("most", [0, 1000, 30_000])
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_full_disk_leaves_nothing_but_what_was_audited_and_says_so(folder, most, form):
-    (folder / "plan.toml").write_text(f'{PLAN}[release]\nformat = "{form}"\n')
+    (folder / "plan.toml").write_text(f'{PLAN}[release]\nformat = "{form}"\n', encoding="utf-8")
 
     # No file may grow beyond this: what a full disk is to whoever writes.
     command = [sys.executable, "-m", "sfumato", *COMMAND]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=lambda: limited(most)
+        command, cwd=folder, capture_output=True, encoding="utf-8", check=False, preexec_fn=lambda: limited(most)
     )
 
     assert done.returncode == 2, (done.returncode, done.stderr)

@@ -57,25 +57,25 @@ t = 0.3
 @pytest.fixture
 def folder(tmp_path):
     chance = random.Random(5)
-    with (tmp_path / "people.csv").open("w", newline="") as file:
+    with (tmp_path / "people.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["age", "sex", "symptoms"])
         for _ in range(120):
             disease = chance.choice(list(DISEASES))
             terms = chance.sample(DISEASES[disease], chance.randint(1, 3))
             rows.writerow([chance.randint(20, 80), chance.choice("mf"), "|".join(terms)])
-    with (tmp_path / "diseases.csv").open("w", newline="") as file:
+    with (tmp_path / "diseases.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["disease", "symptoms"])
         rows.writerows([name, "|".join(terms)] for name, terms in DISEASES.items())
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
 def changed(folder, old, new):
-    text = (folder / "plan.toml").read_text()
+    text = (folder / "plan.toml").read_text(encoding="utf-8")
     assert old in text
-    (folder / "plan.toml").write_text(text.replace(old, new))
+    (folder / "plan.toml").write_text(text.replace(old, new), encoding="utf-8")
     return Plan.load(folder / "plan.toml")
 
 
@@ -93,18 +93,18 @@ def test_the_release_keeps_its_promises_and_only_loses_terms(folder):
     assert all(verdict.satisfied for verdict in audit(folder / "out", plan))
     assert not any(verdict.satisfied for verdict in audit(folder / "people.csv", plan))
     known = {term for terms in DISEASES.values() for term in terms}
-    with (folder / "out" / "release" / "data.csv").open(newline="") as file:
+    with (folder / "out" / "release" / "data.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             assert set(filter(None, row["symptoms"].split("|"))) <= known
 
 
 def test_the_prior_is_published_only_when_the_plan_says_so(folder):
     Case(Plan.load(folder / "plan.toml")).make_folder(folder / "out", lambda facts: "")
-    assert "prior" not in json.loads((folder / "out" / "release" / "release.json").read_text())
+    assert "prior" not in json.loads((folder / "out" / "release" / "release.json").read_text(encoding="utf-8"))
 
     plan = changed(folder, 'label = "disease"', 'label = "disease"\npublish_prior = true')
     Case(plan).make_folder(folder / "open", lambda facts: "")
-    prior = json.loads((folder / "open" / "release" / "release.json").read_text())["prior"]
+    prior = json.loads((folder / "open" / "release" / "release.json").read_text(encoding="utf-8"))["prior"]
     assert set(prior) == set(DISEASES)
     assert sum(prior.values()) == pytest.approx(1)
 
@@ -188,11 +188,11 @@ def several(tmp_path):
         disease: [f"symptoms={term}" for term in terms] + [f"blood={chance.choice('AB0')}", "smoker"][: i % 3]
         for i, (disease, terms) in enumerate(DISEASES.items())
     }
-    with (tmp_path / "known.csv").open("w", newline="") as file:
+    with (tmp_path / "known.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["disease", "clues"])
         rows.writerows([name, "|".join(terms)] for name, terms in known.items())
-    with (tmp_path / "several.csv").open("w", newline="") as file:
+    with (tmp_path / "several.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["age", "symptoms", "blood", "smoker"])
         for _ in range(60):
@@ -200,7 +200,7 @@ def several(tmp_path):
             symptoms = chance.sample([clue[9:] for clue in clues if clue.startswith("symptoms=")], 2)
             blood = next((clue[6:] for clue in clues if clue.startswith("blood=")), "")
             rows.writerow([chance.randint(20, 80), "|".join(symptoms), blood, "yes" if "smoker" in clues else "no"])
-    (tmp_path / "plan.toml").write_text(SEVERAL)
+    (tmp_path / "plan.toml").write_text(SEVERAL, encoding="utf-8")
     return tmp_path
 
 
@@ -218,7 +218,7 @@ def test_several_columns_are_protected_together(several):
     assert measured["query-error"]["facts"]["terms"] == "symptoms + blood + smoker"
     assert all(verdict.satisfied for verdict in audit(several / "out", plan))
     assert not all(verdict.satisfied for verdict in audit(several / "several.csv", plan))
-    with (several / "out" / "release" / "data.csv").open(newline="") as file:
+    with (several / "out" / "release" / "data.csv").open(newline="", encoding="utf-8") as file:
         assert {row["smoker"] for row in csv.DictReader(file)} <= {"yes", ""}
 
 
@@ -245,8 +245,8 @@ def test_what_cannot_be_joined_is_refused(several, old, new, expected):
 
 
 def test_generalization_alone_removes_no_term(folder):
-    text = (folder / "plan.toml").read_text().replace("l = 2\n", 'l = 2\nanonymizer = "mondrian"\n')
-    (folder / "plan.toml").write_text(text.replace("t = 0.3\n", 't = 0.3\nanonymizer = "mondrian"\n'))
+    text = (folder / "plan.toml").read_text(encoding="utf-8").replace("l = 2\n", 'l = 2\nanonymizer = "mondrian"\n')
+    (folder / "plan.toml").write_text(text.replace("t = 0.3\n", 't = 0.3\nanonymizer = "mondrian"\n'), encoding="utf-8")
     plan = Plan.load(folder / "plan.toml")
 
     outcome = Case(plan).make_folder(folder / "out", lambda facts: "")
@@ -290,7 +290,8 @@ def test_figure_1b_runs_in_python(tmp_path, written, kind):
     }
     (tmp_path / "diseases.csv").write_text(
         "disease,signs\nFlu,Coughing|Headache|Sore Throat|blood=A|blood=B\n"
-        "Hepatitis B,loss of appetite|vomiting|body aches|dark urine|blood=A|blood=B\n"
+        "Hepatitis B,loss of appetite|vomiting|body aches|dark urine|blood=A|blood=B\n",
+        encoding="utf-8",
     )
     document = {
         "columns": {
@@ -337,23 +338,24 @@ def figure_1(tmp_path):
     """A hundred copies of Figure 1's students and a plan for them; `write` spells some Headaches in another way."""
     (tmp_path / "diseases.csv").write_text(
         "disease,symptoms\nFlu,Coughing|Headache|Sore Throat\n"
-        "Cold,Coughing|Sore Throat|Sneezing\nMigraine,Headache|Nausea|Coughing\n"
+        "Cold,Coughing|Sore Throat|Sneezing\nMigraine,Headache|Nausea|Coughing\n",
+        encoding="utf-8",
     )
     plan = PLAN.replace("k = 4", "k = 5").replace('[columns.sex]\nrole = "quasi-identifier"\n', "")
-    (tmp_path / "plan.toml").write_text(plan[: plan.index('[[require]]\nmodel = "qs-closeness"')])
+    (tmp_path / "plan.toml").write_text(plan[: plan.index('[[require]]\nmodel = "qs-closeness"')], encoding="utf-8")
 
     def write(misspelt, spelled="headache"):
         sets = ["Coughing|Headache|Sore Throat", "Coughing|Headache", "Headache|Sore Throat"]
         lines = [f"{20 + i % 10},{sets[i % 3]}" for i in range(100)]
         lines[:misspelt] = [line.replace("Headache", spelled) for line in lines[:misspelt]]
-        (tmp_path / "people.csv").write_text("\n".join(["age,symptoms", *lines, ""]))
+        (tmp_path / "people.csv").write_text("\n".join(["age,symptoms", *lines, ""]), encoding="utf-8")
         return tmp_path
 
     return write
 
 
 def published_terms(folder):
-    with (folder / "release" / "data.csv").open(newline="") as file:
+    with (folder / "release" / "data.csv").open(newline="", encoding="utf-8") as file:
         return [set(filter(None, row["symptoms"].split("|"))) for row in csv.DictReader(file)]
 
 
@@ -373,7 +375,7 @@ def test_misspelt_terms_end_a_run_until_somebody_decides(figure_1):
     assert "'Headache'" in made
     assert "headache" not in made
     assert not any("headache" in terms for terms in published_terms(folder / "out"))
-    assert "headache" in (folder / "out" / "private" / "report.html").read_text()
+    assert "headache" in (folder / "out" / "private" / "report.html").read_text(encoding="utf-8")
 
 
 def test_few_misspelt_terms_are_withheld_and_counted(figure_1):
@@ -392,7 +394,7 @@ def test_dirtier_data_publish_no_more(figure_1):
     kept = []
     for misspelt in (0, 2, 5, 40, 95):
         folder = figure_1(misspelt)
-        text = (folder / "plan.toml").read_text()
+        text = (folder / "plan.toml").read_text(encoding="utf-8")
         if "forbid" not in text:
             changed(folder, 'separator = "|"\n[[', 'separator = "|"\nunlinked = "forbid"\n[[')
         out = folder / f"out{misspelt}"

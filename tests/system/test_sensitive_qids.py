@@ -36,13 +36,13 @@ t = { job = 0.4 }
 def place(tmp_path_factory):
     base = tmp_path_factory.mktemp("people")
     rng = np.random.default_rng(1)
-    with (base / "people.csv").open("w", newline="") as file:
+    with (base / "people.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["name", "job", "age", "town"])
         for row in range(3000):
             job = rng.choice(["clerk", "cook", "nurse", "smith"], p=[0.5, 0.3, 0.15, 0.05])
             writer.writerow([f"Person {row}", job, rng.integers(20, 60), rng.choice(["A", "B"])])
-    (base / "plan.toml").write_text(PLAN)
+    (base / "plan.toml").write_text(PLAN, encoding="utf-8")
     done = sfumato("anonymize", "plan.toml", "--out", "out", cwd=base)
     assert done.returncode == 0, done.stderr
     return base
@@ -50,18 +50,18 @@ def place(tmp_path_factory):
 
 def test_cells_are_sets_in_the_order_of_the_domain(place):
     domain = ["clerk", "cook", "nurse", "smith", "pilot"]
-    about = json.loads((place / "out/release/release.json").read_text())
+    about = json.loads((place / "out/release/release.json").read_text(encoding="utf-8"))
     assert about["columns"]["job"]["domain"] == domain
     assert about["columns"]["age"]["domain"] == ["[20, 30)", "[30, 40)", "[40, 50)", "[50, 60]"]
     assert "test_only" not in about
-    with (place / "out/release/data.csv").open() as file:
+    with (place / "out/release/data.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["job", "age", "town"]
     for row in rows:
         places = [domain.index(value) for value in row["job"].split("|")]
         assert places == sorted(places)
         assert len(places) == about["columns"]["job"]["eta"]
-    assert "Person" not in (place / "out/release/data.csv").read_text()
+    assert "Person" not in (place / "out/release/data.csv").read_text(encoding="utf-8")
 
 
 def test_the_audit_agrees_and_needs_no_private_folder(place, tmp_path):
@@ -73,7 +73,7 @@ def test_the_audit_agrees_and_needs_no_private_folder(place, tmp_path):
     (tmp_path / "release").mkdir()
     for file in (place / "out/release").iterdir():
         (tmp_path / "release" / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "plan.toml").write_text(PLAN.replace('path = "people.csv"', ""))
+    (tmp_path / "plan.toml").write_text(PLAN.replace('path = "people.csv"', ""), encoding="utf-8")
     done = sfumato("audit", "release", "--plan", "plan.toml", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     columns = json.loads(done.stdout)["verdicts"][1]["facts"]["columns"]
@@ -81,7 +81,7 @@ def test_the_audit_agrees_and_needs_no_private_folder(place, tmp_path):
 
 
 def test_the_audit_fails_when_the_plan_asks_for_more(place):
-    (place / "strict.toml").write_text(PLAN.replace("job = 0.4", "job = 0.05"))
+    (place / "strict.toml").write_text(PLAN.replace("job = 0.4", "job = 0.05"), encoding="utf-8")
     done = sfumato("audit", "out", "--plan", "strict.toml", cwd=place)
     assert done.returncode == 1
     assert "FAILS" in done.stdout
@@ -91,7 +91,7 @@ def test_the_analyst_gets_a_table_with_errors(place):
     done = sfumato("reconstruct", "out/release", "--columns", "job,town", "--out", "answer.csv", cwd=place)
     assert done.returncode == 0, done.stderr
     assert "10 cells by auto" in done.stdout
-    with (place / "answer.csv").open() as file:
+    with (place / "answer.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 10
     assert sum(float(row["count"]) for row in rows) == pytest.approx(3000, abs=0.01)
@@ -133,7 +133,7 @@ def test_bad_questions_exit_with_two(place, arguments, message):
 )
 def test_bad_plans_write_nothing_and_show_no_values(place, old, new, code, message):
     assert old in PLAN
-    (place / "bad.toml").write_text(PLAN.replace(old, new))
+    (place / "bad.toml").write_text(PLAN.replace(old, new), encoding="utf-8")
     done = sfumato("anonymize", "bad.toml", "--out", "bad", cwd=place)
     assert done.returncode == code, done.stderr
     assert message in " ".join(done.stderr.split())
@@ -146,11 +146,11 @@ def test_a_cell_written_with_the_true_value_first_is_caught(place, tmp_path):
     for file in (place / "out/release").iterdir():
         (tmp_path / "release" / file.name).write_bytes(file.read_bytes())
     data = tmp_path / "release/data.csv"
-    header, first, *rest = data.read_text().splitlines()
+    header, first, *rest = data.read_text(encoding="utf-8").splitlines()
     cells = next(csv.reader([first]))
     cells[0] = "|".join(reversed(cells[0].split("|")))
     line = ",".join(f'"{cell}"' for cell in cells)
-    data.write_text("\n".join([header, line, *rest]) + "\n")
+    data.write_text("\n".join([header, line, *rest]) + "\n", encoding="utf-8")
     done = sfumato("audit", tmp_path / "release", "--plan", "plan.toml", "--json", cwd=place)
     assert done.returncode == 1
     faults = json.loads(done.stdout)["verdicts"][0]["facts"]["faults"]

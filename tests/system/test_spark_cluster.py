@@ -148,7 +148,7 @@ def test_the_command_line_runs_on_a_cluster(cluster, tmp_path):
             *("--master", cluster.url, "--seed", "5", "--json"),
         ],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -159,7 +159,7 @@ def test_the_command_line_runs_on_a_cluster(cluster, tmp_path):
     again = subprocess.run(
         [sys.executable, "-m", "sfumato", "audit", out, "--plan", plan, "--json"],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     assert again.returncode == 0, again.stderr
@@ -222,7 +222,10 @@ def test_questions_by_the_command_line_have_the_answers_of_one_machine(cluster, 
         told = []
         for where in ([], there):
             done = subprocess.run(
-                [sys.executable, "-m", "sfumato", *words, *where, "--json"], capture_output=True, text=True, check=False
+                [sys.executable, "-m", "sfumato", *words, *where, "--json"],
+                capture_output=True,
+                encoding="utf-8",
+                check=False,
             )
             assert done.returncode == 0, done.stderr
             told.append(json.loads(done.stdout))

@@ -9,7 +9,7 @@ import sfumato as sf
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_missing_value_may_be_all_that_a_randomized_cell_shows(tmp_path, form):
     cells = (["a"] * 8 + ["b"] * 2 + ["NA"] * 2) * 5
-    (tmp_path / "data.csv").write_text("z\n" + "\n".join(cells) + "\n")
+    (tmp_path / "data.csv").write_text("z\n" + "\n".join(cells) + "\n", encoding="utf-8")
     plan = {
         "source": {"missing": ["NA"]},
         "columns": {"z": {"role": "sensitive-quasi-identifier", "domain": ["a", "b", "c", "NA"]}},
@@ -26,7 +26,7 @@ def test_a_missing_value_may_be_all_that_a_randomized_cell_shows(tmp_path, form)
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_masked_number_may_be_spelled_in_any_way(tmp_path, form):
-    (tmp_path / "t.csv").write_text("q,s\na,2.50\na,1\n")
+    (tmp_path / "t.csv").write_text("q,s\na,2.50\na,1\n", encoding="utf-8")
     plan = {
         "source": {"path": "t.csv"},
         "columns": {

@@ -17,7 +17,7 @@ def loaded(folder, *words):
         [sys.executable, "-X", "importtime", "-m", "sfumato", *map(str, words)],
         cwd=folder,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         env=os.environ | {"NO_COLOR": "1"},
         check=False,
     )
@@ -34,10 +34,11 @@ def test_help_loads_nothing_heavy(words, tmp_path):
 
 
 def test_an_audit_loads_no_frames_no_solver_and_no_page(tmp_path):
-    (tmp_path / "people.csv").write_text("age,job\n" + "30,nurse\n31,cook\n" * 10)
+    (tmp_path / "people.csv").write_text("age,job\n" + "30,nurse\n31,cook\n" * 10, encoding="utf-8")
     (tmp_path / "plan.toml").write_text(
         '[columns.age]\nrole = "quasi-identifier"\n[columns.job]\nrole = "sensitive"\n'
-        '[[require]]\nmodel = "k-anonymity"\nk = 5\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 5\n',
+        encoding="utf-8",
     )
 
     modules, exit_code = loaded(tmp_path, "audit", "people.csv", "--plan", "plan.toml")

@@ -32,7 +32,7 @@ from sfumato.models import KAnonymity
 from pathlib import Path
 
 def audit(self, release, *, name_items=False):
-    Path("auditing").write_text("")
+    Path("auditing").write_text("", encoding="utf-8")
     time.sleep(60)
 
 KAnonymity.audit = audit
@@ -45,7 +45,7 @@ from sfumato.cli import main
 from sfumato.pipeline import case
 
 def measure(*arguments, **options):
-    Path("measuring").write_text("")
+    Path("measuring").write_text("", encoding="utf-8")
     time.sleep(60)
 
 case.measure_all = measure
@@ -72,15 +72,15 @@ main()
 def folder(tmp_path):
     chance = random.Random(3)
     rows = [f"{chance.randint(20, 60)},{chance.choice(['flu', 'cold'])}" for _ in range(200)]
-    (tmp_path / "people.csv").write_text("\n".join(["age,disease", *rows]) + "\n")
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text("\n".join(["age,disease", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
 def stopped(folder, program, sign, number):
     """Return what a command prints that gets a signal when it leaves a sign."""
     command = [sys.executable, "-c", program, "anonymize", "plan.toml", "--out", "out", "--json"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     deadline = time.monotonic() + 120
     while not (folder / sign).exists():
         assert process.poll() is None, process.stderr.read()
@@ -119,8 +119,10 @@ def sfumato(folder, *words, **options):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_output_that_cannot_be_written_changes_no_exit_code(folder):
-    with Path("/dev/full").open("w") as full:
-        made = sfumato(folder, "anonymize", "plan.toml", "--out", "out", stdout=full, stderr=subprocess.PIPE, text=True)
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        made = sfumato(
+            folder, "anonymize", "plan.toml", "--out", "out", stdout=full, stderr=subprocess.PIPE, encoding="utf-8"
+        )
         raw = sfumato(folder, "audit", "people.csv", "--plan", "plan.toml", stdout=full, stderr=subprocess.PIPE)
         wrong = sfumato(folder, "audit", "nothing.csv", "--plan", "plan.toml", "--json", stdout=full, stderr=full)
 
@@ -147,7 +149,7 @@ def test_a_closed_pipe_changes_no_exit_code(folder):
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
 def test_closed_streams_change_no_exit_code_and_no_file(folder, closed):
     command = f"'{sys.executable}' -m sfumato anonymize plan.toml --out out --seed 1 {closed}"
-    done = subprocess.run(["sh", "-c", command], cwd=folder, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(["sh", "-c", command], cwd=folder, stderr=subprocess.PIPE, encoding="utf-8", check=False)
     heard = sfumato(folder, "anonymize", "plan.toml", "--out", "heard", "--seed", "1", capture_output=True)
 
     assert (done.returncode, heard.returncode) == (0, 0)
@@ -161,7 +163,7 @@ def test_a_bug_shows_its_trace_to_who_asks_whatever_the_class_of_its_error(folde
     command = [sys.executable, "-c", f"KIND = {kind!r}\n{BROKEN}", "anonymize", "plan.toml", "--out", "out"]
     environment = {**os.environ, "SFUMATO_DEBUG": debug}
 
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False)
 
     assert done.returncode == 3
     assert ("Traceback" in done.stderr) is bool(debug)
@@ -170,16 +172,13 @@ def test_a_bug_shows_its_trace_to_who_asks_whatever_the_class_of_its_error(folde
 
 
 def test_a_terminal_gets_no_values_of_columns_as_json(folder):
-    made = sfumato(
-        folder, "anonymize", "plan.toml", "--out", "out", "--json", capture_output=True, text=True, encoding="utf-8"
-    )
-    measured = sfumato(
-        folder, "measure", "out", "--plan", "plan.toml", "--json", capture_output=True, text=True, encoding="utf-8"
-    )
+    made = sfumato(folder, "anonymize", "plan.toml", "--out", "out", "--json", capture_output=True, encoding="utf-8")
+    measured = sfumato(folder, "measure", "out", "--plan", "plan.toml", "--json", capture_output=True, encoding="utf-8")
 
     assert made.returncode == measured.returncode == 0
     assert len(json.loads(made.stdout)["measurements"]) == len(json.loads(measured.stdout)["measurements"]) > 3
     for words in (made.stdout, measured.stdout):
         assert "flu" not in words
         assert "cold" not in words
-    assert "flu" in (folder / "out" / "private" / "run.json").read_text()  # the holder's own record has them
+    kept = (folder / "out" / "private" / "run.json").read_text(encoding="utf-8")
+    assert "flu" in kept  # the holder's own record has them

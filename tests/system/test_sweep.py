@@ -45,8 +45,8 @@ def write(folder, rows):
     lines = ["age,job,disease"]
     for _ in range(rows):
         lines.append(f"{chance.randint(18, 90)},job {chance.randint(1, 9)},{chance.choice(['flu', 'cold', 'HIV'])}")
-    (folder / "people.csv").write_text("\n".join(lines) + "\n")
-    (folder / "plan.toml").write_text(PLAN)
+    (folder / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
     return folder
 
 
@@ -79,7 +79,10 @@ def test_json_has_the_facts_and_nothing_else_is_printed(folder):
     facts = json.loads(done.stdout)
     assert done.returncode == 0
     assert facts["out"] == "sfumato-sweep"
-    assert facts == {"out": facts["out"], **json.loads((folder / "sfumato-sweep" / "sweep.json").read_text())}
+    assert facts == {
+        "out": facts["out"],
+        **json.loads((folder / "sfumato-sweep" / "sweep.json").read_text(encoding="utf-8")),
+    }
 
 
 def test_nothing_that_holds_is_exit_code_1(folder):
@@ -119,7 +122,7 @@ def test_bad_input_is_exit_code_2(folder, words, expected):
 )
 def test_errors_of_plan_and_data_come_through(folder, file, old, new, expected):
     path = folder / file
-    path.write_text(path.read_text().replace(old, new, 1))
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
 
     done = sweep(folder, "--vary", "k=2,3", "--out", "out")
 
@@ -149,7 +152,7 @@ def started(folder):
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         start_new_session=True,
     )
     deadline = time.monotonic() + 120

@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.posix, pytest.mark.more]
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
@@ -38,9 +38,9 @@ def ended(browser, answer):
 
 def test_a_source_that_changes_before_the_run_is_said_and_the_run_can_be_asked_for_again(browser, folder):
     source = folder / "people.csv"
-    source.write_text(PEOPLE.replace("name,age,town,illness", "name,age,town,disease"))
+    source.write_text(PEOPLE.replace("name,age,town,illness", "name,age,town,disease"), encoding="utf-8")
     page, job = ended(browser, browser.fill("/plans/plan.toml/run"))
-    source.write_text(PEOPLE)
+    source.write_text(PEOPLE, encoding="utf-8")
     _, again = ended(browser, browser.fill(f"/jobs/{job.id}/again"))
 
     assert (job.state, job.exit, again.state) == ("wrong", 2, "finished")
@@ -54,7 +54,7 @@ def test_a_source_that_changes_before_the_run_is_said_and_the_run_can_be_asked_f
 )
 def test_a_full_disk_is_said_and_leaves_nothing_but_the_job(browser, folder):
     head, rows = PEOPLE.split("\n", 1)
-    (folder / "people.csv").write_text(f"{head}\n{rows * 60}")
+    (folder / "people.csv").write_text(f"{head}\n{rows * 60}", encoding="utf-8")
     before = {path.name for path in folder.iterdir()}
     browser.state.jobs.command = ("prlimit", "--fsize=40000", sys.executable, "-m", "sfumato")
     page, job = ended(browser, browser.fill("/plans/plan.toml/run"))
@@ -63,4 +63,4 @@ def test_a_full_disk_is_said_and_leaves_nothing_but_the_job(browser, folder):
     assert "cannot be written" in page
     assert {path.name for path in folder.iterdir()} - before <= {"runs"}
     assert list((folder / "runs").iterdir()) == []
-    assert (folder / "plan.toml").read_text() == PLAN
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == PLAN

@@ -59,7 +59,7 @@ def test_a_table_of_a_database_becomes_another_one_there(server, tmp_path, monke
     assert server.does("select count(*) from clinic.stays_released") == [(120,)]
     names = server.does("select column_name from information_schema.columns where table_name = 'stays_released'")
     assert "name" not in {name for (name,) in names}
-    kept = "".join(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())
+    kept = "".join(path.read_text(errors="replace", encoding="utf-8") for path in folder.rglob("*") if path.is_file())
     said = "\n".join([*visit.addresses, *(record.getMessage() for record in caplog.records)])
     assert PASSWORD not in kept + said + shown
     assert "Marker" not in said

@@ -35,8 +35,8 @@ def chromium():
 def filled(tmp_path_factory):
     """A project with everything in it."""
     folder = tmp_path_factory.mktemp("filled")
-    (folder / "people.csv").write_text(PEOPLE)
-    (folder / "plan.toml").write_text(QUICK)
+    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (folder / "plan.toml").write_text(QUICK, encoding="utf-8")
     (folder / "runs").mkdir()
     plan = sf.Plan.load(folder / "plan.toml")
     sf.run(plan, folder / "runs" / "one", seed=1)
@@ -47,11 +47,15 @@ def filled(tmp_path_factory):
         job = folder / ".sfumato" / "jobs" / name
         job.mkdir(parents=True)
         about = {"id": name, "kind": name[:-2], "words": ["anonymize"], "made": "2026-01-01T00:00:00+00:00", **JOB}
-        (job / "job.json").write_text(json.dumps({**about, "state": state, "exit": 1, "seconds": 1.0}))
+        (job / "job.json").write_text(
+            json.dumps({**about, "state": state, "exit": 1, "seconds": 1.0}), encoding="utf-8"
+        )
     verdict = {"model": "k-anonymity", "columns": [], "satisfied": False, "measure": "size", "reached": 1}
     found = {"verdicts": [{**verdict, "bound": "at least", "required": 5, "failing": 1, "groups": 2}]}
-    (folder / ".sfumato" / "jobs" / "audit-0" / "result.json").write_text(json.dumps(found))
-    (folder / ".sfumato" / "jobs" / "run-0" / "result.json").write_text('{"error": "k is too large.\\nAsk for less."}')
+    (folder / ".sfumato" / "jobs" / "audit-0" / "result.json").write_text(json.dumps(found), encoding="utf-8")
+    (folder / ".sfumato" / "jobs" / "run-0" / "result.json").write_text(
+        '{"error": "k is too large.\\nAsk for less."}', encoding="utf-8"
+    )
     return folder
 
 
@@ -166,6 +170,6 @@ def test_no_cell_of_a_secret_column_is_in_a_title_an_address_the_log_or_a_job(ch
         visit.context.close()
     said = "\n".join([*visit.addresses, *titles, *(record.getMessage() for record in caplog.records)])
     jobs = (filled / ".sfumato" / "jobs").rglob("*")
-    kept = "\n".join(path.read_text(errors="replace") for path in jobs if path.is_file())
+    kept = "\n".join(path.read_text(errors="replace", encoding="utf-8") for path in jobs if path.is_file())
     assert not re.search("Marker|asthma|cough|people.csv", said + kept)
     assert [path for path, text in pages if re.search("Marker|asthma|cough", text)] == []

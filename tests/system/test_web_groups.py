@@ -28,8 +28,8 @@ def chromium():
 def folder(tmp_path):
     project = tmp_path / "clinic"  # the name on the picture
     project.mkdir()
-    (project / "people.csv").write_text(PEOPLE)
-    (project / "plan.toml").write_text(QUICK)
+    (project / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (project / "plan.toml").write_text(QUICK, encoding="utf-8")
     return project
 
 
@@ -62,7 +62,9 @@ def into_group(page, name, *values):
 
 
 def kept(folder):
-    return dict(line.split(";", 1) for line in (folder / "hierarchies" / "town.csv").read_text().splitlines())
+    return dict(
+        line.split(";", 1) for line in (folder / "hierarchies" / "town.csv").read_text(encoding="utf-8").splitlines()
+    )
 
 
 def use(page):
@@ -208,12 +210,13 @@ def test_a_plan_that_is_undone_gets_its_groups_back(visit, folder):
 
 
 def test_the_tree_is_walked_by_keys(visit, folder):
-    (folder / "towns.csv").write_text("".join(f"{name};{name[0]} towns;Swiss;*\n" for name in TOWNS))
+    (folder / "towns.csv").write_text("".join(f"{name};{name[0]} towns;Swiss;*\n" for name in TOWNS), encoding="utf-8")
     (folder / "plan.toml").write_text(
         QUICK.replace(
             '[columns.town]\nrole = "quasi-identifier"',
             '[columns.town]\nrole = "quasi-identifier"\nhierarchy = "towns.csv"',
-        )
+        ),
+        encoding="utf-8",
     )
     page = visit.page
     page.goto(TOWN)

@@ -27,8 +27,8 @@ def chromium():
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "plan.toml").write_text(QUICK)
+    (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(QUICK, encoding="utf-8")
     return tmp_path
 
 
@@ -100,7 +100,7 @@ def test_a_release_is_made_without_scripts_and_on_a_small_dark_screen(chromium, 
         page.wait_for_url(re.compile("/runs/"), timeout=LONG)
         expect(page.locator(".verdict")).to_contain_text("surer than")
         visit.done()
-    assert 'role = "other"' in (folder / "plan.toml").read_text()
+    assert 'role = "other"' in (folder / "plan.toml").read_text(encoding="utf-8")
 
 
 def test_the_whole_way_goes_by_keyboard(visit, folder):
@@ -176,7 +176,7 @@ def test_a_data_officer_needs_fifteen_steps_from_a_table_to_a_download(chromium,
         visit.done()
 
     assert hand.count <= 15
-    assert "k = 8" in (tmp_path / "stays.toml").read_text()
+    assert "k = 8" in (tmp_path / "stays.toml").read_text(encoding="utf-8")
     assert not re.search(r"Traceback|\bNone\b yet|KeyError|<class|python|" + re.escape(str(tmp_path)), "\n".join(shown))
 
 
@@ -218,11 +218,11 @@ def test_a_wrong_file_never_replaces_a_good_hierarchy(visit, folder):
     page.locator("form", has=page.locator("#lines")).get_by_role("button", name="Check and use").click()
     expect(page.locator("main")).to_contain_text("Not saved yet")
     expect(page.locator("main")).to_contain_text("did you mean Churr?")
-    assert (folder / "plan.toml").read_text() == QUICK
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == QUICK
     page.get_by_label(re.compile("Its lines")).fill("Bern;West;*\nChur;East;*\n")
     page.locator("form", has=page.locator("#lines")).get_by_role("button", name="Check and use").click()
     expect(page.locator(".coverage")).to_contain_text("covers 2 of 2 values")
-    assert 'hierarchy = "hierarchies/town.csv"' in (folder / "plan.toml").read_text()
+    assert 'hierarchy = "hierarchies/town.csv"' in (folder / "plan.toml").read_text(encoding="utf-8")
 
 
 # J4: what cannot be.
@@ -239,7 +239,7 @@ def test_an_impossible_promise_is_said_at_once_with_the_best_value(visit, folder
     card.get_by_label(re.compile("^Diversity")).fill("2")
     card.get_by_role("button", name="Save").click()
     expect(page.locator("#reach-1")).to_contain_text("Can be kept", timeout=LONG)
-    assert (folder / "plan.toml").read_text() == QUICK
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == QUICK
 
 
 def test_an_impossible_promise_is_understood_and_mended_by_keyboard_on_a_small_dark_screen(chromium, folder):
@@ -257,7 +257,7 @@ def test_an_impossible_promise_is_understood_and_mended_by_keyboard_on_a_small_d
             expect(page.locator("#live")).to_contain_text(words, timeout=LONG)  # and is told to who does not see it
             assert page.evaluate("document.activeElement.id") == "p1-l"
         visit.done()
-    assert (folder / "plan.toml").read_text() == QUICK
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == QUICK
 
 
 def test_a_slider_is_saved_where_it_is_let_go_and_a_trial_says_what_it_costs(visit, folder):
@@ -267,7 +267,7 @@ def test_a_slider_is_saved_where_it_is_let_go_and_a_trial_says_what_it_costs(vis
     slider.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".said")).to_have_text("Saved.")
-    assert "k = 6\n" in (folder / "plan.toml").read_text()
+    assert "k = 6\n" in (folder / "plan.toml").read_text(encoding="utf-8")
     expect(page.locator("article").first).to_contain_text("at least 6 rows")
     expect(page.locator("#trial")).to_contain_text("Detail lost:", timeout=LONG)
     expect(page.locator("#trial")).to_contain_text("All 60 rows")
@@ -277,7 +277,9 @@ def test_a_slider_is_saved_where_it_is_let_go_and_a_trial_says_what_it_costs(vis
 
 
 def test_a_run_is_stopped_leaves_nothing_and_runs_again(visit, folder):
-    (folder / "people.csv").write_text(PEOPLE.split("\n", 1)[0] + "\n" + PEOPLE.split("\n", 1)[1] * 4000)
+    (folder / "people.csv").write_text(
+        PEOPLE.split("\n", 1)[0] + "\n" + PEOPLE.split("\n", 1)[1] * 4000, encoding="utf-8"
+    )
     page = visit.page
     page.goto("/plans/plan.toml/run")
     visit.press("Make the release")
@@ -285,7 +287,7 @@ def test_a_run_is_stopped_leaves_nothing_and_runs_again(visit, folder):
     visit.press("Cancel")
     expect(page.locator("h1")).to_have_text("Stopped", timeout=15_000)
     assert list((folder / "runs").iterdir()) == []
-    (folder / "people.csv").write_text(PEOPLE)
+    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
     visit.press("Start it again")
     page.wait_for_url(re.compile("/runs/"), timeout=LONG)
 
@@ -296,11 +298,12 @@ def test_a_run_is_stopped_leaves_nothing_and_runs_again(visit, folder):
 def test_three_hundred_columns_get_their_roles_at_once(chromium, tmp_path):
     names = [f"lab{n}" for n in range(300)]
     lines = [",".join(["age", *names]), *(",".join(str((row * 7 + n) % 5) for n in range(301)) for row in range(40))]
-    (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tables = "".join(f'[columns.{name}]\nrole = "other"\n' for name in names)
     (tmp_path / "plan.toml").write_text(
         f'[source]\npath = "wide.csv"\n[columns.age]\nrole = "quasi-identifier"\n{tables}'
-        '[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 2\n',
+        encoding="utf-8",
     )
     with served(tmp_path) as (address, session):
         visit = Visit(chromium, address, session)
@@ -316,7 +319,8 @@ def test_three_hundred_columns_get_their_roles_at_once(chromium, tmp_path):
         visit.press("Set for all ticked")
         expect(page.locator(".said")).to_have_text("Saved.")
         visit.done()
-    assert (tmp_path / "plan.toml").read_text().count("identifier") == 12  # age, lab1 and lab10 to lab19
+    written = (tmp_path / "plan.toml").read_text(encoding="utf-8")
+    assert written.count("identifier") == 12  # age, lab1 and lab10 to lab19
 
 
 # J8: how strict?
@@ -332,7 +336,7 @@ def test_a_combination_is_tried_used_run_and_compared(visit, folder):
     row = page.get_by_role("row", name=re.compile("^10 "))
     row.get_by_role("button", name="Use these values").click()
     page.wait_for_url("**/promises?said=saved")
-    assert "k = 10" in (folder / "plan.toml").read_text()
+    assert "k = 10" in (folder / "plan.toml").read_text(encoding="utf-8")
     run_it(page)
     visit.press("Compare", exact=True)
     page.wait_for_url("**/compare?*")
@@ -343,7 +347,9 @@ def test_a_combination_is_tried_used_run_and_compared(visit, folder):
 
 
 def test_a_table_of_another_tool_gets_a_second_opinion(visit, folder):
-    (folder / "theirs.csv").write_text("age,town,illness\n" + "20-29,Bern,flu\n" * 6 + "30-39,Chur,cough\n")
+    (folder / "theirs.csv").write_text(
+        "age,town,illness\n" + "20-29,Bern,flu\n" * 6 + "30-39,Chur,cough\n", encoding="utf-8"
+    )
     page = visit.page
     page.get_by_role("link", name=re.compile("second opinion")).click()
     page.get_by_label(re.compile("The table")).fill("theirs.csv")
@@ -367,7 +373,7 @@ def test_two_windows_on_one_plan_never_overwrite_each_other(visit, folder):
     second.get_by_role("button", name="Save the text").click()
 
     expect(second.locator("h1")).to_have_text("The plan was changed elsewhere")
-    assert (folder / "plan.toml").read_text() == QUICK.replace("k = 5", "k = 6")
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == QUICK.replace("k = 5", "k = 6")
 
 
 def test_a_problem_leads_to_its_line_of_the_text(visit, folder):
@@ -388,4 +394,4 @@ def test_a_problem_leads_to_its_line_of_the_text(visit, folder):
     page.keyboard.press("Enter")
     expect(page.locator("#numbers")).to_contain_text(f"{len(QUICK.split(chr(10))) + 1}")
     expect(page.locator("mark")).to_have_count(0)
-    assert (folder / "plan.toml").read_text() == QUICK
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == QUICK

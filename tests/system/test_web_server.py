@@ -25,7 +25,7 @@ class Server:
         command = [sys.executable, "-m", "sfumato", "web", "--no-browser"]
         env = os.environ | {"PYTHONUNBUFFERED": "1", "COLUMNS": "60"}
         self.process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=env
         )
         line = self.process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)(/enter\?token=\S+)", line)
@@ -63,8 +63,10 @@ class Server:
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "people.csv").write_text(PEOPLE.split("\n", 1)[0] + "\n" + PEOPLE.split("\n", 1)[1] * 1500)
-    (tmp_path / "plan.toml").write_text(PLAN.replace("k = 5\n", 'k = 5\nanonymizer = "mondrian"\n'))
+    (tmp_path / "people.csv").write_text(
+        PEOPLE.split("\n", 1)[0] + "\n" + PEOPLE.split("\n", 1)[1] * 1500, encoding="utf-8"
+    )
+    (tmp_path / "plan.toml").write_text(PLAN.replace("k = 5\n", 'k = 5\nanonymizer = "mondrian"\n'), encoding="utf-8")
     return tmp_path
 
 
@@ -75,7 +77,7 @@ def test_it_starts_says_where_it_is_and_ends_without_a_trace(folder):
         [sys.executable, "-m", "sfumato", "web", "--no-browser"],
         cwd=folder,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     said = server.end()
@@ -85,14 +87,14 @@ def test_it_starts_says_where_it_is_and_ends_without_a_trace(folder):
     assert "Traceback" not in said
     assert server.process.returncode == 0
     assert not (folder / ".sfumato" / "lock").exists()
-    assert "GET / 200" in (folder / ".sfumato" / "log.txt").read_text()
+    assert "GET / 200" in (folder / ".sfumato" / "log.txt").read_text(encoding="utf-8")
 
 
 def test_the_first_page_waits_for_nothing_that_only_a_run_needs():
     words = (
         "import sys, sfumato.webapp.server; print(sorted({'sfumato.attacks', 'sfumato.pipeline'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, encoding="utf-8", check=True)
 
     assert done.stdout.strip() == "[]"
 
@@ -116,7 +118,7 @@ def test_a_run_that_is_killed_is_said_to_be_and_started_again(folder):
     server = Server(folder)
     job = server.ask("POST", "/plans/plan.toml/run", "")[1]["location"]
     server.until(job, 'data-state="running"')
-    kept = json.loads((folder / ".sfumato" / job.removeprefix("/") / "job.json").read_text())
+    kept = json.loads((folder / ".sfumato" / job.removeprefix("/") / "job.json").read_text(encoding="utf-8"))
     os.kill(kept["pid"], signal.SIGKILL)
     server.until(job, "Ended by the system")
     assert list((folder / "runs").iterdir()) == []
@@ -132,5 +134,5 @@ def test_ctrl_c_stops_what_is_under_way_and_leaves_nothing(folder):
     kept = folder / ".sfumato" / job.removeprefix("/") / "job.json"
     server.end()
 
-    assert json.loads(kept.read_text())["state"] in ("cancelled", "finished")
+    assert json.loads(kept.read_text(encoding="utf-8"))["state"] in ("cancelled", "finished")
     assert [path.name for path in (folder / "runs").iterdir() if path.name.startswith(".")] == []

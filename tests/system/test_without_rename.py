@@ -62,7 +62,7 @@ def test_a_store_without_rename_is_refused_before_work_and_nothing_is_left(engin
     folder, environment = store
     words = ["anonymize", plan_in(tmp_path, "classes"), "--out", folder / "run", "--engine", engine]
     done = subprocess.run(
-        [sys.executable, "-m", "sfumato", *words], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "sfumato", *words], env=environment, capture_output=True, encoding="utf-8", check=False
     )
     assert done.returncode == 2, done.stderr
     assert "does not rename folders" in done.stderr
@@ -73,6 +73,6 @@ def test_a_store_without_rename_is_refused_before_work_and_nothing_is_left(engin
 def test_the_same_store_with_its_calls_takes_a_run(store, tmp_path):
     folder, _ = store
     words = ["anonymize", plan_in(tmp_path, "classes"), "--out", folder / "run", "--no-measure", "--no-attack"]
-    done = subprocess.run([sys.executable, "-m", "sfumato", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "sfumato", *words], capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in folder.iterdir()] == ["run"]

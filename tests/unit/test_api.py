@@ -63,7 +63,7 @@ def test_a_run_shows_itself_and_writes_its_report(tmp_path):
     assert run._repr_html_().startswith("<iframe")
     assert run.verdicts[0]._repr_html_()
     page = run.report(tmp_path / "report.html")
-    assert page.read_text().lower().startswith("<!doctype html>")
+    assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
 
 
 def test_nothing_that_is_the_value_of_a_cell_prints_pages_or_facts_of_the_original(tmp_path):
@@ -97,7 +97,7 @@ def test_measurements_compare_release_and_original():
 
 def test_importing_sfumato_loads_nothing_heavy():
     code = "import sys, sfumato; print({'numba', 'numpy', 'pyarrow'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
 
     assert done.stdout.strip() == "set()"
 

@@ -49,8 +49,8 @@ def place(tmp_path):
     """A folder with a loop in it, where numba finds no folder to keep compiled code in."""
     code = tmp_path / "code"
     code.mkdir()
-    (code / "loop.py").write_text(LOOP + PROCESS)
-    (code / "__pycache__").write_text("a file, so nothing can be put into it")
+    (code / "loop.py").write_text(LOOP + PROCESS, encoding="utf-8")
+    (code / "__pycache__").write_text("a file, so nothing can be put into it", encoding="utf-8")
     return tmp_path
 
 
@@ -62,7 +62,7 @@ def run(place, *arguments, **environment):
         [sys.executable, str(place / "code" / "loop.py"), *arguments],
         env=os.environ | settings | {"PYTHONPATH": python_path, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     found, hits = done.stdout.split()
@@ -143,7 +143,7 @@ def load(tmp_path, monkeypatch):
 
     def load(source=LOOP, **others):
         for name, content in {"a_loop": source, **others}.items():
-            (tmp_path / f"{name}.py").write_text(content)
+            (tmp_path / f"{name}.py").write_text(content, encoding="utf-8")
             monkeypatch.delitem(sys.modules, name, raising=False)
         for known in (compiling._source_of, compiling._imported_by, compiling._stamp_of):
             known.cache_clear()
@@ -232,16 +232,16 @@ def test_the_garbage_collector_rests_while_loops_are_compiled(load):
 
 
 def test_settings_that_the_compiler_refuses_are_named(tmp_path):
-    (tmp_path / "people.csv").write_text("age\n30\n30\n")
+    (tmp_path / "people.csv").write_text("age\n30\n30\n", encoding="utf-8")
     (tmp_path / "plan.toml").write_text(
-        '[columns.age]\nrole = "quasi-identifier"\n[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+        '[columns.age]\nrole = "quasi-identifier"\n[[require]]\nmodel = "k-anonymity"\nk = 2\n', encoding="utf-8"
     )
     done = subprocess.run(
         [sys.executable, "-m", "sfumato", "audit", "people.csv", "--plan", "plan.toml"],
         cwd=tmp_path,
         env=os.environ | {"NUMBA_NUM_THREADS": "0"},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 2
     assert "NUMBA_NUM_THREADS" in done.stderr

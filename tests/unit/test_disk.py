@@ -23,7 +23,7 @@ def foreign(folder):
 
 def a_run(folder):
     (folder / "release").mkdir()
-    (folder / "release" / "release.json").write_text("{}")
+    (folder / "release" / "release.json").write_text("{}", encoding="utf-8")
     return folder
 
 
@@ -38,16 +38,16 @@ def test_a_folder_appears_as_a_whole(tmp_path):
         assert folder.name.startswith(".out.tmp-")
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700 or os.name != "posix"
         assert not target.exists()
-        (folder / "x").write_text("1")
+        (folder / "x").write_text("1", encoding="utf-8")
     assert names(tmp_path) == ["out"]
-    assert (target / "x").read_text() == "1"
+    assert (target / "x").read_text(encoding="utf-8") == "1"
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit])
 def test_nothing_is_left_after_a_failure(tmp_path, failure):
     def work(output):
         with output(tmp_path / "out") as temporary:
-            (temporary / "x" if temporary.is_dir() else temporary).write_text("1")
+            (temporary / "x" if temporary.is_dir() else temporary).write_text("1", encoding="utf-8")
             raise failure
 
     for output in (atomic_folder, atomic_file):
@@ -228,14 +228,14 @@ def test_a_file_appears_as_a_whole_and_may_be_replaced(tmp_path):
     target = tmp_path / "report.html"
     for text in ("1", "2"):
         with atomic_file(target) as temporary:
-            temporary.write_text(text)
-        assert target.read_text() == text
+            temporary.write_text(text, encoding="utf-8")
+        assert target.read_text(encoding="utf-8") == text
     assert names(tmp_path) == ["report.html"]
     with pytest.raises(OutputError, match="exists already"), atomic_file(target, overwrite=False):
         pass
     target.chmod(0o640)
     with atomic_file(target) as temporary:
-        temporary.write_text("3")
+        temporary.write_text("3", encoding="utf-8")
     assert stat.S_IMODE(target.stat().st_mode) == 0o640 or os.name != "posix"
 
 
@@ -294,7 +294,7 @@ def test_what_another_process_works_on_is_left_alone(tmp_path, kind):
     assert names(tmp_path) == [*before, "out"]
     other.communicate()
     with atomic_file(tmp_path / "out2") as file:  # another target: not its mess
-        file.write_text("")
+        file.write_text("", encoding="utf-8")
     assert names(tmp_path) == [*before, "out", "out2"]
 
 
@@ -366,8 +366,8 @@ def test_a_folder_is_on_the_disk_before_it_has_its_name_and_before_the_old_one_g
     monkeypatch.setattr(shutil, "rmtree", lambda path, **how: (happened.append(("remove", "")), remove(path, **how))[1])
     with atomic_folder(tmp_path / "out", overwrite=old, foreign=foreign) as folder:
         (folder / "inner").mkdir()
-        (folder / "inner" / "data.csv").write_text("1")
-        (folder / "run.json").write_text("{}")
+        (folder / "inner" / "data.csv").write_text("1", encoding="utf-8")
+        (folder / "run.json").write_text("{}", encoding="utf-8")
     placed = happened.index(("rename", "out"))
     assert {("flush", "data.csv"), ("flush", "inner"), ("flush", "run.json"), ("flush", folder.name)} <= set(
         happened[:placed]
@@ -380,7 +380,7 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     flush = disk._flush
     monkeypatch.setattr(disk, "_flush", lambda path: (happened.append((path, (tmp_path / "a").exists())), flush(path)))
     with atomic_file(tmp_path / "a") as temporary:
-        temporary.write_text("1")
+        temporary.write_text("1", encoding="utf-8")
     assert happened == [(temporary, False), (tmp_path, True)]
 
 
@@ -393,8 +393,8 @@ def test_a_folder_that_cannot_be_flushed_is_fine_and_a_broken_disk_is_not(tmp_pa
 
     monkeypatch.setattr(os, "fsync", fails(errno.EINVAL))
     with atomic_file(tmp_path / "a") as temporary:
-        temporary.write_text("1")
+        temporary.write_text("1", encoding="utf-8")
     monkeypatch.setattr(os, "fsync", fails(errno.EIO))
     with pytest.raises(OutputError, match="Input/output error"), atomic_file(tmp_path / "b") as temporary:
-        temporary.write_text("1")
+        temporary.write_text("1", encoding="utf-8")
     assert names(tmp_path) == ["a"]

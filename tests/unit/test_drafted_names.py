@@ -180,7 +180,7 @@ def test_a_name_says_first_of_all_who_it_is_in_the_order_of_its_language():
 def test_where_customers_live_is_not_who_they_are(tmp_path):
     path = tmp_path / "a.csv"
     rows = "".join(f"{20 + row % 60},{('France', 'Spain', 'Italy')[row % 3]}\n" for row in range(200))
-    path.write_text("age,customer_country\n" + rows)
+    path.write_text("age,customer_country\n" + rows, encoding="utf-8")
     assert [guess.role for guess in draft(Source(path), tmp_path).guesses] == [Role.QUASI_IDENTIFIER] * 2
 
 
@@ -206,7 +206,10 @@ def test_sets_beside_what_others_know_are_safe_from_who_knows_it(tmp_path):
             for _ in range(200)
         ]
         path = tmp_path / "a.csv"
-        path.write_text("\n".join([",".join(["age"] * known + ["ills"]), *(",".join(map(str, row)) for row in rows)]))
+        path.write_text(
+            "\n".join([",".join(["age"] * known + ["ills"]), *(",".join(map(str, row)) for row in rows)]),
+            encoding="utf-8",
+        )
         (asked,) = [
             each
             for each in tomllib.loads(draft(Source(path), tmp_path).text)["require"]
@@ -222,7 +225,7 @@ def test_whose_rows_agree_in_sex_and_birth_is_asked_about_whatever_its_name(tmp_
     path = tmp_path / "a.csv"
     for born in (True, False):
         lines = [f"{xref},{sex},{year if born else chance.randint(1940, 2000)},{icd}" for xref, sex, year, icd in rows]
-        path.write_text("\n".join(["xref,sex,born,diagnosis", *lines]))
+        path.write_text("\n".join(["xref,sex,born,diagnosis", *lines]), encoding="utf-8")
         found = draft(Source(path), tmp_path)
         assert (tomllib.loads(found.text)["source"].get("person") == "xref") is born
         assert ("xref: is it the number of a person" in found.questions[0]) is born
@@ -233,13 +236,17 @@ def test_numbers_of_places_and_of_who_is_born_on_many_days_are_no_people(tmp_pat
     rows = [(number % 40, chance.choice("mf"), chance.randint(1940, 2000), chance.choice(ICD)) for number in range(400)]
     path = tmp_path / "a.csv"
     for name in ("SITEID", "cell_id", "gpid"):
-        path.write_text("\n".join([f"{name},sex,born,diagnosis", *(",".join(map(str, row)) for row in rows)]))
+        path.write_text(
+            "\n".join([f"{name},sex,born,diagnosis", *(",".join(map(str, row)) for row in rows)]), encoding="utf-8"
+        )
         assert "person" not in tomllib.loads(draft(Source(path), tmp_path).text)["source"], name
     slips = [
         (number // 3, "mf"[number // 3 % 2], 1940 + (number // 3) % 60 + (number % 50 == 0), "I10")
         for number in range(400)
     ]
-    path.write_text("\n".join(["pid,sex,born,diagnosis", *(",".join(map(str, row)) for row in slips)]))
+    path.write_text(
+        "\n".join(["pid,sex,born,diagnosis", *(",".join(map(str, row)) for row in slips)]), encoding="utf-8"
+    )
     assert tomllib.loads(draft(Source(path), tmp_path).text)["source"]["person"] == "pid"
 
 
@@ -250,7 +257,7 @@ def test_codes_for_no_answer_among_measurements_are_asked_about(tmp_path):
         for _ in range(300)
     ]
     path = tmp_path / "a.csv"
-    path.write_text("\n".join(["kg,celsius", *rows]))
+    path.write_text("\n".join(["kg,celsius", *rows]), encoding="utf-8")
     asked = [question for question in draft(Source(path), tmp_path).questions if "no answer" in question]
     assert asked == ["kg: do -9 stand for no answer? Then list them under [source] missing."]
 

@@ -303,7 +303,7 @@ def test_names_with_quotes_dots_and_line_breaks_survive(tmp_path):
 
 
 def test_transactions_are_drafted_with_every_item_a_secret(tmp_path):
-    (tmp_path / "baskets.txt").write_text("1 2 3\n2 3\n1 4\n" * 20)
+    (tmp_path / "baskets.txt").write_text("1 2 3\n2 3\n1 4\n" * 20, encoding="utf-8")
 
     runs_untouched(tmp_path / "baskets.txt", tmp_path)
 

@@ -238,7 +238,7 @@ def test_compiled_and_plain_python_decide_the_same():
     for plain in ("0", "1"):
         environment = {**os.environ, "NUMBA_DISABLE_JIT": plain}
         done = subprocess.run(
-            [sys.executable, "-c", SMALL], capture_output=True, text=True, env=environment, check=False
+            [sys.executable, "-c", SMALL], capture_output=True, encoding="utf-8", env=environment, check=False
         )
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout))

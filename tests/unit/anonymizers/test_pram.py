@@ -298,7 +298,9 @@ def test_missing_values_are_a_value_and_bins_are_values(tmp_path):
     assert set(written["job"].to_pylist()) == {"a", "b", "unknown"}
     answer = sf.reconstruct(tmp_path / "run" / "release", ["job"])
     assert dict(zip(answer.axes[0].labels, answer.counts, strict=True))["unknown"] == pytest.approx(180, abs=60)
-    described = json.loads((tmp_path / "run" / "release" / "release.json").read_text())["columns"]["age"]
+    described = json.loads((tmp_path / "run" / "release" / "release.json").read_text(encoding="utf-8"))["columns"][
+        "age"
+    ]
     assert len(described["shares"]) == len(described["domain"]) == 3
 
 

@@ -109,7 +109,7 @@ def test_what_cannot_be_overlooked_is_refused():
 
 
 def test_a_run_withholds_what_somebody_who_overlooks_a_term_would_read(tmp_path):
-    (tmp_path / "signs.csv").write_text("d,s\nflu,a|b|c\ngout,d|e\ncold,e\n")
+    (tmp_path / "signs.csv").write_text("d,s\nflu,a|b|c\ngout,d|e\ncold,e\n", encoding="utf-8")
     people = pa.table({"age": ["20"] * 4, "symptoms": ["a|b|d", "a|b|d", "a|c|d", "e"]})
     base = {
         "columns": {"age": {"role": "quasi-identifier"}, "symptoms": {"role": "quasi-sensitive", "kind": "set"}},

@@ -90,7 +90,7 @@ def test_one_column_alone_is_not_read_together():
 
 def test_the_report_shows_what_cells_show(dependent, tmp_path):
     _, _, run = dependent
-    page = run.report(tmp_path / "report.html").read_text()
+    page = run.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What cells show" in page
     assert "its domain was taken from the data" in page
     assert "could not be shown" not in page

@@ -23,14 +23,14 @@ def test_rates_of_a_column_count_missing_values_apart():
 
 def test_shares_and_counts_are_read_exactly(tmp_path):
     path = tmp_path / "rates.csv"
-    path.write_text("ill,rate\nflu,0.1\ncold,0.3\n?,0.6\n")
+    path.write_text("ill,rate\nflu,0.1\ncold,0.3\n?,0.6\n", encoding="utf-8")
     rates = read_base_rates(path, ["?"])
     assert (rates.share("flu"), rates.share("cold"), rates.share(None)) == (
         Fraction(1, 10),
         Fraction(3, 10),
         Fraction(6, 10),
     )
-    path.write_text("ill,rate\nflu,1000000000\ncold,3000000000\n")
+    path.write_text("ill,rate\nflu,1000000000\ncold,3000000000\n", encoding="utf-8")
     assert read_base_rates(path, ["?"]).share("flu") == Fraction(1, 4)
 
 
@@ -47,7 +47,7 @@ def test_shares_and_counts_are_read_exactly(tmp_path):
 )
 def test_wrong_tables_are_refused_without_showing_values(tmp_path, content, part):
     path = tmp_path / "rates.csv"
-    path.write_text(content)
+    path.write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=part) as caught:
         read_base_rates(path, [""])
     assert "flu" not in str(caught.value)

@@ -95,7 +95,7 @@ def test_bad_dates_are_counted_and_shown_only_where_they_are_no_secret(monkeypat
 
 def test_other_groups_than_periods_stay_possible(tmp_path):
     groups = tmp_path / "groups.csv"
-    groups.write_text("2024-01-01;feast\n2024-01-02;work\n2024-12-25;feast\n2024-12-24;work\n")
+    groups.write_text("2024-01-01;feast\n2024-01-02;work\n2024-12-25;feast\n2024-12-24;work\n", encoding="utf-8")
     source = sf.Plan.from_dict(
         {"columns": {"day": {"role": "quasi-identifier", "hierarchy": "groups.csv"}}, "require": [sf.KAnonymity(k=2)]},
         tmp_path,
@@ -183,7 +183,7 @@ def test_a_release_of_dates_reads_back_from_both_formats(tmp_path):
             '[columns.job]\nrole = "sensitive"\n[[require]]\nmodel = "k-anonymity"\nk = 3\n'
             f'[release]\nformat = "{form}"\n'
         )
-        (tmp_path / "plan.toml").write_text(text)
+        (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
         asked = sf.Plan.load(tmp_path / "plan.toml")
         sf.run(asked, tmp_path / form)
         assert all(verdict.satisfied for verdict in audit(tmp_path / form, asked))

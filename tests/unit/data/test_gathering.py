@@ -209,7 +209,7 @@ CONDITIONS = "event,person_id,code,day\n" + "".join(
 @pytest.fixture
 def folder(tmp_path):
     for name, text in (("plan.toml", PLAN), ("person.csv", PERSONS), ("condition.csv", CONDITIONS)):
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
@@ -223,7 +223,7 @@ def test_two_tables_become_a_release_of_people_without_their_numbers(folder):
     assert found["inputs"] == digests
     kept = b"".join(path.read_bytes() for path in (folder / "run").rglob("*") if path.is_file())
     assert b"Q3Z" not in kept
-    described = json.loads((folder / "run" / "release" / "release.json").read_text())
+    described = json.loads((folder / "run" / "release" / "release.json").read_text(encoding="utf-8"))
     assert list(described["columns"]) == ["birth", "codes", "latest", "visits"]
     assert told("audit", folder / "run", "--plan", folder / "plan.toml")["satisfied"]
 
@@ -259,7 +259,7 @@ def test_a_plan_that_gathers_goes_through_python_with_a_frame(folder):
 
 
 def test_rows_of_people_who_are_not_in_the_source_are_left_out_and_counted(folder):
-    with (folder / "condition.csv").open("a") as file:
+    with (folder / "condition.csv").open("a", encoding="utf-8") as file:
         file.write("99,nobody,I10,2024-02-01\n")
 
     found = told("anonymize", folder / "plan.toml", "--out", folder / "run")
@@ -272,8 +272,8 @@ def test_rows_of_people_who_are_not_in_the_source_are_left_out_and_counted(folde
 @pytest.mark.parametrize("nobody", ["", "NA"])  # whether or not the plan lists it
 @pytest.mark.parametrize("name", ["person.csv", "condition.csv"])
 def test_rows_without_a_person_are_refused_with_their_count(folder, name, nobody):
-    text = (folder / name).read_text()
-    (folder / name).write_text(text.replace("Q3Z", nobody).replace("Q7Z", nobody))
+    text = (folder / name).read_text(encoding="utf-8")
+    (folder / name).write_text(text.replace("Q3Z", nobody).replace("Q7Z", nobody), encoding="utf-8")
     rows = text.count("Q3Z") + text.count("Q7Z")
 
     for command in (("explain",), ("anonymize", "--out", folder / "run")):
@@ -285,10 +285,11 @@ def test_rows_without_a_person_are_refused_with_their_count(folder, name, nobody
 def test_several_rows_a_person_without_gather_are_refused_before_any_work(folder):
     (folder / "plan.toml").write_text(
         '[source]\npath = "person.csv"\nperson = "person_id"\n[columns.birth]\nrole = "quasi-identifier"\n'
-        '[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 2\n',
+        encoding="utf-8",
     )
     assert told("anonymize", folder / "plan.toml", "--out", folder / "run")["release"]["rows"] == 16
-    with (folder / "person.csv").open("a") as file:
+    with (folder / "person.csv").open("a", encoding="utf-8") as file:
         file.write("Q3Z,1940\n")
 
     with pytest.raises(DataError, match="numbers 16 people on 17 rows"):
@@ -308,7 +309,7 @@ def test_several_rows_a_person_without_gather_are_refused_before_any_work(folder
     ],
 )
 def test_columns_that_are_not_there_or_twice_are_refused(folder, old, new, words):
-    (folder / "plan.toml").write_text(PLAN.replace(old, new, 1))
+    (folder / "plan.toml").write_text(PLAN.replace(old, new, 1), encoding="utf-8")
 
     with pytest.raises(DataError, match=words):
         told("explain", folder / "plan.toml")

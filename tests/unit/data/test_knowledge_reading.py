@@ -159,7 +159,9 @@ def test_terms_in_several_columns_are_joined_as_column_and_value():
 
 
 def test_weights_are_read_exactly_and_a_weight_of_zero_is_no_pair(tmp_path):
-    (tmp_path / "signs.csv").write_text("d,s,often\nflu,ache,45%\nflu,rash,1/20\ncold,ache,0.5\ncold,rash,0\n")
+    (tmp_path / "signs.csv").write_text(
+        "d,s,often\nflu,ache,45%\nflu,rash,1/20\ncold,ache,0.5\ncold,rash,0\n", encoding="utf-8"
+    )
 
     table = read_knowledge(tmp_path / "signs.csv", label="d", terms="s", weights="often")
 
@@ -176,7 +178,7 @@ def test_weights_are_read_exactly_and_a_weight_of_zero_is_no_pair(tmp_path):
     ],
 )
 def test_weights_that_say_nothing_are_refused(tmp_path, lines, separator, words):
-    (tmp_path / "signs.csv").write_text(f"d,s,often\n{lines}\n")
+    (tmp_path / "signs.csv").write_text(f"d,s,often\n{lines}\n", encoding="utf-8")
 
     with pytest.raises(DataError, match=words):
         read_knowledge(tmp_path / "signs.csv", label="d", terms="s", separator=separator, weights="often")

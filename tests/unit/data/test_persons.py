@@ -107,9 +107,9 @@ def stays(tmp_path):
     rows = [
         f"P{person}X,{20 + 10 * person},{'flu' if stay % 2 else 'cold'}" for person in range(8) for stay in range(4)
     ]
-    (tmp_path / "stays.csv").write_text("\n".join(["patient_id,age,ill", *rows]))
+    (tmp_path / "stays.csv").write_text("\n".join(["patient_id,age,ill", *rows]), encoding="utf-8")
     plan = tmp_path / "plan.toml"
-    plan.write_text(PLAN.format(number="patient_id"))
+    plan.write_text(PLAN.format(number="patient_id"), encoding="utf-8")
     return plan
 
 
@@ -142,9 +142,9 @@ def test_no_number_of_a_person_is_kept_anywhere(stays, tmp_path):
 
 
 def test_numbers_of_something_else_bring_no_warning(stays, tmp_path):
-    stays.write_text(PLAN.format(number="ward_id"))
+    stays.write_text(PLAN.format(number="ward_id"), encoding="utf-8")
     data = tmp_path / "stays.csv"
-    data.write_text(data.read_text().replace("patient_id", "ward_id"))
+    data.write_text(data.read_text(encoding="utf-8").replace("patient_id", "ward_id"), encoding="utf-8")
 
     assert told("anonymize", stays, "--out", tmp_path / "run")["persons"] is None
     assert not any("numbers" in warning for warning in told("explain", stays)["warnings"])

@@ -92,7 +92,7 @@ def test_a_population_smaller_than_the_table_is_refused_before_work():
 
 
 def test_the_populations_table_is_searched_by_the_journalist(tmp_path):
-    (tmp_path / "town.csv").write_text("age\n" + "30\n" * 5 + "40\n" * 5)
+    (tmp_path / "town.csv").write_text("age\n" + "30\n" * 5 + "40\n" * 5, encoding="utf-8")
     people = pa.table({"age": [30, 30, 40, 40], "w": [1] * 4, "home": ["1"] * 4, "name": list("abcd")})
     document = {**plan().document, "population": {"table": "town.csv"}}
     given = sf.Plan.from_dict(document, base=tmp_path)

@@ -79,4 +79,4 @@ def test_a_release_names_its_weight(people, tmp_path):
     plan = sf.Plan.from_dict({**plan_for().document, "source": {"path": "people.parquet", "weight": "w"}}, tmp_path)
     sf.run(plan, tmp_path / "run", seed=1, measure=False, attack=False)
 
-    assert json.loads((tmp_path / "run" / "release" / "release.json").read_text())["weight"] == "w"
+    assert json.loads((tmp_path / "run" / "release" / "release.json").read_text(encoding="utf-8"))["weight"] == "w"

@@ -23,8 +23,8 @@ PEOPLE = pa.table({"age": ["20", "20"], "symptoms": ["a|b|c", "a|b|c"]})
 @pytest.fixture
 def folder(tmp_path):
     # Without b, a and c belong to both; without a and c, b does.
-    (tmp_path / "signs.csv").write_text("d,s\nflu,a|b|c\ngout,a|c\ncold,b\n")
-    (tmp_path / "worth.csv").write_text("term,worth\nb,9\n")
+    (tmp_path / "signs.csv").write_text("d,s\nflu,a|b|c\ngout,a|c\ncold,b\n", encoding="utf-8")
+    (tmp_path / "worth.csv").write_text("term,worth\nb,9\n", encoding="utf-8")
     return tmp_path
 
 
@@ -66,7 +66,7 @@ def test_a_worth_belongs_to_terms(folder):
 
 @pytest.mark.parametrize("text", ["t,w\na,0\n", "t,w\na,much\n", "t,w\na,1\na,2\n", "t,w,x\na,1,2\n"])
 def test_tables_that_say_nothing_are_refused(tmp_path, text):
-    (tmp_path / "worth.csv").write_text(text)
+    (tmp_path / "worth.csv").write_text(text, encoding="utf-8")
 
     with pytest.raises(DataError, match="was to say what terms are worth"):
         read_worth(tmp_path / "worth.csv")

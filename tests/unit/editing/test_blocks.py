@@ -14,7 +14,9 @@ from sfumato.editing.blocks import blocks_of, spelled
 
 PLANS = sorted([*ROOT.glob("examples/*/plan.toml"), *ROOT.glob("tests/data/**/plan.toml")])
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/sfumato/**/*.md")])
-SHOWN = [text for page in PAGES for text in re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL)]
+SHOWN = [
+    text for page in PAGES for text in re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+]
 TRICKY = '''# about the file
 a = """
 [not.a.header]

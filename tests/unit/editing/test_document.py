@@ -302,7 +302,12 @@ EDITS = st.one_of(
     st.tuples(st.just("append"), st.just(("require",)), VALUES.filter(lambda value: isinstance(value, dict))),
     st.tuples(st.just("move"), PLACES, st.integers(-2, 2)),
 )
-STARTS = [TEXT, (ROOT / "examples/staff/plan.toml").read_text("utf-8"), "", 'columns = { a = { role = "other" } }\n']
+STARTS = [
+    TEXT,
+    (ROOT / "examples/staff/plan.toml").read_text(encoding="utf-8"),
+    "",
+    'columns = { a = { role = "other" } }\n',
+]
 
 
 @settings(max_examples=40, deadline=None)

@@ -92,20 +92,20 @@ def test_files_that_an_edit_wrote_are_undone_and_done_again_with_it(tmp_path):
     history.record("b", "b", "file trees/town.csv", {"trees/town.csv": "two"})
     town = tmp_path / "trees" / "town.csv"
     assert words(history) == [FIRST, "made", "file trees/town.csv"]
-    assert town.read_text() == "two"
+    assert town.read_text(encoding="utf-8") == "two"
 
     assert history.undo("b") == "b"
-    assert town.read_text() == "one"
+    assert town.read_text(encoding="utf-8") == "one"
     assert history.undo("b") == "a"
-    assert town.read_text() == "one"  # nothing uses it any more
+    assert town.read_text(encoding="utf-8") == "one"  # nothing uses it any more
     again = History(tmp_path / "history", tmp_path)
     assert again.redo("a") == "b"
     assert again.redo("b") == "b"
-    assert town.read_text() == "two"
+    assert town.read_text(encoding="utf-8") == "two"
 
 
 def test_a_file_that_is_written_as_it_is_makes_no_version(tmp_path):
-    (tmp_path / "town.csv").write_text("one")
+    (tmp_path / "town.csv").write_text("one", encoding="utf-8")
     history = History(tmp_path / "history", tmp_path)
     history.record("a", "a", "same", {"town.csv": "one"})
 
@@ -116,12 +116,12 @@ def test_a_file_that_somebody_else_changed_is_never_overwritten_by_undo(tmp_path
     history = History(tmp_path / "history", tmp_path)
     (tmp_path / "town.csv").write_bytes(b"\xfcnlike text")
     history.record("a", "b", "made", {"town.csv": "one"})
-    (tmp_path / "town.csv").write_text("theirs")
+    (tmp_path / "town.csv").write_text("theirs", encoding="utf-8")
 
     with pytest.raises(OutputError, match=r"town\.csv was changed elsewhere"):
         history.undo("b")
-    assert (tmp_path / "town.csv").read_text() == "theirs"
-    (tmp_path / "town.csv").write_text("one")
+    assert (tmp_path / "town.csv").read_text(encoding="utf-8") == "theirs"
+    (tmp_path / "town.csv").write_text("one", encoding="utf-8")
     assert history.undo("b") == "a"
     assert (tmp_path / "town.csv").read_bytes() == b"\xfcnlike text"
 

@@ -106,7 +106,7 @@ def test_a_run_in_parts_can_be_replaced_unless_somebody_added_a_file(folder, run
     out = tmp_path / "run"
     sf.run(plan_of(folder, K), out, seed=7, engine=in_parts(ROWS), measure=False, attack=False)
     sf.run(plan_of(folder, K), out, seed=8, engine=in_parts(ROWS), measure=False, attack=False, overwrite=True)
-    (out / "release" / "data.parquet" / "mine.txt").write_text("mine")
+    (out / "release" / "data.parquet" / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(sf.errors.OutputError, match=r"mine\.txt"):
         sf.run(plan_of(folder, K), out, engine=in_parts(ROWS), overwrite=True)
 

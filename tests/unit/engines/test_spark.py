@@ -167,7 +167,7 @@ def test_a_database_as_target_is_refused_before_work_with_what_to_do(tmp_path):
 
 def test_an_existing_output_stays_as_it_is(tmp_path):
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "mine.txt").write_text("mine")
+    (tmp_path / "run" / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(OutputError, match="run"):
         sf.run(sf.Plan.from_dict(TABLE), tmp_path / "run", engine=SparkEngine(session=Session()))
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine.txt"]

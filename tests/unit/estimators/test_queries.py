@@ -208,9 +208,9 @@ def test_a_damaged_description_is_noticed(folder, tmp_path, damage):
     copy.mkdir()
     for file in folder.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    about = json.loads((copy / "release.json").read_text())
+    about = json.loads((copy / "release.json").read_text(encoding="utf-8"))
     damage(about)
-    (copy / "release.json").write_text(json.dumps(about))
+    (copy / "release.json").write_text(json.dumps(about), encoding="utf-8")
     with pytest.raises(DataError):
         sf.reconstruct(copy, ["job"])
 
@@ -220,7 +220,7 @@ def test_a_folder_without_description_is_no_release(folder, tmp_path):
     (tmp_path / data.name).write_bytes(data.read_bytes())
     with pytest.raises(DataError, match=r"release\.json"):
         sf.reconstruct(tmp_path, ["job"])
-    (tmp_path / "release.json").write_text("{ not json")
+    (tmp_path / "release.json").write_text("{ not json", encoding="utf-8")
     with pytest.raises(DataError, match=r"release\.json"):
         sf.reconstruct(tmp_path, ["job"])
 

@@ -35,7 +35,7 @@ def test_the_plan_of_the_demonstration_is_a_good_one(tmp_path):
 
 
 def test_a_folder_in_use_is_refused(tmp_path):
-    (tmp_path / "mine.txt").write_text("")
+    (tmp_path / "mine.txt").write_text("", encoding="utf-8")
 
     with pytest.raises(OutputError, match="--overwrite"):
         write_demo(tmp_path, 100)
@@ -44,7 +44,7 @@ def test_a_folder_in_use_is_refused(tmp_path):
 
 
 def test_the_demonstration_is_put_beside_what_is_there_and_overwrites_nothing(tmp_path):
-    (tmp_path / "mine.csv").write_text("a\n")
+    (tmp_path / "mine.csv").write_text("a\n", encoding="utf-8")
     add_demo(tmp_path, 100, "example.toml")
     assert Plan.load(tmp_path / "example.toml").source.path == tmp_path / "patients.csv"
 

@@ -83,7 +83,7 @@ def test_the_table_of_the_demo_is_what_its_patients_tell(tmp_path):
 
 
 def test_rows_of_sets_stay_rows_unless_lines_are_counted(tmp_path):
-    (tmp_path / "table.csv").write_text("d,s\nflu,a|b\nflu,c\ncold,a\n")
+    (tmp_path / "table.csv").write_text("d,s\nflu,a|b\nflu,c\ncold,a\n", encoding="utf-8")
     asked = {"source": tmp_path / "table.csv", "label": "d", "terms": "s", "separator": "|"}
 
     built = Build(**asked).make()
@@ -99,8 +99,10 @@ def test_rows_of_sets_stay_rows_unless_lines_are_counted(tmp_path):
 
 
 def test_an_ontology_adds_what_is_above_and_codes_become_names(tmp_path):
-    (tmp_path / "is_a.csv").write_text("id,name,parents\nT:1,All,\nT:10,Seizure,T:1\nT:11,Spasm,T:10\n")
-    (tmp_path / "notes.csv").write_text("d,t\nD:1,T:11\nD:2,T:10\n")
+    (tmp_path / "is_a.csv").write_text(
+        "id,name,parents\nT:1,All,\nT:10,Seizure,T:1\nT:11,Spasm,T:10\n", encoding="utf-8"
+    )
+    (tmp_path / "notes.csv").write_text("d,t\nD:1,T:11\nD:2,T:10\n", encoding="utf-8")
     asked = {"source": tmp_path / "notes.csv", "label": "d", "terms": "t", "ontology": tmp_path / "is_a.csv"}
 
     assert Build(ancestors=True, names=True, **asked).make().knowledge.as_dict()["rows"] == [
@@ -112,7 +114,7 @@ def test_an_ontology_adds_what_is_above_and_codes_become_names(tmp_path):
 
 
 def test_codes_are_cut_to_what_is_above_them(tmp_path):
-    (tmp_path / "codes.csv").write_text("person,code\n1,E11.9\n2,E11.0\n3,I10\n")
+    (tmp_path / "codes.csv").write_text("person,code\n1,E11.9\n2,E11.0\n3,I10\n", encoding="utf-8")
     asked = {"source": tmp_path / "codes.csv", "label": "code", "terms": "code"}
 
     built = Build(label_prefix=1, terms_prefix=(3, 5), **asked).make()
@@ -124,7 +126,7 @@ def test_codes_are_cut_to_what_is_above_them(tmp_path):
 
 
 def test_a_label_has_a_term_under_all_its_names(tmp_path):
-    (tmp_path / "aliases.csv").write_text("spelling,term\nFever,fever\nfevre,fever\n")
+    (tmp_path / "aliases.csv").write_text("spelling,term\nFever,fever\nfevre,fever\n", encoding="utf-8")
     rows = [("flu", "Fever", "1"), ("flu", "fever", "2"), ("cold", "cough", "3")]
     source = events(tmp_path / "events.csv", rows)
 
@@ -135,7 +137,7 @@ def test_a_label_has_a_term_under_all_its_names(tmp_path):
 
 @pytest.mark.parametrize("lines", ["Fever,fever\nFever,cough", "Fever,fever\nfever,pyrexia"])
 def test_a_spelling_leads_to_one_term_at_once(tmp_path, lines):
-    (tmp_path / "aliases.csv").write_text(f"spelling,term\n{lines}\n")
+    (tmp_path / "aliases.csv").write_text(f"spelling,term\n{lines}\n", encoding="utf-8")
 
     with pytest.raises(DataError, match="lead to one term"):
         Aliases.read(tmp_path / "aliases.csv")
@@ -147,31 +149,31 @@ def test_where_it_came_from_stands_beside_the_table(tmp_path):
 
     found = told(*("knowledge", "build", source, "--label", "label", "--terms", "term", "--min-count", 2, "--out", out))
 
-    kept = json.loads(out.with_suffix(".json").read_text())
+    kept = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
     assert kept["sources"] == [{"as": "source", "file": "events.csv", "sha256": digest(source)}]
     assert (kept["min_count"], kept["sha256"], kept["knows"]) == (2, digest(out), "public")
     assert kept["labels"] == found["labels"] == {"found": 2, "kept": 1}
-    assert "rare" not in out.read_text() + out.with_suffix(".json").read_text()
-    assert str(tmp_path) not in out.with_suffix(".json").read_text()
+    assert "rare" not in out.read_text(encoding="utf-8") + out.with_suffix(".json").read_text(encoding="utf-8")
+    assert str(tmp_path) not in out.with_suffix(".json").read_text(encoding="utf-8")
 
 
 def test_what_somebody_else_wrote_is_not_overwritten(tmp_path):
     source = events(tmp_path / "events.csv", [("flu", "fever", "1")])
     built = Build(source=source, label="label", terms="term").make()
-    (tmp_path / "mine.csv").write_text("precious")
+    (tmp_path / "mine.csv").write_text("precious", encoding="utf-8")
 
     with pytest.raises(OutputError, match="not made by"):
         built.write(tmp_path / "mine.csv", overwrite=True)
     with pytest.raises(OutputError, match=r"ends in \.csv"):
         built.write(tmp_path / "mine.txt")
-    assert (tmp_path / "mine.csv").read_text() == "precious"
+    assert (tmp_path / "mine.csv").read_text(encoding="utf-8") == "precious"
     built.write(tmp_path / "own.csv")
     built.write(tmp_path / "own.csv", overwrite=True)
 
 
 def test_weights_are_taken_from_a_column_or_counted(tmp_path):
     lines = ["d,s,often", "flu,ache,1/2", "flu,ache,1", "flu,rash,HP:0040284", "flu,itch,HP:0040285", "cold,ache,"]
-    (tmp_path / "notes.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "notes.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     asked = {"source": tmp_path / "notes.csv", "label": "d", "terms": "s"}
 
     given = Build(weights="often", missing_weight="0.5", **asked).make()

@@ -36,9 +36,11 @@ SYMPTOMS = ["cough|fever"] * 6 + ["Fever"] * 5 + ["coughh"] * 2 + ["rash"] * 3
 @pytest.fixture
 def folder(tmp_path):
     lines = [f"{20 + place},{cell}" for place, cell in enumerate(SYMPTOMS)]
-    (tmp_path / "visits.csv").write_text("\n".join(["age,symptoms", *lines]) + "\n")
-    (tmp_path / "plan.toml").write_text(PLAN)
-    (tmp_path / "diseases.csv").write_text("d,s\nflu,cough\nflu,fever\ncold,cough\nHIV,rash\nHIV,fever\n")
+    (tmp_path / "visits.csv").write_text("\n".join(["age,symptoms", *lines]) + "\n", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
+    (tmp_path / "diseases.csv").write_text(
+        "d,s\nflu,cough\nflu,fever\ncold,cough\nHIV,rash\nHIV,fever\n", encoding="utf-8"
+    )
     Build(source=tmp_path / "diseases.csv", label="d", terms="s").make().write(tmp_path / "knowledge" / "own.csv")
     return tmp_path
 
@@ -74,7 +76,7 @@ def test_spellings_of_the_data_are_in_the_merge_list_alone(folder):
 
     _, found = checked(folder, "own", "--merge", path)
 
-    assert path.read_text() == "spelling,term\nFever,fever\n"  # two records are too few to be listed
+    assert path.read_text(encoding="utf-8") == "spelling,term\nFever,fever\n"  # two records are too few to be listed
     assert found["merges"] == 1
     assert "Fever" not in json.dumps(found)
     assert "coughh" not in json.dumps(found)
@@ -94,7 +96,7 @@ def test_a_table_that_was_built_with_the_merge_list_knows_these_spellings(folder
 
 
 def test_a_table_that_changed_since_is_told(folder):
-    with (folder / "knowledge" / "own.csv").open("a") as file:
+    with (folder / "knowledge" / "own.csv").open("a", encoding="utf-8") as file:
         file.write("gout,joint pain,1\n")
 
     assert "changed since" in " ".join(check("own", Plan.load(folder / "plan.toml")).sentences())
@@ -102,7 +104,7 @@ def test_a_table_that_changed_since_is_told(folder):
 
 def test_a_table_that_nobody_built_is_read_as_the_plan_says(folder):
     plan = folder / "plan.toml"
-    plan.write_text(PLAN.replace('terms = "s"', 'terms = "s"\nunlinked = "forbid"'))
+    plan.write_text(PLAN.replace('terms = "s"', 'terms = "s"\nunlinked = "forbid"'), encoding="utf-8")
 
     found = check(str(folder / "diseases.csv"), Plan.load(plan))
 
@@ -115,7 +117,7 @@ def test_a_table_that_nobody_built_is_read_as_the_plan_says(folder):
 
 def test_a_plan_that_looks_nothing_up_is_refused(folder):
     plan = PLAN[: PLAN.index("[columns.symptoms]")] + '[columns."*"]\nrole = "other"\n'
-    (folder / "plan.toml").write_text(plan + '[[require]]\nmodel = "k-anonymity"\nk = 2\n')
+    (folder / "plan.toml").write_text(plan + '[[require]]\nmodel = "k-anonymity"\nk = 2\n', encoding="utf-8")
 
     with pytest.raises(PlanError, match=r"has no \[knowledge\]"):
         check("own", Plan.load(folder / "plan.toml"))

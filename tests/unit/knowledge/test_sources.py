@@ -64,13 +64,13 @@ def test_annotations_are_read_as_they_are_published(tmp_path, packed, older):
 
 
 def test_what_is_asked_of_a_column_goes_before_what_annotations_mean(tmp_path):
-    (tmp_path / "export.csv").write_text("hpo_id,qualifier,aspect\nT:1,,P\nT:2,NOT,P\nT:3,,I\n")
+    (tmp_path / "export.csv").write_text("hpo_id,qualifier,aspect\nT:1,,P\nT:2,NOT,P\nT:3,,I\n", encoding="utf-8")
 
     assert read_lines(tmp_path / "export.csv", ["hpo_id"], [Where("aspect", "I")]).texts("hpo_id") == ["T:3"]
 
 
 def test_lines_are_refused_that_nothing_is_left_of(tmp_path):
-    (tmp_path / "events.csv").write_text("disease,sign\nflu,fever\n")
+    (tmp_path / "events.csv").write_text("disease,sign\nflu,fever\n", encoding="utf-8")
 
     with pytest.raises(DataError, match="has no lines with disease=cold"):
         read_lines(tmp_path / "events.csv", ["sign"], [Where("disease", "cold")])
@@ -78,14 +78,16 @@ def test_lines_are_refused_that_nothing_is_left_of(tmp_path):
         read_lines(tmp_path / "events.csv", ["sing"], [])
     with pytest.raises(PolicyError, match="Write --where column=value"):
         Where.parse("aspect")
-    (tmp_path / "broken.hpoa").write_text("#a comment\nhpo_id\taspect\nT:1\n")
+    (tmp_path / "broken.hpoa").write_text("#a comment\nhpo_id\taspect\nT:1\n", encoding="utf-8")
     with pytest.raises(DataError, match="no table with tabs"):
         read_lines(tmp_path / "broken.hpoa", ["hpo_id"], [])
 
 
 def test_an_ontology_tells_names_ancestors_and_what_codes_are_today(tmp_path):
-    (tmp_path / "hp.obo").write_text(OBO)
-    (tmp_path / "is_a.csv").write_text("id,name,parents\nT:1,All,\nT:10,Seizure,T:1\nT:11,Spasm,T:10|T:1\n")
+    (tmp_path / "hp.obo").write_text(OBO, encoding="utf-8")
+    (tmp_path / "is_a.csv").write_text(
+        "id,name,parents\nT:1,All,\nT:10,Seizure,T:1\nT:11,Spasm,T:10|T:1\n", encoding="utf-8"
+    )
 
     obo, table = read_ontology(tmp_path / "hp.obo"), read_ontology(tmp_path / "is_a.csv")
 
@@ -93,8 +95,8 @@ def test_an_ontology_tells_names_ancestors_and_what_codes_are_today(tmp_path):
     assert obo.name == table.name == {"T:1": "All", "T:10": "Seizure", "T:11": "Spasm"}
     assert obo.today == {"T:111": "T:11", "T:99": "T:10"}
     assert obo.called("T:7") == "T:7"
-    (tmp_path / "flat.csv").write_text("id\nT:1\n")
-    (tmp_path / "empty.obo").write_text("format-version: 1.2\n")
+    (tmp_path / "flat.csv").write_text("id\nT:1\n", encoding="utf-8")
+    (tmp_path / "empty.obo").write_text("format-version: 1.2\n", encoding="utf-8")
     with pytest.raises(DataError, match="no column 'parents'"):
         read_ontology(tmp_path / "flat.csv")
     with pytest.raises(DataError, match=r"has no \[Term\]"):

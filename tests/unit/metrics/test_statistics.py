@@ -88,7 +88,8 @@ def test_measure_prints_them(tmp_path, people):
     (tmp_path / "plan.toml").write_text(
         '[source]\npath = "people.parquet"\n[columns.age]\nrole = "quasi-identifier"\n'
         '[columns.pay]\nrole = "sensitive"\n[columns.job]\nrole = "quasi-identifier"\n'
-        '[[require]]\nmodel = "k-anonymity"\nk = 5\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 5\n',
+        encoding="utf-8",
     )
     found = told("measure", tmp_path / "people.parquet", "--plan", tmp_path / "plan.toml")["statistics"]
 

@@ -115,8 +115,8 @@ PLAN = {
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "signs.csv").write_text("d,s\nX,a|b\nY,a|c\nU,a|d\nV,d|e\n")
-    (tmp_path / "labels.csv").write_text("".join(f"{';'.join(path)}\n" for path in PATHS))
+    (tmp_path / "signs.csv").write_text("d,s\nX,a|b\nY,a|c\nU,a|d\nV,d|e\n", encoding="utf-8")
+    (tmp_path / "labels.csv").write_text("".join(f"{';'.join(path)}\n" for path in PATHS), encoding="utf-8")
     return tmp_path
 
 

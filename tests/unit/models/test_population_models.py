@@ -112,7 +112,7 @@ def test_parameters_are_checked():
 
 
 def test_a_file_without_a_quasi_identifier_is_refused(tmp_path):
-    (tmp_path / "p.csv").write_text("age\n20\n")
+    (tmp_path / "p.csv").write_text("age\n20\n", encoding="utf-8")
     with pytest.raises(DataError, match="but lacks: sex"):
         read_population(tmp_path / "p.csv", SCHEMA)
 
@@ -164,7 +164,7 @@ def test_no_choice_of_levels_loses_less(model, drop_rows):
 
 def test_words_that_look_like_numbers_or_dates_are_the_same_people_in_the_population_as_in_the_table(tmp_path):
     header, *rows = "zip;size;day", "010;1,10;05.12.1980", "011;1,20;06.12.1980"
-    (tmp_path / "people.csv").write_text("\n".join([header, *rows * 3]))
+    (tmp_path / "people.csv").write_text("\n".join([header, *rows * 3]), encoding="utf-8")
     words = {"role": "quasi-identifier", "kind": "category", "hierarchy": {"flat": True}}
     asked = [{"model": "k-map", "k": 3, "population": "people.csv"}]
     columns = dict.fromkeys(header.split(";"), words)

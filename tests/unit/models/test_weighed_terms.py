@@ -158,7 +158,7 @@ VISITS = pa.table({"age": [20, 21, 22, 40, 41, 42], "symptoms": ["ache|rash", "a
 @pytest.fixture
 def folder(tmp_path):
     lines = ["d,s,often", "flu,ache,90%", "flu,rash,1/20", "measles,ache,0.5", "measles,rash,19/20", "gout,ache,1"]
-    (tmp_path / "signs.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "signs.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return tmp_path
 
 

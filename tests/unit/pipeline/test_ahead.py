@@ -28,8 +28,10 @@ SLEEPING = (sys.executable, "-c", "import time; time.sleep(600)")
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "store"))
-    (tmp_path / "plan.toml").write_text(PLAN)
-    (tmp_path / "people.csv").write_text("age\n" + "".join(f"{20 + row % 40}\n" for row in range(200)))
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
+    (tmp_path / "people.csv").write_text(
+        "age\n" + "".join(f"{20 + row % 40}\n" for row in range(200)), encoding="utf-8"
+    )
     return sf.Plan.load(tmp_path / "plan.toml")
 
 
@@ -70,10 +72,10 @@ def test_a_large_source_has_it_once(plan, started):
 
 
 def test_another_model_or_option_has_it_again(plan, started):
-    text = plan.path.read_text()
+    text = plan.path.read_text(encoding="utf-8")
     more = '[[require]]\nmodel = "l-diversity"\nsensitive = "ill"\nl = 2\n[columns.ill]\nrole = "sensitive"\n'
     for words in (text, text + "[anonymizers.mondrian]\ncut = 'width'\n", text + more):
-        plan.path.write_text(words)
+        plan.path.write_text(words, encoding="utf-8")
         with compiling_ahead(sf.Plan.load(plan.path), LocalEngine()):
             pass
     assert len(started.asked) == 3

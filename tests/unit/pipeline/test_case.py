@@ -26,7 +26,7 @@ PEOPLE = "name,age,zip,ill\n" + "".join(f"p{i},{20 + i % 7},{'ab'[i % 2]},{'xyz'
 
 @pytest.fixture
 def plan(tmp_path):
-    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")
     return Plan.from_dict(
         {
             "source": {"path": "people.csv"},
@@ -68,7 +68,7 @@ def test_a_run_leaves_release_and_private_and_nothing_else(plan, tmp_path):
     assert leftovers(tmp_path) == ["out"]
     if os.name == "posix":
         assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out" / "private").iterdir()} == {0o600}
-    assert (tmp_path / "out" / "private" / "report.html").read_text() == "2 verdicts"
+    assert (tmp_path / "out" / "private" / "report.html").read_text(encoding="utf-8") == "2 verdicts"
     assert all(verdict.satisfied for verdict in outcome.verdicts)
     assert read_facts(tmp_path / "out") == json.loads(json.dumps(outcome.facts))
 
@@ -166,7 +166,7 @@ def two(plan):
 def test_a_folder_that_is_no_run_is_said(tmp_path, content):
     (tmp_path / "private").mkdir()
     if content is not None:
-        (tmp_path / "private" / "run.json").write_text(content)
+        (tmp_path / "private" / "run.json").write_text(content, encoding="utf-8")
 
     with pytest.raises(DataError):
         read_facts(tmp_path)

@@ -34,8 +34,10 @@ k = 3
 
 @pytest.fixture
 def plan(tmp_path):
-    (tmp_path / "plan.toml").write_text(PLAN)
-    (tmp_path / "people.csv").write_text("name,age,ill\n" + "".join(f"p{i},{20 + i % 9},{i % 3}\n" for i in range(60)))
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
+    (tmp_path / "people.csv").write_text(
+        "name,age,ill\n" + "".join(f"p{i},{20 + i % 9},{i % 3}\n" for i in range(60)), encoding="utf-8"
+    )
     return Plan.load(tmp_path / "plan.toml")
 
 
@@ -61,7 +63,7 @@ def safe(**more):
 
 def test_a_table_with_identifiers_fails_and_the_columns_are_named(plan, tmp_path):
     rows = "".join(f"Alice{i},40,x\n" for i in range(6))
-    (tmp_path / "third.csv").write_text("name,age,ill\n" + rows)
+    (tmp_path / "third.csv").write_text("name,age,ill\n" + rows, encoding="utf-8")
 
     found = told("audit", tmp_path / "third.csv", "--plan", tmp_path / "plan.toml")
 
@@ -89,7 +91,10 @@ def test_the_original_is_judged_by_every_model_and_its_identifiers_are_named(pla
 
 def test_a_run_as_it_was_made_holds(plan, run):
     assert [verdict.model.name for verdict in sf.audit(run, plan)] == ["k-anonymity"]
-    assert json.loads((run / "release" / "release.json").read_text())["files"].keys() == {"data.csv", "README.md"}
+    assert json.loads((run / "release" / "release.json").read_text(encoding="utf-8"))["files"].keys() == {
+        "data.csv",
+        "README.md",
+    }
 
 
 def test_files_beside_the_data_are_named(plan, run, tmp_path):
@@ -101,8 +106,10 @@ def test_files_beside_the_data_are_named(plan, run, tmp_path):
 
 def pasted(run, name):
     data = run / "release" / "data.csv"
-    head, *rows = data.read_text().splitlines()
-    data.write_text("\n".join([f"{head},{name}", *(f"{row},p{i}" for i, row in enumerate(rows))]) + "\n")
+    head, *rows = data.read_text(encoding="utf-8").splitlines()
+    data.write_text(
+        "\n".join([f"{head},{name}", *(f"{row},p{i}" for i, row in enumerate(rows))]) + "\n", encoding="utf-8"
+    )
 
 
 def test_names_pasted_into_a_release_are_found_as_column_and_by_digest(plan, run):
@@ -112,11 +119,11 @@ def test_names_pasted_into_a_release_are_found_as_column_and_by_digest(plan, run
 
 
 def test_a_column_that_the_description_does_not_name_is_found_where_the_plan_allows_others(plan, run, tmp_path):
-    (tmp_path / "plan.toml").write_text(PLAN + '[columns."*"]\nrole = "other"\n')
-    description = json.loads((run / "release" / "release.json").read_text())
+    (tmp_path / "plan.toml").write_text(PLAN + '[columns."*"]\nrole = "other"\n', encoding="utf-8")
+    description = json.loads((run / "release" / "release.json").read_text(encoding="utf-8"))
     del description["files"]  # as in releases of earlier versions
     (run / "release" / "README.md").unlink()
-    (run / "release" / "release.json").write_text(json.dumps(description))
+    (run / "release" / "release.json").write_text(json.dumps(description), encoding="utf-8")
     assert strays(sf.audit(run, Plan.load(tmp_path / "plan.toml"))) == []
     pasted(run, "note")
 
@@ -125,7 +132,7 @@ def test_a_column_that_the_description_does_not_name_is_found_where_the_plan_all
 
 def test_one_changed_cell_is_found_by_the_digest(plan, run):
     data = run / "release" / "data.csv"
-    data.write_text(data.read_text()[:-2] + "9\n")
+    data.write_text(data.read_text(encoding="utf-8")[:-2] + "9\n", encoding="utf-8")
 
     assert strays(sf.audit(run, plan)) == [("data.csv", 60)]
 
@@ -143,7 +150,7 @@ def test_whoever_can_read_names_exposes_everybody(plan, run):
 
 
 def test_what_is_judged_says_what_came_along(plan, run):
-    (run / "release" / "notes.txt").write_text("x")
+    (run / "release" / "notes.txt").write_text("x", encoding="utf-8")
 
     assert [stray.name for stray in Seen.at(run, plan).release.strays] == ["notes.txt"]
 
@@ -231,7 +238,7 @@ def test_a_file_is_read_as_a_file_though_the_source_is_a_table_of_a_database(pla
 
 def test_rows_of_a_file_count_by_the_weights_that_the_plan_names(tmp_path):
     rows = "".join(f"{20 + i % 9},{'xyz'[i % 3]},{1 + i % 7}\n" for i in range(90))
-    (tmp_path / "people.csv").write_text("age,ill,w\n" + rows)
+    (tmp_path / "people.csv").write_text("age,ill,w\n" + rows, encoding="utf-8")
     asked = PLAN.replace('[columns.name]\nrole = "identifier"', '[columns.w]\nrole = "other"')
     plan = Plan.from_text(asked.replace("[source]", '[source]\nweight = "w"'), tmp_path / "plan.toml")
     run = sf.run(plan, tmp_path / "run", seed=1)
@@ -247,7 +254,7 @@ def test_rows_of_a_file_count_by_the_weights_that_the_plan_names(tmp_path):
 
 def test_a_run_keeps_codes_as_they_are_spelled_where_numbers_have_commas(tmp_path):
     rows = "".join(f"{'1,50' if i % 2 else '2,50'};{i},25\n" for i in range(40))
-    (tmp_path / "people.csv").write_text("code;amount\n" + rows)
+    (tmp_path / "people.csv").write_text("code;amount\n" + rows, encoding="utf-8")
     columns = '[columns.code]\nrole = "quasi-identifier"\nkind = "category"\n[columns.amount]\nrole = "other"\n'
     asked = f'[source]\npath = "people.csv"\n{columns}[[require]]\nmodel = "k-anonymity"\nk = 2\n'
 

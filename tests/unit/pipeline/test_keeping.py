@@ -177,11 +177,11 @@ def test_a_run_that_another_one_replaced_in_the_meantime_is_left_alone(people, m
 
 def test_what_a_killed_completion_left_behind_does_not_keep_a_run_from_being_replaced(unfinished):
     private = unfinished / "out" / "private"
-    (private / ".run.json.tmp-0123abcd").write_text("half")
-    (private / ".run.json.lock-0123abcd").write_text("")
+    (private / ".run.json.tmp-0123abcd").write_text("half", encoding="utf-8")
+    (private / ".run.json.lock-0123abcd").write_text("", encoding="utf-8")
     told("anonymize", unfinished / "plan.toml", "--out", unfinished / "out", "--overwrite", *LATER)
     assert sorted(path.name for path in (unfinished / "out" / "private").iterdir()) == ["report.html", "run.json"]
 
-    (unfinished / "out" / "private" / ".notes").write_text("mine")
+    (unfinished / "out" / "private" / ".notes").write_text("mine", encoding="utf-8")
     with pytest.raises(OutputError, match=r"\.notes"):
         told("anonymize", unfinished / "plan.toml", "--out", unfinished / "out", "--overwrite", *LATER)

@@ -88,10 +88,12 @@ def made(tmp_path_factory):
         illness = chance.choice(["asthma", "flu", "flu", "stroke", "angina"])
         signs = "|".join(sorted(chance.sample(["cough", "fever", "pain"], chance.randint(1, 2))))
         rows.append(f"p{i},{chance.randint(20, 60)},{illness},{chance.choice(['cook', 'nurse', 'clerk'])},{signs}")
-    (folder / "people.csv").write_text("\n".join(rows) + "\n")
-    (folder / "jobs.txt").write_text("clerk\ncook\nnurse\n")
-    (folder / "knowledge.csv").write_text("disease,signs\nflu,cough|fever\ncold,cough\nsprain,pain\nboth,fever|pain\n")
-    (folder / "plan.toml").write_text(PLAN)
+    (folder / "people.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "jobs.txt").write_text("clerk\ncook\nnurse\n", encoding="utf-8")
+    (folder / "knowledge.csv").write_text(
+        "disease,signs\nflu,cough|fever\ncold,cough\nsprain,pain\nboth,fever|pain\n", encoding="utf-8"
+    )
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
     sf.run(sf.Plan.load(folder / "plan.toml"), folder / "run", seed=3)
     return folder
 
@@ -119,7 +121,7 @@ def notes(verdicts):
 
 
 def test_a_run_keeps_the_text_of_its_plan_digests_of_all_inputs_and_what_was_public(folder):
-    facts = json.loads((folder / "run/private/run.json").read_text())
+    facts = json.loads((folder / "run/private/run.json").read_text(encoding="utf-8"))
 
     assert facts["plan"]["text"] == PLAN
     assert set(facts["inputs"]) == {"source.path", "columns.job.domain", "knowledge.path"}
@@ -151,7 +153,7 @@ def test_auditing_ones_own_run_needs_no_source_and_no_other_input(folder):
     (folder / "people.csv").unlink()
     assert [str(verdict) for verdict in judged(folder / "run", folder)] == expected
 
-    (folder / "knowledge.csv").write_text("disease,signs\nflu,cough\n")
+    (folder / "knowledge.csv").write_text("disease,signs\nflu,cough\n", encoding="utf-8")
     verdicts = judged(folder / "run", folder)
     assert [str(verdict) for verdict in verdicts] == expected
     assert origins(verdicts)["knowledge"] == "kept in the run"
@@ -183,14 +185,18 @@ population = "everybody.csv"
 @pytest.mark.parametrize("anonymizer", ["local-recoding", "full-domain"])
 def test_a_run_keeps_its_population_and_is_judged_by_it(tmp_path, anonymizer):
     people = [f"{20 + i % 30},{('Rome', 'Oslo', '?')[i % 3]}" for i in range(60)]
-    (tmp_path / "people.csv").write_text("\n".join(["age,city", *people]) + "\n")
-    (tmp_path / "everybody.csv").write_text("\n".join(["nr,age,city", *(f"1,{row}" for row in people * 2)]) + "\n")
-    (tmp_path / "plan.toml").write_text(AMONG_ALL.replace("k = 3", f'k = 3\nanonymizer = "{anonymizer}"'))
+    (tmp_path / "people.csv").write_text("\n".join(["age,city", *people]) + "\n", encoding="utf-8")
+    (tmp_path / "everybody.csv").write_text(
+        "\n".join(["nr,age,city", *(f"1,{row}" for row in people * 2)]) + "\n", encoding="utf-8"
+    )
+    (tmp_path / "plan.toml").write_text(
+        AMONG_ALL.replace("k = 3", f'k = 3\nanonymizer = "{anonymizer}"'), encoding="utf-8"
+    )
     sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "run", seed=3)
     expected = [str(verdict) for verdict in judged(tmp_path / "run", tmp_path)]
     assert read_table(Source(tmp_path / "run/private/population-1.parquet")).num_rows == 120
 
-    for change in (lambda path: path.write_text("nr,age,city\n1,20,Rome\n"), Path.unlink):
+    for change in (lambda path: path.write_text("nr,age,city\n1,20,Rome\n", encoding="utf-8"), Path.unlink):
         change(tmp_path / "everybody.csv")
         verdicts = judged(tmp_path / "run", tmp_path)
         assert [str(verdict) for verdict in verdicts] == expected
@@ -205,21 +211,21 @@ def test_a_run_keeps_its_population_and_is_judged_by_it(tmp_path, anonymizer):
 def test_a_run_with_a_population_is_replaced_unless_something_else_is_beside_it(tmp_path):
     people = [f"{20 + i % 30},{('Rome', 'Oslo')[i % 2]}" for i in range(60)]
     for name, rows in (("people.csv", people), ("everybody.csv", people * 2)):
-        (tmp_path / name).write_text("\n".join(["age,city", *rows]) + "\n")
-    (tmp_path / "plan.toml").write_text(AMONG_ALL)
+        (tmp_path / name).write_text("\n".join(["age,city", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(AMONG_ALL, encoding="utf-8")
     plan = sf.Plan.load(tmp_path / "plan.toml")
     for _ in range(2):
         sf.run(plan, tmp_path / "run", seed=3, overwrite=True)
 
-    (tmp_path / "run/private/population-2.parquet").write_text("of somebody else")
+    (tmp_path / "run/private/population-2.parquet").write_text("of somebody else", encoding="utf-8")
     with pytest.raises(OutputError, match="population-2"):
         sf.run(plan, tmp_path / "run", seed=3, overwrite=True)
 
 
 def test_a_source_that_was_edited_since_changes_no_verdict_and_is_said(folder):
     expected = [str(verdict) for verdict in judged(folder / "run", folder)]
-    lines = (folder / "people.csv").read_text().replace("asthma", "angina")
-    (folder / "people.csv").write_text(lines)
+    lines = (folder / "people.csv").read_text(encoding="utf-8").replace("asthma", "angina")
+    (folder / "people.csv").write_text(lines, encoding="utf-8")
 
     verdicts = judged(folder / "run", folder)
 
@@ -230,7 +236,7 @@ def test_a_source_that_was_edited_since_changes_no_verdict_and_is_said(folder):
 def test_any_other_file_of_the_plan_that_was_edited_since_is_said(folder):
     expected = judged(folder / "run", folder)
     assert not any("changed since" in note for note in notes(expected))
-    (folder / "jobs.txt").write_text("clerk\ncook\nnurse\n\n")
+    (folder / "jobs.txt").write_text("clerk\ncook\nnurse\n\n", encoding="utf-8")
 
     verdicts = judged(folder / "run", folder)
 
@@ -242,8 +248,8 @@ def test_any_other_file_of_the_plan_that_was_edited_since_is_said(folder):
 
 def test_the_record_of_a_run_is_not_used_for_another_release_that_lies_in_its_folder(folder):
     shutil.copytree(folder / "run/release", folder / "run/other")
-    data = (folder / "run/other/data.csv").read_text().splitlines()
-    (folder / "run/other/data.csv").write_text("\n".join([data[0], *reversed(data[1:])]) + "\n")
+    data = (folder / "run/other/data.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "run/other/data.csv").write_text("\n".join([data[0], *reversed(data[1:])]) + "\n", encoding="utf-8")
 
     verdicts = judged(folder / "run/other", folder)
 
@@ -252,8 +258,8 @@ def test_the_record_of_a_run_is_not_used_for_another_release_that_lies_in_its_fo
 
 
 def test_a_record_of_another_release_is_not_used(folder):
-    data = (folder / "run/release/data.csv").read_text().splitlines()
-    (folder / "run/release/data.csv").write_text("\n".join([data[0], *reversed(data[1:])]) + "\n")
+    data = (folder / "run/release/data.csv").read_text(encoding="utf-8").splitlines()
+    (folder / "run/release/data.csv").write_text("\n".join([data[0], *reversed(data[1:])]) + "\n", encoding="utf-8")
 
     verdicts = judged(folder / "run", folder)
 
@@ -273,9 +279,9 @@ def test_a_release_elsewhere_is_judged_by_what_the_original_says(folder):
 def forged(folder, **rates):
     """Let the description claim other base rates than those that were counted."""
     path = folder / "elsewhere/release.json"
-    description = json.loads(path.read_text())
+    description = json.loads(path.read_text(encoding="utf-8"))
     description["columns"]["illness"]["base_rates"] = {"values": rates, "missing": 0, "counted": True}
-    path.write_text(json.dumps(description))
+    path.write_text(json.dumps(description), encoding="utf-8")
 
 
 def test_what_a_folder_claims_of_itself_is_believed_only_where_nothing_else_is_at_hand(folder):
@@ -286,7 +292,7 @@ def test_what_a_folder_claims_of_itself_is_believed_only_where_nothing_else_is_a
     assert str(judged(folder / "elsewhere", folder)[MASKS]) == expected
 
     (folder / "people.csv").unlink()
-    (folder / "plan.toml").write_text(MASKS_ONLY)
+    (folder / "plan.toml").write_text(MASKS_ONLY, encoding="utf-8")
     verdict = judged(folder / "elsewhere", folder)[MASKS]
     assert verdict.known_from == {RATES: "claimed by the release itself"}
     assert "claimed by the release itself" in str(verdict)
@@ -294,10 +300,12 @@ def test_what_a_folder_claims_of_itself_is_believed_only_where_nothing_else_is_a
 
 
 def test_base_rates_that_the_plan_gives_go_before_all_else(folder):
-    (folder / "rates.csv").write_text("illness,share\nasthma,0.25\nflu,0.25\nstroke,0.25\nangina,0.25\n")
-    plan = (folder / "plan.toml").read_text()
+    (folder / "rates.csv").write_text(
+        "illness,share\nasthma,0.25\nflu,0.25\nstroke,0.25\nangina,0.25\n", encoding="utf-8"
+    )
+    plan = (folder / "plan.toml").read_text(encoding="utf-8")
     more = plan.replace("[columns.illness]\n", '[columns.illness]\nbase_rates = "rates.csv"\n')
-    (folder / "plan.toml").write_text(more)
+    (folder / "plan.toml").write_text(more, encoding="utf-8")
 
     verdicts = judged(folder / "run", folder)
 
@@ -316,7 +324,7 @@ def test_a_frame_and_the_release_of_a_run_are_judged_like_the_folder(folder):
 
 
 def test_measuring_without_an_original_is_refused_with_words(folder):
-    text = (folder / "plan.toml").read_text().replace('[source]\npath = "people.csv"\n', "")
+    text = (folder / "plan.toml").read_text(encoding="utf-8").replace('[source]\npath = "people.csv"\n', "")
     plan = sf.Plan.from_dict(tomllib.loads(text), base=folder)
 
     with pytest.raises(DataError, match="no original to compare"):
@@ -325,9 +333,9 @@ def test_measuring_without_an_original_is_refused_with_words(folder):
 
 def test_a_record_that_cannot_be_read_is_said(folder):
     path = Path(folder / "run/private/run.json")
-    facts = json.loads(path.read_text())
+    facts = json.loads(path.read_text(encoding="utf-8"))
     facts["public"]["base_rates"] = {"illness": 3}
-    path.write_text(json.dumps(facts))
+    path.write_text(json.dumps(facts), encoding="utf-8")
 
     with pytest.raises(DataError, match="record of public inputs"):
         judged(folder / "run", folder)
@@ -337,7 +345,7 @@ def test_a_record_that_cannot_be_read_is_said(folder):
     "facts", [{"format": 1}, {"format": 2, "release": []}, {"format": 2, "release": {"files": [1]}}]
 )
 def test_a_file_that_is_no_record_is_said(folder, facts):
-    (folder / "run/private/run.json").write_text(json.dumps(facts))
+    (folder / "run/private/run.json").write_text(json.dumps(facts), encoding="utf-8")
 
     with pytest.raises(DataError, match="is no run of sfumato"):
         judged(folder / "run", folder)

@@ -76,8 +76,10 @@ def test_options_that_do_not_suit_the_patients_give_way_to_the_usual_ones(tmp_pa
 
 @pytest.mark.slow
 def test_a_run_after_it_compiles_nothing(tmp_path):
-    (tmp_path / "plan.toml").write_text(PLAN)
-    (tmp_path / "people.csv").write_text("age\n" + "".join(f"{20 + row % 40}\n" for row in range(200)))
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
+    (tmp_path / "people.csv").write_text(
+        "age\n" + "".join(f"{20 + row % 40}\n" for row in range(200)), encoding="utf-8"
+    )
 
     def sfumato(*words):
         return subprocess.run(
@@ -85,7 +87,7 @@ def test_a_run_after_it_compiles_nothing(tmp_path):
             cwd=tmp_path,
             env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "store"), "NO_COLOR": "1"},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
         )
 
     first = sfumato("warm", "plan.toml", "--json")

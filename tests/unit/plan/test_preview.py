@@ -17,7 +17,7 @@ from sfumato.plan.values import PopulationOptions
 
 
 def a_plan(tmp_path, columns, data="age,job,ill,name\n31,cook,flu,Ann\n45,nurse,cold,Bob\n"):
-    (tmp_path / "people.csv").write_text(data)
+    (tmp_path / "people.csv").write_text(data, encoding="utf-8")
     document = {"source": {"path": "people.csv"}, "columns": columns, "require": [{"model": "k-anonymity", "k": 2}]}
     return Plan.from_dict(document, base=tmp_path)
 
@@ -80,11 +80,11 @@ WRONG = {"role": "quasi-identifier", "hierarchy": "jobs.csv"}
 
 
 def test_a_hierarchy_that_does_not_cover_the_values_is_found(tmp_path):
-    (tmp_path / "jobs.csv").write_text("8001;80**;*\n8002;80**;*\n")
+    (tmp_path / "jobs.csv").write_text("8001;80**;*\n8002;80**;*\n", encoding="utf-8")
 
     with pytest.raises(PlanError, match="'job'"):
         preview(a_plan(tmp_path, {**COLUMNS, "job": WRONG}))
-    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\n")
+    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\n", encoding="utf-8")
     assert preview(a_plan(tmp_path, {**COLUMNS, "job": WRONG})).columns[1].hierarchy_levels == 2
 
 
@@ -101,7 +101,7 @@ def test_a_table_of_people_that_is_not_there_or_lacks_columns_is_found_without_r
     more = {"population": {"table": "p.csv"}} if of_plan else asked
     plan = Plan.from_dict({**plan.document, **more}, base=tmp_path)
     if population is not None:
-        (tmp_path / "p.csv").write_text(population)
+        (tmp_path / "p.csv").write_text(population, encoding="utf-8")
 
     if words is None:
         assert preview(plan).rows == 2
@@ -135,7 +135,7 @@ def test_a_column_that_the_plan_counts_on_has_to_be_there_though_another_line_gi
 
 
 def test_every_row_is_read_where_that_is_asked_for(tmp_path):
-    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\n")
+    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\n", encoding="utf-8")
     rows = "31,cook,flu,Ann\n" * SAMPLE_ROWS + "45,smith,cold,Bob\n"
     plan = a_plan(tmp_path, {**COLUMNS, "job": WRONG}, f"age,job,ill,name\n{rows}")
 
@@ -143,7 +143,7 @@ def test_every_row_is_read_where_that_is_asked_for(tmp_path):
     assert (first.rows, first.whole) == (SAMPLE_ROWS, False)
     with pytest.raises(PlanError, match="'job'"):
         preview(plan, every_row=True)
-    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\nsmith;work;*\n")
+    (tmp_path / "jobs.csv").write_text("cook;work;*\nnurse;work;*\nsmith;work;*\n", encoding="utf-8")
     everything = preview(plan, every_row=True)
     assert (everything.rows, everything.whole) == (SAMPLE_ROWS + 1, True)
 
@@ -156,7 +156,7 @@ def test_a_population_that_is_too_small_is_found_in_every_row(tmp_path):
         preview(plan, every_row=True)
     numbered = replace(plan, schema=replace(plan.schema, person="job"), population=PopulationOptions(size=2))
     rows = "31,cook,flu,Ann\n31,cook,cold,Ann\n45,nurse,cold,Bob\n"
-    (tmp_path / "people.csv").write_text(f"age,job,ill,name\n{rows}")
+    (tmp_path / "people.csv").write_text(f"age,job,ill,name\n{rows}", encoding="utf-8")
     assert preview(numbered, every_row=True).rows == 3, "two people"
 
 

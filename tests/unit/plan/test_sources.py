@@ -20,7 +20,7 @@ def plan(source=None, release=None, base="."):
 def test_a_source_is_a_table_or_a_query_of_a_connection_or_of_a_file(tmp_path):
     named = plan({"database": "clinic", "table": "clinic.stays"}).source
     filed = plan({"database": "stays.sqlite", "query": "select 1"}, base="folder").source
-    (tmp_path / "stays.sql").write_text("select age from stays")
+    (tmp_path / "stays.sql").write_text("select age from stays", encoding="utf-8")
     told = plan({"database": "clinic", "query": "stays.sql"}, base=tmp_path)
 
     assert (named.path, named.file, named.shown) == (
@@ -92,7 +92,7 @@ def test_an_address_without_a_password_is_no_name_either():
 
 
 def test_a_query_in_a_file_holds_no_password_either(tmp_path):
-    (tmp_path / "stays.sql").write_text(f"select dblink('password={SECRET}')")
+    (tmp_path / "stays.sql").write_text(f"select dblink('password={SECRET}')", encoding="utf-8")
 
     with pytest.raises(PlanError, match="never written down here") as refused:
         plan({"database": "clinic", "query": "stays.sql"}, base=tmp_path)

@@ -43,7 +43,8 @@ def test_a_toml_plan_means_the_same_as_the_structure_in_python(tmp_path):
             model = "k-anonymity"
             k = 3
             """
-        )
+        ),
+        encoding="utf-8",
     )
 
     plan = Plan.load(path)
@@ -56,7 +57,7 @@ def test_a_toml_plan_means_the_same_as_the_structure_in_python(tmp_path):
 
 
 def test_a_missing_file_names_the_plans_beside_it(tmp_path):
-    (tmp_path / "plan.toml").write_text("")
+    (tmp_path / "plan.toml").write_text("", encoding="utf-8")
 
     with pytest.raises(PlanError, match=r"Did you mean 'plan.toml'\?"):
         Plan.load(tmp_path / "plam.toml")

@@ -35,14 +35,14 @@ PLAN = {
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("described")
     rows = [f"p{i},{20 + i % 9 if i else '?'},{'flu' if i % 2 else 'cold'},cook,n{i % 2}\n" for i in range(60)]
-    (folder / "people.csv").write_text("name,age,ill,job,note\n" + "".join(rows))
+    (folder / "people.csv").write_text("name,age,ill,job,note\n" + "".join(rows), encoding="utf-8")
     sf.run(sf.Plan.from_dict(PLAN, folder), folder / "run", measure=False, attack=False)
     return folder / "run"
 
 
 def test_the_readme_is_what_release_json_says_in_words_and_nothing_more(folder):
-    described = json.loads((folder / "release" / "release.json").read_text())
-    readme = (folder / "release" / "README.md").read_text()
+    described = json.loads((folder / "release" / "release.json").read_text(encoding="utf-8"))
+    readme = (folder / "release" / "README.md").read_text(encoding="utf-8")
 
     assert readme == f"{Dictionary.of(described)}\n"
     for sentence in (
@@ -71,7 +71,7 @@ def test_describe_prints_the_readme_with_what_is_counted_in_the_table(folder):
     }
     printed = str(sf.describe(folder / "release"))
     uncounted = "\n".join(line for line in printed.splitlines() if not line.startswith("- In this table"))
-    assert f"{uncounted}\n" == (folder / "release" / "README.md").read_text()
+    assert f"{uncounted}\n" == (folder / "release" / "README.md").read_text(encoding="utf-8")
 
 
 MODELS = [
@@ -124,7 +124,7 @@ def test_a_readme_that_somebody_changed_fails_the_audit(folder, tmp_path):
     plan = sf.Plan.from_dict(PLAN, folder.parent)
     assert all(verdict.satisfied for verdict in sf.audit(copy, plan))
 
-    (copy / "README.md").write_text("Trust me.\n")
+    (copy / "README.md").write_text("Trust me.\n", encoding="utf-8")
     assert "'README.md' is a file that is not the one" in str(sf.audit(copy, plan)[-1])
     (copy / "README.md").rename(copy / "NOTES.md")
     assert "'NOTES.md' is a file that release.json does not name" in str(sf.audit(copy, plan)[-1])

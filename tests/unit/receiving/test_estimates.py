@@ -183,7 +183,9 @@ def test_the_command_line_says_the_same(release, loaded):
 
 
 def test_base_rates_come_from_a_file(release, tmp_path):
-    (tmp_path / "ages.csv").write_text("age,n\n" + "".join(f"{age},{int(age < 37)}\n" for age in range(18, 90)))
+    (tmp_path / "ages.csv").write_text(
+        "age,n\n" + "".join(f"{age},{int(age < 37)}\n" for age in range(18, 90)), encoding="utf-8"
+    )
     words = ("estimate", release, "--table", "age", "--bins", "age=0,37,100", "--rates", f"age={tmp_path / 'ages.csv'}")
     (table,) = told(*words)["estimates"]
     (even,) = told(*words[:6])["estimates"]

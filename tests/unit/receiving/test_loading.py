@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
         f"{rng.integers(20, 60)},{rng.choice(jobs)},1{i % 2}{rng.integers(0, 4)},{rng.choice(ills)},t{i % 3},{i / 2}\n"
         for i in range(120)
     ]
-    (folder / "people.csv").write_text("age,job,zip,ill,terms,pay\n" + "".join(rows))
+    (folder / "people.csv").write_text("age,job,zip,ill,terms,pay\n" + "".join(rows), encoding="utf-8")
     sf.run(sf.Plan.from_dict(PLAN, folder), folder / "run", seed=1, measure=False, attack=False)
     return folder / "run"
 
@@ -64,7 +64,7 @@ def test_every_cell_has_what_it_may_stand_for(loaded, folder):
 
 
 def test_the_values_below_a_label_are_published_of_declared_hierarchies_only(folder):
-    columns = json.loads((folder / "release" / "release.json").read_text())["columns"]
+    columns = json.loads((folder / "release" / "release.json").read_text(encoding="utf-8"))["columns"]
 
     derived = [*columns["zip"]["legend"].values(), *columns["age"]["legend"].values()]
     assert all("members" not in entry for entry in derived)

@@ -34,13 +34,13 @@ def test_a_file_that_is_another_now_is_named_by_its_place_in_the_plan(tmp_path):
     text = '[source]\npath = "s.csv"\n[knowledge]\npath = "k.csv"\n[columns.age]\nhierarchy = "h.csv"\n'
     places = {"source.path": "s.csv", "knowledge.path": "k.csv", "columns.age.hierarchy": "h.csv"}
     for name in places.values():
-        (tmp_path / name).write_text("before")
+        (tmp_path / name).write_text("before", encoding="utf-8")
     inputs = {place: digest(tmp_path / name) for place, name in places.items()}
     facts = {"plan": {"text": text}, "inputs": {**inputs, "gone.path": "0"}}
     assert changed_since(facts, tmp_path) == []
 
     for name in places.values():
-        (tmp_path / name).write_text("after")
+        (tmp_path / name).write_text("after", encoding="utf-8")
     assert changed_since(facts, tmp_path) == ["knowledge.path", "columns.age.hierarchy"]
     (tmp_path / "k.csv").unlink()
     assert changed_since(facts, tmp_path) == ["columns.age.hierarchy"]

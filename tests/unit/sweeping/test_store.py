@@ -28,19 +28,19 @@ def test_it_leaves_measurements_for_its_owner_and_no_data(people, plan, tmp_path
             text = path.read_text(encoding="utf-8")
             assert SECRET not in text
             assert "Somebody" not in text
-    with (out / "sweep.csv").open(newline="") as file:
+    with (out / "sweep.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [(row["k"], row["holds"]) for row in rows] == [("2", "true"), ("4", "true"), ("61", "false")]
     assert float(rows[0]["ncp"]) < float(rows[1]["ncp"])
     assert rows[2]["reason"]
-    assert json.loads((out / "sweep.json").read_text())["format"] == FORMAT
+    assert json.loads((out / "sweep.json").read_text(encoding="utf-8"))["format"] == FORMAT
 
 
 def test_a_damaged_file_is_done_again(people, plan, tmp_path, monkeypatch):
     out = tmp_path / "out"
     sf.sweep(plan, {"k": "2,3"}, frame=people, out=out)
     damaged = next(path for path in (out / "cells").glob("*.json") if path.name != ABOUT)
-    damaged.write_text('{"holds": tr')
+    damaged.write_text('{"holds": tr', encoding="utf-8")
 
     done = counted(monkeypatch)
     sf.sweep(plan, {"k": "2,3"}, frame=people, out=out)
@@ -59,19 +59,19 @@ def test_other_data_or_roles_are_not_mixed_in(people, plan, tmp_path):
 
 def test_a_sweep_that_could_not_write_anything_can_be_tried_again(people, plan, tmp_path):
     (tmp_path / "out" / "cells").mkdir(parents=True)
-    (tmp_path / "out" / "cells" / ".about.json.tmp-0").write_text("")
+    (tmp_path / "out" / "cells" / ".about.json.tmp-0").write_text("", encoding="utf-8")
 
     assert sf.sweep(plan, {"k": "2"}, frame=people, out=tmp_path / "out").facts["holding"] == 1
 
 
 def test_a_folder_that_is_no_sweep_is_never_touched(people, plan, tmp_path):
-    (tmp_path / "letters").write_text("dear")
+    (tmp_path / "letters").write_text("dear", encoding="utf-8")
 
     with pytest.raises(OutputError, match="no sweep"):
         sf.sweep(plan, {"k": "2"}, frame=people, out=tmp_path, overwrite=True)
     with pytest.raises(OutputError, match="is a file"):
         sf.sweep(plan, {"k": "2"}, frame=people, out=tmp_path / "letters")
-    assert (tmp_path / "letters").read_text() == "dear"
+    assert (tmp_path / "letters").read_text(encoding="utf-8") == "dear"
 
 
 def test_equal_work_has_equal_names_however_it_was_asked_for(plan):

@@ -145,8 +145,10 @@ def test_a_process_with_the_same_number_is_not_taken_for_the_job(project):
         jobs = jobs_of(project)
         job = asked(jobs)
         file = jobs.folder / job.id / "job.json"
-        kept = json.loads(file.read_text())
-        file.write_text(json.dumps({**kept, "state": "running", "pid": os.getpid(), "since": "long ago"}))
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(
+            json.dumps({**kept, "state": "running", "pid": os.getpid(), "since": "long ago"}), encoding="utf-8"
+        )
         again = jobs_of(project)
         await again.open()
         found = again.get(job.id)
@@ -161,7 +163,7 @@ def test_what_a_job_told_is_told_again_from_where_somebody_was(project):
         jobs = jobs_of(project)
         await jobs.open()
         job = await until(jobs, asked(jobs), "finished")
-        (jobs.folder / job.id / "progress.jsonl").write_text("one\ntwo\nthree\nhalf a li")
+        (jobs.folder / job.id / "progress.jsonl").write_text("one\ntwo\nthree\nhalf a li", encoding="utf-8")
         events = [event async for event in jobs.stream(job, 1)]
         await jobs.close()
         return events

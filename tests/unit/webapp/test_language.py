@@ -75,8 +75,8 @@ def pseudo(tmp_path, monkeypatch):
     monkeypatch.setattr(showing, "translations", Pseudo)
     made = showing.environment.__wrapped__()  # a fresh one, which nobody else gets
     monkeypatch.setattr(showing, "environment", lambda: made)
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     with visited(tmp_path) as browser:
         yield browser
 

@@ -52,10 +52,11 @@ def without_check(check):
 def made(tmp_path_factory):
     """A project with a run."""
     folder = tmp_path_factory.mktemp("made")
-    (folder / "people.csv").write_text(PEOPLE.replace("Bern", "=cmd()"))
+    (folder / "people.csv").write_text(PEOPLE.replace("Bern", "=cmd()"), encoding="utf-8")
     plan = PLAN.replace("hierarchy = { widths = [5, 10, 20] }", "").replace("k = 5", "k = 2")
     (folder / "plan.toml").write_text(
-        plan.replace('role = "quasi-identifier"\n[columns.illness]', 'role = "other"\n[columns.illness]')
+        plan.replace('role = "quasi-identifier"\n[columns.illness]', 'role = "other"\n[columns.illness]'),
+        encoding="utf-8",
     )
     (folder / "runs").mkdir()
     sf.run(sf.Plan.load(folder / "plan.toml"), folder / "runs" / "first", seed=1, attack=False)
@@ -90,7 +91,7 @@ def served_without_a_server(seen):
 
         def run(self, sockets):
             seen.files = {path.name: path.stat().st_mode & 0o777 for path in seen.folder.rglob("*")}
-            (seen.folder / "written").write_text("by whoever")
+            (seen.folder / "written").write_text("by whoever", encoding="utf-8")
             seen.written = (seen.folder / "written").stat().st_mode & 0o777
             for each in sockets:
                 each.close()
@@ -171,8 +172,8 @@ def the_door_answers_with_a_page_and_a_cookie_for_this_site_alone(folder):
 
 @guards(
     "S3",
-    sets(server, "write_private", lambda path, text: path.write_text(text)),
-    sets(server.Path, "as_uri", lambda path: path.read_text()),
+    sets(server, "write_private", lambda path, text: path.write_text(text, encoding="utf-8")),
+    sets(server.Path, "as_uri", lambda path: path.read_text(encoding="utf-8")),
 )
 def the_address_stands_in_a_file_of_its_owner_and_on_no_command_line(folder):
     os.umask(0o022)  # the guard of S16 must not stand in for this one
@@ -257,7 +258,7 @@ def anything(self, given):
 @guards("S7", sets(project.Project, "opened", anything))
 def only_what_lies_inside_a_root_is_opened(folder):
     outside = folder.parent / f"{folder.name}-secret.csv"
-    outside.write_text("a,b\n1,2\n")
+    outside.write_text("a,b\n1,2\n", encoding="utf-8")
     with visited(folder) as browser:
         page = browser.fill("/open/reading", path=f"../{outside.name}")
     assert "no file at this path" in page.text
@@ -266,7 +267,7 @@ def only_what_lies_inside_a_root_is_opened(folder):
 @guards("S7", sets(project.Project, "opened", anything))
 def no_link_leads_out_of_a_root(folder):
     outside = folder.parent / f"{folder.name}-linked.csv"
-    outside.write_text("a,b\n1,2\n")
+    outside.write_text("a,b\n1,2\n", encoding="utf-8")
     (folder / "inside.csv").symlink_to(outside)
     with visited(folder) as browser:
         assert "no file at this path" in browser.fill("/open/reading", path="inside.csv").text
@@ -419,9 +420,11 @@ def no_address_is_in_the_words_or_the_environment_of_a_job(folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SFUMATO_DATABASE_CLINIC", SECRET)
         at = asyncio.run(story())
-    assert json.loads((at / "stderr.txt").read_text())
-    assert "hunter2" not in (at / "stderr.txt").read_text() + (at / "job.json").read_text()
-    assert json.loads((at / "result.json").read_text()) == {"SFUMATO_DATABASE_CLINIC": SECRET}
+    assert json.loads((at / "stderr.txt").read_text(encoding="utf-8"))
+    assert "hunter2" not in (at / "stderr.txt").read_text(encoding="utf-8") + (at / "job.json").read_text(
+        encoding="utf-8"
+    )
+    assert json.loads((at / "result.json").read_text(encoding="utf-8")) == {"SFUMATO_DATABASE_CLINIC": SECRET}
 
 
 # S13: nothing goes out.
@@ -500,8 +503,8 @@ def what_is_written_is_for_its_owner(folder):
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 

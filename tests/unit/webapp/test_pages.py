@@ -31,8 +31,8 @@ ROOT = Path(__file__).parents[3]
 def made(tmp_path_factory):
     """A project with a plan and a run, made once."""
     folder = tmp_path_factory.mktemp("made")
-    (folder / "people.csv").write_text(PEOPLE)
-    (folder / "plan.toml").write_text(PLAN)
+    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
     (folder / "runs").mkdir()
     sf.run(sf.Plan.load(folder / "plan.toml"), folder / "runs" / "first", seed=1)
     return folder
@@ -40,8 +40,8 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 
@@ -230,7 +230,7 @@ def test_a_role_is_changed_and_comments_stay(browser, folder):
     answer = browser.fill("/plans/plan.toml/columns", **{**form, "role.2": "sensitive", "do": "roles"})
 
     assert answer.headers["location"] == "/plans/plan.toml/columns?said=saved"
-    text = (folder / "plan.toml").read_text()
+    text = (folder / "plan.toml").read_text(encoding="utf-8")
     assert text == PLAN.replace('[columns.town]\nrole = "quasi-identifier"', '[columns.town]\nrole = "sensitive"')
 
 
@@ -245,7 +245,7 @@ def test_many_columns_get_a_role_at_once(browser, folder):
         kind="category",
     )
 
-    columns = tomllib.loads((folder / "plan.toml").read_text())["columns"]
+    columns = tomllib.loads((folder / "plan.toml").read_text(encoding="utf-8"))["columns"]
     assert [columns[name]["role"] for name in columns] == ["identifier", "other", "other", "sensitive"]
     assert columns["town"]["kind"] == "category"
 
@@ -264,14 +264,14 @@ def test_who_ticks_nothing_is_told_so(browser):
 
 def test_edits_are_undone_and_done_again(browser, folder):
     filled_in(browser, "/plans/plan.toml/promises", lambda form: form.get("place") == "0", do="save", k="7")
-    changed = (folder / "plan.toml").read_text()
+    changed = (folder / "plan.toml").read_text(encoding="utf-8")
     assert "k = 7" in changed
     assert "k of requirement 1: 7" in browser.text("/plans/plan.toml/text")
 
     filled_in(browser, "/plans/plan.toml", lambda form: form[""].endswith("/undo"))
-    assert (folder / "plan.toml").read_text() == PLAN
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == PLAN
     filled_in(browser, "/plans/plan.toml", lambda form: form[""].endswith("/redo"))
-    assert (folder / "plan.toml").read_text() == changed
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == changed
 
 
 def test_promises_count_people_where_the_plan_does(browser, folder):
@@ -284,18 +284,18 @@ def test_what_an_editor_saved_is_shown_and_never_overwritten(browser, folder):
     form = next(form for form in forms(browser, "/plans/plan.toml/promises") if form.get("place") == "0")
     form.pop("")
     theirs = PLAN.replace("l = 2", "l = 3")
-    (folder / "plan.toml").write_text(theirs)
+    (folder / "plan.toml").write_text(theirs, encoding="utf-8")
 
     answer = browser.fill("/plans/plan.toml/promises", **{**form, "do": "save", "k": "9"})
 
     assert answer.status_code == 409
-    assert (folder / "plan.toml").read_text() == theirs
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == theirs
     merged = next(form for form in Form(answer.text).forms if form[""].endswith("/text"))
     assert merged["text"] == theirs.replace("k = 5", "k = 9")
     assert (
         browser.fill("/plans/plan.toml/text", **{key: each for key, each in merged.items() if key}).status_code == 303
     )
-    assert (folder / "plan.toml").read_text() == theirs.replace("k = 5", "k = 9")
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == theirs.replace("k = 5", "k = 9")
 
 
 def test_a_problem_stands_beside_its_field(browser):
@@ -312,7 +312,7 @@ def test_text_that_is_no_toml_is_not_saved_and_says_where(browser, folder):
 
     assert "not valid TOML" in answer.text
     assert marked(answer.text) == [1]
-    assert (folder / "plan.toml").read_text() == PLAN
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == PLAN
 
 
 def marked(page):
@@ -334,11 +334,11 @@ def test_problems_of_the_text_stand_beside_their_lines(browser, folder):
 
 
 def test_a_plan_that_is_no_toml_can_still_be_mended(folder):
-    (folder / "plan.toml").write_text(PLAN + "[[[")
+    (folder / "plan.toml").write_text(PLAN + "[[[", encoding="utf-8")
     with visited(folder) as browser:
         assert browser.get("/plans/plan.toml").url.path == "/plans/plan.toml/text"
         assert filled_in(browser, "/plans/plan.toml/text", lambda form: "text" in form, text=PLAN).status_code == 303
-    assert (folder / "plan.toml").read_text() == PLAN
+    assert (folder / "plan.toml").read_text(encoding="utf-8") == PLAN
 
 
 # Forms from what members say of themselves.
@@ -352,7 +352,7 @@ def test_every_model_has_a_form_and_what_it_sends_is_a_requirement(browser, fold
     )
 
     assert answer.status_code == 303
-    added = tomllib.loads((folder / "plan.toml").read_text())["require"][-1]
+    added = tomllib.loads((folder / "plan.toml").read_text(encoding="utf-8"))["require"][-1]
     assert added["model"] == name
     required = {key.name for key in requirable()[name].parameters if key.required}
     judged = requirable()[name].judges
@@ -401,18 +401,18 @@ def table_form(name):
 @pytest.mark.slow
 def test_the_population_and_households_are_said_in_forms(browser, folder):
     text = PLAN.replace("[columns.illness]", '[columns.home]\nrole = "other"\n[columns.illness]')
-    (folder / "plan.toml").write_text(text)
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
     rows = PEOPLE.splitlines()
     table = [f"{rows[0]},home", *(f"{row},{n // 3}" for n, row in enumerate(rows[1:]))]
-    (folder / "people.csv").write_text("\n".join(table) + "\n")
+    (folder / "people.csv").write_text("\n".join(table) + "\n", encoding="utf-8")
 
     filled_in(browser, "/plans/plan.toml", table_form("population"), size="8500000")
     filled_in(browser, "/plans/plan.toml", table_form("people"), household="home")
-    said = tomllib.loads((folder / "plan.toml").read_text())
+    said = tomllib.loads((folder / "plan.toml").read_text(encoding="utf-8"))
     assert said["population"] == {"size": 8_500_000}
     assert said["source"] == {"path": "people.csv", "household": "home"}
     assert sf.Plan.load(folder / "plan.toml").population.size == 8_500_000
-    assert "# kept beside it" in (folder / "plan.toml").read_text()
+    assert "# kept beside it" in (folder / "plan.toml").read_text(encoding="utf-8")
 
     filled_in(browser, "/plans/plan.toml", table_form("population"), fraction="2")
     page = browser.get("/plans/plan.toml").text
@@ -422,7 +422,7 @@ def test_the_population_and_households_are_said_in_forms(browser, folder):
     assert "problem" in part[: part.index("</form>")]
     filled_in(browser, "/plans/plan.toml", table_form("population"), size="", fraction="")
     filled_in(browser, "/plans/plan.toml", table_form("people"), household="")
-    assert (folder / "plan.toml").read_text().strip() == text.strip()
+    assert (folder / "plan.toml").read_text(encoding="utf-8").strip() == text.strip()
 
 
 @pytest.mark.slow
@@ -430,7 +430,7 @@ def test_a_header_is_found_out_there_or_not(browser, folder):
     answers = []
     for header in ("yes", "no", ""):
         filled_in(browser, "/plans/plan.toml", table_form("source"), header=header)
-        answers.append(tomllib.loads((folder / "plan.toml").read_text())["source"].get("header"))
+        answers.append(tomllib.loads((folder / "plan.toml").read_text(encoding="utf-8"))["source"].get("header"))
 
     assert answers == [True, False, None]
     assert "True" not in browser.text("/plans/plan.toml")
@@ -455,7 +455,8 @@ def test_nonsense_in_a_form_never_breaks_the_app(browser, value):
 
 def test_a_trial_says_what_the_plan_would_cost(browser, folder):
     (folder / "plan.toml").write_text(
-        PLAN.replace("k = 5", 'k = 5\nanonymizer = "mondrian"').replace("l = 2", 'l = 2\nanonymizer = "mondrian"')
+        PLAN.replace("k = 5", 'k = 5\nanonymizer = "mondrian"').replace("l = 2", 'l = 2\nanonymizer = "mondrian"'),
+        encoding="utf-8",
     )
     until = time.monotonic() + 60
     while "under way" in (page := browser.text("/plans/plan.toml/trial")):
@@ -470,7 +471,7 @@ def test_a_preset_fills_in_numbers_and_says_so(browser, folder):
     form = next(form for form in forms(browser, "/plans/plan.toml/promises") if form.get("do") == "preset")
     browser.fill(form.pop(""), **form, preset="public")
 
-    required = tomllib.loads((folder / "plan.toml").read_text())["require"]
+    required = tomllib.loads((folder / "plan.toml").read_text(encoding="utf-8"))["require"]
     assert [(each["model"], each.get("k"), each.get("l")) for each in required] == [
         ("k-anonymity", 20, None),
         ("l-diversity", None, 3),
@@ -513,7 +514,7 @@ TOWN = "/plans/plan.toml/columns/2/hierarchy"
 
 
 def town(folder):
-    return tomllib.loads((folder / "plan.toml").read_text())["columns"]["town"].get("hierarchy")
+    return tomllib.loads((folder / "plan.toml").read_text(encoding="utf-8"))["columns"]["town"].get("hierarchy")
 
 
 @pytest.mark.slow
@@ -530,7 +531,7 @@ def test_a_file_is_checked_before_it_replaces_another(browser, folder):
     assert answer.headers["location"].endswith("said=saved")
     assert "file hierarchies/town.csv" in browser.text("/plans/plan.toml/text")
     filled_in(browser, "/plans/plan.toml", lambda form: form[""].endswith("/undo"))
-    assert (folder / "hierarchies" / "town.csv").read_text() == "Bern;West;*\nChur;East;*\n"
+    assert (folder / "hierarchies" / "town.csv").read_text(encoding="utf-8") == "Bern;West;*\nChur;East;*\n"
 
 
 def test_a_broken_file_is_told_in_words(browser, folder):
@@ -559,7 +560,7 @@ def test_values_are_grouped_by_hand_step_by_step_and_kept_when_somebody_says_so(
 
     answer = stepped(browser, answer, "undo")
     assert stepped(browser, answer, "use").headers["location"] == f"{TOWN}?said=saved"
-    assert (folder / "hierarchies" / "town.csv").read_text() == "Chur;*\nBern;Low;Swiss;*\n"
+    assert (folder / "hierarchies" / "town.csv").read_text(encoding="utf-8") == "Chur;*\nBern;Low;Swiss;*\n"
     assert "covers 2 of 2 values, 60 of 60 rows" in browser.text(TOWN)
     assert re.search("1 value .*Low", browser.text(TOWN))  # a group of one is still there
 
@@ -590,7 +591,7 @@ def test_groups_that_did_not_come_from_a_page_are_refused(browser, folder):
 
 def test_an_edit_of_a_page_that_is_out_of_date_writes_no_file(browser, folder):
     answer = stepped(browser, browser.get(TOWN), "move", pick="Bern", name="West")
-    (folder / "plan.toml").write_text(PLAN.replace("k = 5", "k = 6"))
+    (folder / "plan.toml").write_text(PLAN.replace("k = 5", "k = 6"), encoding="utf-8")
 
     assert stepped(browser, answer, "use").status_code == 409
     assert not (folder / "hierarchies").exists()
@@ -640,15 +641,15 @@ def test_a_rule_is_looked_at_before_anything_is_saved(browser, folder):
 def test_a_hierarchy_is_copied_from_another_project(tmp_path):
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
-    (tmp_path / "here" / "people.csv").write_text(PEOPLE)
-    (tmp_path / "here" / "plan.toml").write_text(PLAN)
-    (tmp_path / "there" / "towns.csv").write_text("Bern;West;*\nChur;East;*\n")
-    (tmp_path / "secret.csv").write_text("Bern;West;*\nChur;East;*\n")
+    (tmp_path / "here" / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (tmp_path / "here" / "plan.toml").write_text(PLAN, encoding="utf-8")
+    (tmp_path / "there" / "towns.csv").write_text("Bern;West;*\nChur;East;*\n", encoding="utf-8")
+    (tmp_path / "secret.csv").write_text("Bern;West;*\nChur;East;*\n", encoding="utf-8")
     with visited(tmp_path / "here", roots=[tmp_path / "there"]) as browser:
         given = {"way": "path", "path": "../secret.csv"}
         assert filled_in(browser, TOWN, lambda form: form.get("way") == "path", **given).status_code == 422
         filled_in(browser, TOWN, lambda form: form.get("way") == "path", path="../there/towns.csv")
-    assert (tmp_path / "here" / "hierarchies" / "town.csv").read_text() == "Bern;West;*\nChur;East;*\n"
+    assert (tmp_path / "here" / "hierarchies" / "town.csv").read_text(encoding="utf-8") == "Bern;West;*\nChur;East;*\n"
 
 
 def test_values_of_a_secret_column_are_covered(browser):
@@ -661,8 +662,8 @@ def test_what_a_check_found_stays_on_the_page_and_other_jobs_go_on(folder):
         job = folder / ".sfumato" / "jobs" / f"{kind}-0"
         job.mkdir(parents=True)
         about = {"id": job.name, "kind": kind, "words": [kind], "state": "finished", "then": "/plans/plan.toml"}
-        (job / "job.json").write_text(json.dumps(about))
-        (job / "result.json").write_text(json.dumps(result))
+        (job / "job.json").write_text(json.dumps(about), encoding="utf-8")
+        (job / "result.json").write_text(json.dumps(result), encoding="utf-8")
     with visited(folder) as browser:
         check, draft = (browser.get(f"/jobs/{kind}-0").text for kind in ("check", "draft"))
 
@@ -681,15 +682,17 @@ def test_a_hand_over_that_was_confirmed_is_done(made):
 
 
 def test_terms_are_chosen_from_the_columns_of_the_knowledge_table(browser, folder):
-    (folder / "known.csv").write_text("disease,signs\nflu,fever|cough\n")
-    (folder / "plan.toml").write_text(PLAN + '[knowledge]\npath = "known.csv"\nlabel = "disease"\nterms = "signs"\n')
+    (folder / "known.csv").write_text("disease,signs\nflu,fever|cough\n", encoding="utf-8")
+    (folder / "plan.toml").write_text(
+        PLAN + '[knowledge]\npath = "known.csv"\nlabel = "disease"\nterms = "signs"\n', encoding="utf-8"
+    )
     page = browser.get("/plans/plan.toml/knowledge").text
 
     assert re.findall('name="terms" value="([^"]+)"', page) == ["disease", "signs"]
 
 
 def test_a_table_is_built_from_columns_of_the_file_that_was_chosen(browser, folder):
-    (folder / "events.csv").write_text("who,illness,sign\n1,flu,fever\n2,flu,cough\n")
+    (folder / "events.csv").write_text("who,illness,sign\n1,flu,fever\n2,flu,cough\n", encoding="utf-8")
     path = "/plans/plan.toml/knowledge"
     assert 'name="label" required' not in browser.get(path).text  # a file comes first
     page = filled_in(browser, path, lambda form: form[""].endswith("/columns"), source="events.csv").text
@@ -753,7 +756,7 @@ def test_a_table_that_is_not_there_is_told_in_words(browser, clinic):
 def test_a_plan_that_is_opened_as_data_is_opened_as_a_plan(browser, folder):
     assert browser.fill("/open/reading", path="plan.toml").headers["location"] == "/plans/plan.toml"
     (folder / "sub").mkdir()
-    (folder / "sub" / "plan.toml").write_text(PLAN)
+    (folder / "sub" / "plan.toml").write_text(PLAN, encoding="utf-8")
     assert "another project" in browser.fill("/open/reading", path="sub/plan.toml").text
 
 
@@ -799,7 +802,9 @@ def test_first_lines_stand_as_found_beside_how_they_are_read(browser, folder):
 
 
 def test_first_lines_of_a_file_that_cannot_be_read_are_covered_until_somebody_asks(browser, folder):
-    (folder / "bare.csv").write_text("".join(f"Ann{n},{20 + n % 40},2020-01-{10 + n % 9}\n" for n in range(40)))
+    (folder / "bare.csv").write_text(
+        "".join(f"Ann{n},{20 + n % 40},2020-01-{10 + n % 9}\n" for n in range(40)), encoding="utf-8"
+    )
     (folder / "odd.csv").write_bytes(b"name,b\nMarker,2,3\n4\n")
     for name, line in (("bare.csv", "Ann0,20,2020-01-10"), ("odd.csv", "name,b")):
         page = browser.fill("/open/reading", path=name)
@@ -812,7 +817,7 @@ def test_first_lines_of_a_file_that_cannot_be_read_are_covered_until_somebody_as
 
 @pytest.mark.parametrize("path", ["../outside.csv", "/etc/passwd", "link.csv", "\x00", "no.csv", ""])
 def test_nothing_outside_of_the_roots_is_opened(browser, folder, path):
-    (folder.parent / "outside.csv").write_text("secret\ncell\n")
+    (folder.parent / "outside.csv").write_text("secret\ncell\n", encoding="utf-8")
     if os.name == "posix":
         (folder / "link.csv").symlink_to(folder.parent / "outside.csv")
 
@@ -879,7 +884,9 @@ def test_a_form_copies_a_file_in_too(browser):
 
 
 def test_a_header_that_looks_like_a_record_is_questioned(browser, folder):
-    (folder / "bare.csv").write_text("".join(f"Ann{n},{20 + n % 40},2020-01-{10 + n % 9},Bern\n" for n in range(40)))
+    (folder / "bare.csv").write_text(
+        "".join(f"Ann{n},{20 + n % 40},2020-01-{10 + n % 9},Bern\n" for n in range(40)), encoding="utf-8"
+    )
     page = browser.fill("/open/reading", path="bare.csv")
 
     assert page.status_code == 422
@@ -890,7 +897,7 @@ def test_a_header_that_looks_like_a_record_is_questioned(browser, folder):
 
 def test_cells_that_do_not_fit_are_counted(browser, folder):
     rows = "".join(f"{20 + n},2020-01-{10 + n % 20}\n" for n in range(30))
-    (folder / "odd.csv").write_text("age,day\n" + rows + "n.k.,then\nold,2020-01-01\n")
+    (folder / "odd.csv").write_text("age,day\n" + rows + "n.k.,then\nold,2020-01-01\n", encoding="utf-8")
     page = browser.fill("/open/reading", path="odd.csv").text
 
     assert "<bdi>age</bdi>: 2 cells are no number" in page
@@ -941,7 +948,7 @@ def test_what_is_handed_over_is_the_release_to_the_letter(reader, made):
 
 def test_the_certificate_holds_nothing_that_was_counted_in_the_original(reader, made):
     page = reader.get("/runs/first/certificate")
-    facts = json.loads((made / "runs" / "first" / "private" / "run.json").read_text())
+    facts = json.loads((made / "runs" / "first" / "private" / "run.json").read_text(encoding="utf-8"))
 
     assert "k-anonymity" in page.text
     assert facts["release"]["files"]["data.csv"] in page.text
@@ -964,7 +971,7 @@ def test_runs_are_compared_with_their_plans_in_words(made, tmp_path):
     shutil.copytree(made / "runs" / "first", tmp_path / "runs" / "one")
     shutil.copytree(made / "runs" / "first", tmp_path / "runs" / "two")
     file = tmp_path / "runs" / "two" / "private" / "run.json"
-    file.write_text(file.read_text().replace("k = 5", "k = 10"))
+    file.write_text(file.read_text(encoding="utf-8").replace("k = 5", "k = 10"), encoding="utf-8")
     with visited(tmp_path) as browser:
         assert "k-anonymity: k 5 → 10" in browser.text("/compare?r=one&r=two")
         assert browser.get("/compare?r=one").status_code == 422
@@ -1039,10 +1046,12 @@ c = 1
 @pytest.fixture
 def knowing(tmp_path):
     """A project whose data spell a term otherwise than its knowledge table, with a run by it."""
-    (tmp_path / "people.csv").write_text("age,signs\n" + "30,fever|cough\n31,feverr\n" * 12)
-    (tmp_path / "plan.toml").write_text(KNOWN)
+    (tmp_path / "people.csv").write_text("age,signs\n" + "30,fever|cough\n31,feverr\n" * 12, encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(KNOWN, encoding="utf-8")
     (tmp_path / "knowledge").mkdir()
-    (tmp_path / "knowledge" / "signs.csv").write_text("illness,sign\nflu,fever\nflu,cough\ncold,cough\ncold,fever\n")
+    (tmp_path / "knowledge" / "signs.csv").write_text(
+        "illness,sign\nflu,fever\nflu,cough\ncold,cough\ncold,fever\n", encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -1066,7 +1075,7 @@ def test_near_spellings_are_found_covered_kept_and_built_in(knowing):
         assert "feverr" not in page
         assert "feverr" not in browser.get(path).text
         filled_in(browser, f"{path}?show=yes", lambda form: form[""].endswith("/merge"), spelling="feverr")
-        assert (knowing / "knowledge" / "aliases.csv").read_text() == "spelling,term\nfeverr,fever\n"
+        assert (knowing / "knowledge" / "aliases.csv").read_text(encoding="utf-8") == "spelling,term\nfeverr,fever\n"
         page = filled_in(browser, path, lambda form: form[""].endswith("/columns"), source="knowledge/signs.csv").text
         form = next(form for form in Form(page).forms if form[""].endswith("/build"))
         assert form["source"] == "knowledge/signs.csv"
@@ -1075,17 +1084,19 @@ def test_near_spellings_are_found_covered_kept_and_built_in(knowing):
         )
         assert "--aliases knowledge/aliases.csv" in job.command
         assert browser.fill(f"{path}/merge").status_code == 422
-    assert "feverr" in (knowing / "knowledge" / "better.csv").read_text()
+    assert "feverr" in (knowing / "knowledge" / "better.csv").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_a_run_whose_knowledge_has_changed_is_said_to_be_and_judged_again(knowing):
-    (knowing / "people.csv").write_text("age,signs\n" + "30,fever|cough\n31,fever\n" * 12)
+    (knowing / "people.csv").write_text("age,signs\n" + "30,fever|cough\n31,fever\n" * 12, encoding="utf-8")
     (knowing / "runs").mkdir()
     sf.run(sf.Plan.load(knowing / "plan.toml"), knowing / "runs" / "one", seed=1, measure=False, attack=False)
     with visited(knowing) as browser:
         assert "judge again" not in browser.text("/")
-        (knowing / "knowledge" / "signs.csv").write_text("illness,sign\nflu,fever\nflu,cough\ncold,cough\n")
+        (knowing / "knowledge" / "signs.csv").write_text(
+            "illness,sign\nflu,fever\nflu,cough\ncold,cough\n", encoding="utf-8"
+        )
         assert "judge again: knowledge.path changed since" in browser.text("/")
         answer = filled_in(browser, "/runs/one", lambda form: form[""] == "/judge", kind="audit")
         page, job = ended(browser, answer)

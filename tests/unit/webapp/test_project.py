@@ -51,9 +51,9 @@ def test_a_port_that_is_taken_is_told_in_words():
 def test_a_lock_of_a_process_that_is_gone_holds_nobody_up(tmp_path):
     lock = Lock(tmp_path / "lock")
     assert lock.holder() is None
-    lock.path.write_text(json.dumps({"pid": os.getppid(), "since": "another time", "port": 1}))
+    lock.path.write_text(json.dumps({"pid": os.getppid(), "since": "another time", "port": 1}), encoding="utf-8")
     assert lock.holder() is None
-    lock.path.write_text(json.dumps({"pid": os.getppid(), "since": born(os.getppid()), "port": 77}))
+    lock.path.write_text(json.dumps({"pid": os.getppid(), "since": born(os.getppid()), "port": 77}), encoding="utf-8")
 
     assert lock.holder()["port"] == 77
 
@@ -62,18 +62,18 @@ def test_the_lock_says_who_has_it(tmp_path):
     lock = Lock(tmp_path / "lock")
     lock.take(4000)
 
-    assert json.loads(lock.path.read_text())["since"] == born(os.getpid())
+    assert json.loads(lock.path.read_text(encoding="utf-8"))["since"] == born(os.getpid())
     lock.leave()
     assert not lock.path.exists()
 
 
 @pytest.mark.posix
 def test_plans_and_runs_are_found_and_links_are_not_followed(tmp_path):
-    (tmp_path / "a.toml").write_text("[columns.x]\n")
-    (tmp_path / "b.toml").write_text("[tool]\n")
+    (tmp_path / "a.toml").write_text("[columns.x]\n", encoding="utf-8")
+    (tmp_path / "b.toml").write_text("[tool]\n", encoding="utf-8")
     for name in ("runs/one", "two"):
         (tmp_path / name / "private").mkdir(parents=True)
-        (tmp_path / name / "private" / "run.json").write_text("{}")
+        (tmp_path / name / "private" / "run.json").write_text("{}", encoding="utf-8")
     (tmp_path / "runs" / "linked").symlink_to(tmp_path / "two")
     project = Project.at(tmp_path)
 

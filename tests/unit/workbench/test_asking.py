@@ -92,7 +92,7 @@ def test_who_is_abandoned_gives_up_whatever_it_works_at(plan, monkeypatch):
     monkeypatch.setattr(module.sys, "executable", "/bin/cat")  # answers nothing that is awaited, and does not end
     asking = Asking(plan)
     asking._process = module.subprocess.Popen(
-        ["sleep", "60"], stdin=module.subprocess.PIPE, stdout=module.subprocess.PIPE, text=True
+        ["sleep", "60"], stdin=module.subprocess.PIPE, stdout=module.subprocess.PIPE, encoding="utf-8"
     )
     threading.Timer(0.2, asking.abandon).start()
 

@@ -48,7 +48,8 @@ def test_values_are_shown_one_column_at_a_time(bench):
 def test_a_column_that_another_one_tells_is_said_to_be_known(bench, plan):
     (plan.parent / "people.csv").write_text(
         "name,age,town,job\n"
-        + "a,31,Bern,nurse\nb,32,Chur,cook\nc,32,Chur,cook\nd,33,Basel,cook\ne,31,Bern,nurse\nf,33,Basel,cook\n"
+        + "a,31,Bern,nurse\nb,32,Chur,cook\nc,32,Chur,cook\nd,33,Basel,cook\ne,31,Bern,nurse\nf,33,Basel,cook\n",
+        encoding="utf-8",
     )
 
     assert bench.known_by("job") == ["age", "town"]

@@ -13,7 +13,7 @@ from sfumato.workbench.looking import SHOWN_ROWS, looked_at, not_read
 
 def test_a_look_says_how_a_file_is_read_and_what_its_columns_look_like(tmp_path):
     rows = "".join(f"Ann{n};{20 + n},5;{'x' * 80};2024-01-{1 + n % 28:02}\n" for n in range(40))
-    (tmp_path / "people.csv").write_text("name;weight;note;admission\n" + rows)
+    (tmp_path / "people.csv").write_text("name;weight;note;admission\n" + rows, encoding="utf-8")
     found = looked_at(Source(tmp_path / "people.csv"))
 
     assert found.how["separator"][0] == ";"
@@ -30,7 +30,7 @@ def test_a_look_says_how_a_file_is_read_and_what_its_columns_look_like(tmp_path)
 
 
 def test_a_file_without_names_of_columns_has_no_line_that_is_not_covered(tmp_path):
-    (tmp_path / "bare.csv").write_text("".join(f"Ann{n},{20 + n % 9},Bern\n" for n in range(40)))
+    (tmp_path / "bare.csv").write_text("".join(f"Ann{n},{20 + n % 9},Bern\n" for n in range(40)), encoding="utf-8")
     found = looked_at(Source(tmp_path / "bare.csv", header=False))
 
     assert found.secrets == {"column_1", "column_3"}  # a capital, and nothing that says what it is: perhaps a name
@@ -38,7 +38,7 @@ def test_a_file_without_names_of_columns_has_no_line_that_is_not_covered(tmp_pat
 
 
 def test_baskets_are_covered_line_by_line(tmp_path):
-    (tmp_path / "baskets.dat").write_text("".join(f"{n} {n + 1} 7\n" for n in range(30)))
+    (tmp_path / "baskets.dat").write_text("".join(f"{n} {n + 1} 7\n" for n in range(30)), encoding="utf-8")
     found = looked_at(Source(tmp_path / "baskets.dat", format="transactions"))
 
     assert found.lines(covered=True) == ["•••"] * (SHOWN_ROWS + 1)
@@ -46,7 +46,7 @@ def test_baskets_are_covered_line_by_line(tmp_path):
 
 
 def test_of_a_single_row_everything_is_covered(tmp_path):
-    (tmp_path / "one.csv").write_text("name,age\nAnn,31\n")
+    (tmp_path / "one.csv").write_text("name,age\nAnn,31\n", encoding="utf-8")
     found = looked_at(Source(tmp_path / "one.csv"))
 
     assert found.secrets == {"name", "age"}

@@ -240,12 +240,13 @@ def test_every_model_answers_about_made_up_patients(name, tmp_path):
 
 def test_people_are_counted_where_all_their_rows_stay(tmp_path):
     lines = [f"{person},{20 + person},{illness}" for person in range(12) for illness in ("flu", "gout", "hiv")]
-    (tmp_path / "stays.csv").write_text("\n".join(["pid,age,illness", *lines]) + "\n")
+    (tmp_path / "stays.csv").write_text("\n".join(["pid,age,illness", *lines]) + "\n", encoding="utf-8")
     (tmp_path / "plan.toml").write_text(
         '[source]\npath = "stays.csv"\nperson = "pid"\n[release]\npersons = "numbered"\n'
         '[columns.age]\nrole = "quasi-identifier"\n[columns.illness]\nrole = "sensitive"\n'
         '[[require]]\nmodel = "k-anonymity"\nk = 4\n'
-        '[[require]]\nmodel = "l-diversity"\nsensitive = "illness"\nl = 2\nkind = "frequency"\n'
+        '[[require]]\nmodel = "l-diversity"\nsensitive = "illness"\nl = 2\nkind = "frequency"\n',
+        encoding="utf-8",
     )
     told_of = Workbench(tmp_path / "plan.toml").reach()
     assert told_of[0].classes == 3

@@ -188,7 +188,9 @@ def test_a_sample_is_the_head_of_the_table(tmp_path):
 def test_cells_of_sets_keep_the_dictionaries_of_their_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(text_files, "BLOCK", 256)
     path = tmp_path / "visits.csv"
-    path.write_text("age,symptoms\n" + "".join(f"{row % 7},a{row}|b|c{row % 5}\n" for row in range(200)))
+    path.write_text(
+        "age,symptoms\n" + "".join(f"{row % 7},a{row}|b|c{row % 5}\n" for row in range(200)), encoding="utf-8"
+    )
     together, apart = (read_table(Source(path, sets=names)) for names in (frozenset(), frozenset({"symptoms"})))
     assert apart.to_pydict() == together.to_pydict()
     assert together["symptoms"].num_chunks == 1

@@ -72,26 +72,30 @@ def test_a_release_has_the_dialect_of_its_source_and_reads_back_label_for_label(
     assert f'"Fieber{separator} hoch"' in text
     assert f"159{decimal}35" in text
     assert "[" in text  # ranges are spelled in one way
-    told = json.loads((release / "release.json").read_text())["dialect"]
+    told = json.loads((release / "release.json").read_text(encoding="utf-8"))["dialect"]
     assert told == {"separator": separator, "encoding": encoding, "decimal": decimal}
     assert all(verdict.satisfied for verdict in sf.audit(release, plan))
     costs = {str(cell) for cell in made.release.data["Kosten"].to_pylist()}
     assert costs == {f"{100 + n}.{n % 7}5" for n in range(60)}
     plan_of_plain = tmp_path / "plain.toml"
-    plan_of_plain.write_text((tmp_path / "plan.toml").read_text().replace('"source"', '"plain"'))
+    plan_of_plain.write_text(
+        (tmp_path / "plan.toml").read_text(encoding="utf-8").replace('"source"', '"plain"'), encoding="utf-8"
+    )
     plain = sf.run(sf.Plan.load(plan_of_plain), tmp_path / "plain", seed=1, measure=False, attack=False)
     assert plain.release.data.equals(made.release.data)
 
 
 def test_a_source_that_is_no_csv_file_has_no_dialect(tmp_path):
     plan = written(tmp_path)
-    (tmp_path / "plan.toml").write_text((tmp_path / "plan.toml").read_text() + 'format = "parquet"\n')
+    (tmp_path / "plan.toml").write_text(
+        (tmp_path / "plan.toml").read_text(encoding="utf-8") + 'format = "parquet"\n', encoding="utf-8"
+    )
 
     with pytest.raises(PlanError, match="dialect is of CSV files"):
         sf.Plan.load(tmp_path / "plan.toml")
     (tmp_path / "stays.csv").rename(tmp_path / "stays.db")
     text = PLAN.format(path="x").replace('path = "x"', 'database = "stays.db"\ntable = "a"')
-    (tmp_path / "plan.toml").write_text(text)
+    (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match="no CSV file"):
         run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path)
     assert plan.release.dialect == "source"
@@ -99,10 +103,12 @@ def test_a_source_that_is_no_csv_file_has_no_dialect(tmp_path):
 
 def test_labels_that_the_encoding_of_the_source_does_not_know_are_refused(tmp_path):
     written(tmp_path)
-    text = (tmp_path / "plan.toml").read_text()
+    text = (tmp_path / "plan.toml").read_text(encoding="utf-8")
     small, tall = (", ".join(f'"{n}"' for n in part) for part in (range(150, 171), range(171, 191)))
     tree = f'[columns."Größe"]\nhierarchy = {{ "小" = [{small}], "大" = [{tall}] }}'
-    (tmp_path / "plan.toml").write_text(text.replace('[columns."Größe"]', tree).replace("k = 3", "k = 20"))
+    (tmp_path / "plan.toml").write_text(
+        text.replace('[columns."Größe"]', tree).replace("k = 3", "k = 20"), encoding="utf-8"
+    )
 
     with pytest.raises(DataError, match="as windows-1252, as the source is"):
         run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path)

@@ -339,7 +339,7 @@ def test_a_name_leads_to_an_address_by_the_nearest_place_that_knows_it(home, mon
     ring = types.SimpleNamespace(get_password=lambda service, name: f"DSN={name};PWD={SECRET}")
     monkeypatch.setitem(sys.modules, "keyring", ring)
     assert engine() == ("odbc", "the keyring")
-    (home / ".pg_service.conf").write_text(f"[clinic]\nhost=here\npassword={SECRET}\n")
+    (home / ".pg_service.conf").write_text(f"[clinic]\nhost=here\npassword={SECRET}\n", encoding="utf-8")
     assert engine() == ("postgresql", "pg_service.conf")
     connections.keep("clinic", f"Driver={{X}};PWD={SECRET}")
     assert engine() == ("odbc", "connections.toml")
@@ -374,7 +374,7 @@ def test_connections_that_others_may_read_are_not_used(home):
 
 def test_a_file_of_connections_that_is_none_is_refused_without_its_content(home):
     place = Path(connections.keep("clinic", "sqlite:///x.db"))
-    place.write_text(f"clinic = '{SECRET}")
+    place.write_text(f"clinic = '{SECRET}", encoding="utf-8")
 
     with pytest.raises(DataError, match="is not such as") as refused:
         connections.address_of("clinic")

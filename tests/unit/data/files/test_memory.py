@@ -20,7 +20,7 @@ from sfumato.data.files import Source, read_table
 from sfumato.data.files.columns import Columns
 
 def most():
-    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))[1]) / 1024
 
 def batch(rows):
     chance = np.random.default_rng(rows)
@@ -50,7 +50,7 @@ print(json.dumps(most() - before - table.nbytes / 2**20))
 def beyond(what, rows):
     """Return how far memory grew beyond the table, in MB, in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", FEEDS, str(what), str(rows)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", FEEDS, str(what), str(rows)], capture_output=True, encoding="utf-8", check=False
     )
     assert not done.returncode, done.stderr
     return json.loads(done.stdout)
@@ -65,7 +65,7 @@ def test_what_reading_takes_beyond_the_table_does_not_grow_with_its_rows(form, t
         what = form
         if form == "csv":
             what = tmp_path / f"{rows}.csv"
-            with what.open("w") as file:
+            with what.open("w", encoding="utf-8") as file:
                 file.write("word,few,day\n")
                 file.writelines(
                     f"word {row * 7919 % 9_000:05},few {row % 4},day {row % 365:03}\n" for row in range(rows)

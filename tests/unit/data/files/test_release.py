@@ -184,7 +184,7 @@ def test_an_unknown_format_is_refused(tmp_path):
 
 def test_the_description_is_written_beside_the_data(tmp_path):
     digests = write_release(RELEASE, tmp_path, "csv", missing="?")
-    found = json.loads((tmp_path / "release.json").read_text())
+    found = json.loads((tmp_path / "release.json").read_text(encoding="utf-8"))
     assert found == {**RELEASE.description, "missing": "?", "files": {"data.csv": digest(tmp_path / "data.csv")}}
     assert digests == {name: digest(tmp_path / name) for name in ("data.csv", "release.json")}
 
@@ -192,7 +192,7 @@ def test_the_description_is_written_beside_the_data(tmp_path):
 def test_a_release_of_another_tool_gets_a_description_too(tmp_path):
     release = Release.from_table(TABLE, SCHEMA)
     write_release(release, tmp_path, "csv", missing="?")
-    assert json.loads((tmp_path / "release.json").read_text())["columns"]["terms"] == {
+    assert json.loads((tmp_path / "release.json").read_text(encoding="utf-8"))["columns"]["terms"] == {
         "role": "quasi-sensitive",
         "kind": "set",
         "separator": "|",
@@ -203,7 +203,7 @@ def test_numbers_of_all_kinds_can_stand_in_a_description(tmp_path):
     models = [{"t": Fraction(1, 3), "k": np.int64(5), "x": np.array([1.5]), "s": {"b", "a"}, "p": Path("q")}]
     release = publish(encode(TABLE, SCHEMA), Recoding(), models)
     write_release(release, tmp_path, "csv")
-    described = json.loads((tmp_path / "release.json").read_text())["models"][0]
+    described = json.loads((tmp_path / "release.json").read_text(encoding="utf-8"))["models"][0]
     assert described == {"t": "1/3", "k": 5, "x": [1.5], "s": ["a", "b"], "p": "q"}
     with pytest.raises(TypeError, match="cannot hold a object"):
         write_release(publish(encode(TABLE, SCHEMA), Recoding(), [{"x": object()}]), tmp_path, "csv")
@@ -223,17 +223,18 @@ def test_a_release_is_found_by_each_of_its_names(tmp_path):
 
 
 def test_a_file_of_any_tool_is_read_by_the_plan(tmp_path):
-    (tmp_path / "other.csv").write_text("age;terms;note\n[20, 30];p|q;x\n?;;y\n")
+    (tmp_path / "other.csv").write_text("age;terms;note\n[20, 30];p|q;x\n?;;y\n", encoding="utf-8")
     release = read_release(tmp_path / "other.csv", SCHEMA)
     assert release.column("age").labels == ("[20, 30]", "?")
     assert release.description == {}
-    (tmp_path / "other.csv").write_text("age:terms:note\n20:p:x\n")
+    (tmp_path / "other.csv").write_text("age:terms:note\n20:p:x\n", encoding="utf-8")
     assert read_release(tmp_path / "other.csv", SCHEMA, like=Source(tmp_path, ":")).column("age").labels == ("20",)
-    (tmp_path / "other.csv").write_text("age,terms,note\n20,p,x\n")  # another tool need not separate as the source does
+    # Another tool need not separate as the source does.
+    (tmp_path / "other.csv").write_text("age,terms,note\n20,p,x\n", encoding="utf-8")
     assert read_release(tmp_path / "other.csv", SCHEMA, like=Source(tmp_path, ";")).column("age").labels == ("20",)
     with pytest.raises(DataError, match=r"no release.json"):
         read_release(tmp_path / "other.csv")
-    (tmp_path / "items.txt").write_text("a b\nc\n")
+    (tmp_path / "items.txt").write_text("a b\nc\n", encoding="utf-8")
     items = Schema(columns={"items": ColumnSpec(name="items", role=Role.ITEMS)})
     assert read_release(tmp_path / "items.txt", items).sets("items").cell(0) == ("a", "b")
 
@@ -288,9 +289,9 @@ def test_a_disk_that_fills_up_while_writing_is_said_as_such(tmp_path, monkeypatc
 
 def test_a_table_of_a_database_that_nobody_names_can_be_put_into_the_folder(tmp_path):
     about = {"format": 1, "rows": 2, "columns": {"age": {"role": "quasi-identifier", "kind": "number"}}, "models": []}
-    (tmp_path / "release.json").write_text(json.dumps(about | {"table": {"name": "people"}}))
+    (tmp_path / "release.json").write_text(json.dumps(about | {"table": {"name": "people"}}), encoding="utf-8")
     with pytest.raises(DataError, match=r"which database[^.]*\.\nGive the plan [^.]*put the table into the folder as"):
         read_release(tmp_path)
-    (tmp_path / "data.csv").write_text('age\n"[20, 29]"\n"[20, 29]"\n')
+    (tmp_path / "data.csv").write_text('age\n"[20, 29]"\n"[20, 29]"\n', encoding="utf-8")
 
     assert read_release(tmp_path).column("age").labels == ("[20, 29]",)

@@ -127,7 +127,7 @@ def test_labels_have_the_codes_of_the_source_again_and_new_ones_have_others(tmp_
     assert {code for code in shown if shown[code] in labels["region"].values()} <= {10, 20, 30}
     assert {code for code in shown if shown[code] not in labels["region"].values()} <= {41, 42}  # none that east had
     assert sorted(columns["sex"]) == [2] * 6 + [7] * 6
-    assert "codes" not in json.loads((tmp_path / "out" / "release" / "release.json").read_text())
+    assert "codes" not in json.loads((tmp_path / "out" / "release" / "release.json").read_text(encoding="utf-8"))
 
 
 def labelled_source(folder, suffix):
@@ -178,9 +178,9 @@ def test_published_columns_say_what_they_are_about_as_in_the_source(tmp_path, su
 
 def test_descriptions_show_what_columns_are_about_whatever_the_format(tmp_path):
     folder = published(tmp_path, ".sav", "csv").parent
-    told = json.loads((folder / "release.json").read_text())["columns"]
+    told = json.loads((folder / "release.json").read_text(encoding="utf-8"))["columns"]
     assert told["age"]["label"] == "Age in years, at admission"
-    readme = (folder / "README.md").read_text()
+    readme = (folder / "README.md").read_text(encoding="utf-8")
     assert "- About: `Age in years, at admission`" in readme
     assert "- About: `Größe 'x' ü" in readme  # marks around it stay whole
     described = sf.describe(folder).as_dict()["columns"]

@@ -111,7 +111,7 @@ def test_one_that_is_missing_or_damaged_is_refused_and_named(tmp_path, source, m
         case "folder":
             source.catalog.mkdir()
         case "text":
-            source.catalog.write_text(f"{SECRET} is no catalog")
+            source.catalog.write_text(f"{SECRET} is no catalog", encoding="utf-8")
         case "cut":
             source.catalog.write_bytes(content[: len(content) // 3])
         case "data set":
@@ -123,7 +123,9 @@ def test_one_that_is_missing_or_damaged_is_refused_and_named(tmp_path, source, m
     assert "catalog of SAS" in said
 
     path = tmp_path / "plan.toml"
-    path.write_text(plan_of(tmp_path, {"path": "a.sas7bdat", "catalog": "formats.sas7bcat"}).to_toml())
+    path.write_text(
+        plan_of(tmp_path, {"path": "a.sas7bdat", "catalog": "formats.sas7bcat"}).to_toml(), encoding="utf-8"
+    )
     done = sfumato("anonymize", path, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert "catalog of SAS" in " ".join(done.stderr.split())
