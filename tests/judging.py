@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.data.base_rates import BaseRates
@@ -43,19 +44,19 @@ ILLNESSES = {
 }
 TREE = Given(Hierarchy.from_paths(list(ILLNESSES.values())))
 JOBS = ("baker", "clerk", "lawyer", "nurse", "smith")
-JOB_TREE = Given(
-    Hierarchy.from_paths([(job, "by hand" if job in ("baker", "nurse", "smith") else "at a desk", "*") for job in JOBS])
-)
-KNOWLEDGE = Knowledge.from_rows(
-    [
-        ("flu", ["cough", "fever"]),
-        ("cold", ["cough"]),
-        ("angina", ["fever", "sore throat"]),
-        ("migraine", ["headache", "nausea"]),
-        ("meningitis", ["fever", "headache", "nausea"]),
-    ],
-    weight={"flu": 0.3, "cold": 0.4, "angina": 0.1, "migraine": 0.15, "meningitis": 0.05},
-)
+WORK = {job: (job, "by hand" if job in ("baker", "nurse", "smith") else "at a desk", "*") for job in JOBS}
+JOB_TREE = Given(Hierarchy.from_paths(list(WORK.values())))
+EXPLAINED = {
+    "flu": ("cough", "fever"),
+    "cold": ("cough",),
+    "angina": ("fever", "sore throat"),
+    "migraine": ("headache", "nausea"),
+    "meningitis": ("fever", "headache", "nausea"),
+}
+PRIOR = {"flu": 0.3, "cold": 0.4, "angina": 0.1, "migraine": 0.15, "meningitis": 0.05}
+KNOWLEDGE = Knowledge.from_rows(EXPLAINED.items(), weight=PRIOR)
+ORGANS = {"airways": ["flu", "cold", "angina"], "head": ["migraine", "meningitis"]}
+RELATED = replace(KNOWLEDGE, hierarchy=Hierarchy.from_nested(ORGANS))
 SCHEMA = Schema(
     {
         "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
@@ -88,13 +89,14 @@ PLAIN = {
 }
 
 
-def release_of(rows, *, illnesses=None, fathers=None, jobs=None, p=1.0):
+def release_of(rows, *, illnesses=None, fathers=None, jobs=None, p=1.0, knowledge=KNOWLEDGE, persons=None):
     """Return rows, each a dict of what differs from a plain one, as a release.
 
     Base rates of what is masked or randomized are counted in the originals where these are given, else all values are
-    equally common.
+    equally common. With `persons`, one number a row says whom it is about; then there are no columns of sets.
     """
-    cells = {name: [{**PLAIN, **row}[name] for row in rows] for name in SCHEMA.columns}
+    names = [name for name, spec in SCHEMA.columns.items() if persons is None or spec.kind is not Kind.SET]
+    cells = {name: [{**PLAIN, **row}[name] for row in rows] for name in names}
     table = pa.table({name: pa.array(values, pa.string()) for name, values in cells.items()})
     described = {"columns": {"job": {"domain": list(JOBS), "eta": ETA, "p": p}}}
     known = {
@@ -103,8 +105,10 @@ def release_of(rows, *, illnesses=None, fathers=None, jobs=None, p=1.0):
     }
     if jobs is not None:
         known["job"] = _counted(jobs)
-    public = PublicInputs(KNOWLEDGE, base_rates=known, populations=people())
-    return replace(Release.from_table(table, SCHEMA, described), public=public)
+    public = PublicInputs(knowledge, base_rates=known, populations=people())
+    person_of = None if persons is None else np.array(persons, dtype=np.int32)
+    schema = replace(SCHEMA, columns={name: SCHEMA.columns[name] for name in names})
+    return replace(Release.from_table(table, schema, described), public=public, person_of=person_of)
 
 
 # Ages and towns of all people; everybody is from the north but those of no age.

@@ -12,7 +12,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, product
 
-from fuzzing.columns import ROOT
+from fuzzing.columns import ROOT, Column
 from fuzzing.covering import covers, leaves_of, value_of
 
 SLACK = Fraction(1, 10**9)  # by which a distance that needs a root may be off
@@ -32,6 +32,12 @@ def classes(case, shown, names=None):
     return list(found.values())
 
 
+def known_classes(case, shown, required):
+    """Return the rows of each class of people of whom some sensitive values are known besides."""
+    clues = [column.name for column in case.columns if column.role == "quasi-identifier"]
+    return classes(case, shown, [*clues, *as_list(required.get("known", ()))])
+
+
 def k_anonymity(case, shown, required, description):
     """Every class has at least k rows."""
     return min(map(len, classes(case, shown))) >= required["k"]
@@ -41,7 +47,7 @@ def l_diversity(case, shown, required, description):
     """The sensitive values of every class are spread well, in one of four ways."""
     column = case.column(required["sensitive"])
     l, kind = Fraction(str(required["l"])), required.get("kind", "distinct")
-    for rows in classes(case, shown):
+    for rows in known_classes(case, shown, required):
         counts = Counter(value_of(column, shown[column.name][row]) for row in rows)
         withheld = counts.pop(ROOT, 0)  # may be any value: read as the most frequent one
         r = sorted(counts.values(), reverse=True) or [0]
@@ -72,7 +78,7 @@ def t_closeness(case, shown, required, description):
     t = Fraction(str(required["t"]))
     return all(
         earth_movers(column, shares([cells[row] for row in rows]), whole, required.get("distance", "equal")) <= t
-        for rows in classes(case, shown)
+        for rows in known_classes(case, shown, required)
     )
 
 
@@ -292,10 +298,13 @@ def qs_diversity(case, shown, required, description):
 
 
 def qs_closeness(case, shown, required, description):
-    """Beliefs are within a Euclidean distance t of the prior."""
+    """Beliefs are within a distance t of the prior: Euclidean, or over the hierarchy of labels."""
     prior, t = prior_of(case, as_list(required["column"])), Fraction(str(required["t"]))
 
     def passes(means):
+        if required.get("distance") == "hierarchical":
+            labels = Column("labels", "", "category", [], paths=case.groups)
+            return hierarchical(labels, {label: means[label] - prior[label] for label in means}) <= t
         squared = sum((means[label] - prior[label]) ** 2 for label in means)
         if abs(squared - t**2) <= 4 * (t + SLACK) * SLACK + SLACK**2:
             return None

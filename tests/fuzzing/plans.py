@@ -38,6 +38,7 @@ class Case:
     knowledge: list = field(default_factory=list)  # label, terms
     prior: dict | None = None  # label -> share, when it is given
     unlinked: str = "linked"
+    groups: dict | None = None  # label -> groups above it, the lowest first, where labels have a hierarchy
 
     def column(self, name):
         """Return a column by its name."""
