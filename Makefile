@@ -48,8 +48,9 @@ format: install ## is everything formatted?
 	$(BIN)/ruff format --check .
 lint: install ## what ruff finds
 	$(BIN)/ruff check .
-types: install ## what mypy finds
+types: install ## what mypy finds, here and as on Windows
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --no-warn-unreachable --cache-dir .mypy_cache/win32
 imports: install ## do imports point the right way?
 	$(BIN)/lint-imports
 tests: install ## the tests alone

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfumato.attacks.base import Exposure as Exposure
     from sfumato.attacks.base import Finding as Finding
     from sfumato.data.hierarchy import Hierarchy as Hierarchy
+    from sfumato.drafting import Draft as Draft
     from sfumato.errors import Conflict as Conflict
     from sfumato.errors import DataError as DataError
     from sfumato.errors import EditError as EditError
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from sfumato.models import Verdict as Verdict
     from sfumato.plan import Plan as Plan
     from sfumato.progress import Progress as Progress
+    from sfumato.progress import Stage as Stage
     from sfumato.receiving.dictionary import Dictionary as Dictionary
     from sfumato.receiving.loading import Loaded as Loaded
     from sfumato.report.explored import Sweep as Sweep
@@ -91,6 +93,7 @@ _OFFERED = {
     ),
     "sfumato.attacks.base": ("Exposure", "Finding"),
     "sfumato.data.hierarchy": ("Hierarchy",),
+    "sfumato.drafting": ("Draft",),
     "sfumato.errors": (
         "Conflict",
         "DataError",
@@ -130,7 +133,7 @@ _OFFERED = {
         "Verdict",
     ),
     "sfumato.plan": ("Plan",),
-    "sfumato.progress": ("Progress",),
+    "sfumato.progress": ("Progress", "Stage"),
     "sfumato.receiving.dictionary": ("Dictionary",),
     "sfumato.receiving.loading": ("Loaded",),
     "sfumato.report.explored": ("Sweep",),

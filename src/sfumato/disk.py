@@ -108,6 +108,19 @@ def refuse_without_rename(folder: Path, target: Path) -> None:
     after.rmdir()
 
 
+_DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]")  # which Windows takes for devices, whatever follows the point
+
+
+def stem_of(words: str, otherwise: str) -> str:
+    """Return words as the beginning of a file's name that every system takes.
+
+    >>> stem_of("Straße / Ort", "data"), stem_of("?", "data"), stem_of("AUX", "data")
+    ('stra-e-ort', 'data', 'aux-data')
+    """
+    stem = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40] or otherwise
+    return f"{stem}-{otherwise}" if _DEVICES.fullmatch(stem) else stem
+
+
 def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)

@@ -88,7 +88,7 @@ SILENT = Silent()
 class Lines:
     """Appends what happens to a file, one JSON object a line, for whoever follows it from another process.
 
-    `stages` lists the parts of the work; `step` says how far the present piece of a part is; `end` is the last line,
+    `parts` lists the parts of the work; `step` says how far the present piece of a part is; `end` is the last line,
     with the exit code. A file that cannot be written stops no work.
     """
 
@@ -101,7 +101,7 @@ class Lines:
     def announce(self, parts: Mapping[str, str]) -> None:
         """Write down the parts of the work."""
         self.parts = tuple(parts)
-        self.tell({"event": "stages", "stages": [{"id": part, "words": words} for part, words in parts.items()]})
+        self.tell({"event": "parts", "parts": [{"id": part, "words": words} for part, words in parts.items()]})
 
     def enter(self, part: str) -> None:
         """Write down that a part begins."""
@@ -117,7 +117,7 @@ class Lines:
 
     def tell_step(self, part: str, name: str, done: float, total: float | None) -> None:
         """Write down how far a piece of work is."""
-        self.tell({"event": "step", "stage": part, "piece": name, "done": done, "total": total})
+        self.tell({"event": "step", "part": part, "piece": name, "done": done, "total": total})
 
     def end(self, exit_code: int) -> None:
         """Write down that nothing more will follow."""
@@ -158,48 +158,48 @@ class _LineStage:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """How far work is: its stages in order, each with its state, and the whole."""
+    """How far work is: its parts in order, each with its state, and the whole."""
 
-    stages: tuple[Mapping[str, Any], ...] = ()
+    parts: tuple[Mapping[str, Any], ...] = ()
     share: float | None = None  # None: not known
 
     @property
     def now(self) -> str:
         """What is done at the moment."""
-        return next((str(stage["words"]) for stage in self.stages if stage["state"] == "now"), "")
+        return next((str(part["words"]) for part in self.parts if part["state"] == "now"), "")
 
 
 def way_of(lines: Sequence[str], *, done: bool = False) -> Way:
     """Return how far such lines say that work is.
 
-    >>> way = way_of(['{"event": "stages", "stages": [{"id": "a", "words": "Read"}, {"id": "b", "words": "Judge"}]}',
-    ...     '{"event": "step", "stage": "a", "done": 1, "total": 2, "seconds": 0.5}'])
+    >>> way = way_of(['{"event": "parts", "parts": [{"id": "a", "words": "Read"}, {"id": "b", "words": "Judge"}]}',
+    ...     '{"event": "step", "part": "a", "done": 1, "total": 2, "seconds": 0.5}'])
     >>> way.now, way.share
     ('Read', 0.25)
     """
-    stages: dict[str, dict[str, Any]] = {}
+    parts: dict[str, dict[str, Any]] = {}
     current = None
     for line in lines:
         try:
             event = json.loads(line)
             kind = event["event"]
-            if kind == "stages":
-                for stage in event["stages"]:
-                    waits = {"words": stage["words"], "state": "waits", "share": 0.0, "seconds": None}
-                    stages.setdefault(str(stage["id"]), waits)
+            if kind == "parts":
+                for part in event["parts"]:
+                    waits = {"words": part["words"], "state": "waits", "share": 0.0, "seconds": None}
+                    parts.setdefault(str(part["id"]), waits)
             elif kind == "step":
-                current = str(event["stage"])
-                stage = stages.setdefault(current, {"words": current, "state": "waits", "share": 0.0, "seconds": None})
+                current = str(event["part"])
+                part = parts.setdefault(current, {"words": current, "state": "waits", "share": 0.0, "seconds": None})
                 total = event.get("total")
-                stage["share"] = min(1.0, event["done"] / total) if total else None
-                stage["seconds"] = event.get("seconds")
+                part["share"] = min(1.0, event["done"] / total) if total else None
+                part["seconds"] = event.get("seconds")
         except (ValueError, KeyError, TypeError):
             continue  # a line that nobody understands tells nothing
-    names = list(stages)
+    names = list(parts)
     for place, name in enumerate(names):
         if done or (current is not None and place < names.index(current)):
-            stages[name] |= {"state": "done", "share": 1.0}
+            parts[name] |= {"state": "done", "share": 1.0}
         elif name == current:
-            stages[name]["state"] = "now"
-    shares = [stage["share"] or 0.0 for stage in stages.values()]
-    return Way(stages=tuple(stages.values()), share=sum(shares) / len(shares) if shares else None)
+            parts[name]["state"] = "now"
+    shares = [part["share"] or 0.0 for part in parts.values()]
+    return Way(parts=tuple(parts.values()), share=sum(shares) / len(shares) if shares else None)

@@ -155,6 +155,34 @@ def test_citations_are_of_this_version_and_name_a_source_of_every_model():
         assert all(author["family-names"] for author in paper["authors"])
 
 
+def commands(group, before=()):
+    """Each command with its name, also those of groups of commands."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*before, name))
+        else:
+            yield (*before, name), command
+
+
+def test_a_word_of_the_command_line_means_the_same_in_every_command():
+    """Options and arguments of one name take the same; what is written may be a file or a folder."""
+    taken = {}
+    for name, command in commands(get_command(app)):
+        for each in command.params:
+            takes = "FILE or DIR" if each.metavar in ("FILE", "DIR") else each.metavar
+            taken.setdefault(each.name, {}).setdefault(takes, []).append(name[-1])
+
+    assert len(taken) > 50
+    assert {word: what for word, what in taken.items() if len({str(each).strip("[]") for each in what}) > 1} == {}
+
+
+def test_every_question_about_any_table_calls_it_the_same():
+    known = get_command(app).commands
+
+    asked = {name: [each.name for each in known[name].params][:3] for name in ("audit", "measure", "attack")}
+    assert set(map(tuple, asked.values())) == {("data", "plan", "table")}
+
+
 def test_every_tool_that_the_makefile_calls_is_installed_by_it():
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     called = set(re.findall(r"\$\(BIN\)/([\w-]+)", text)) - {"python", "sfumato", "mkdocs"}

@@ -233,8 +233,8 @@ def test_json_is_the_only_thing_on_standard_output(example):
     assert facts["release"]["rows"] == 800
     assert all(verdict["satisfied"] for verdict in facts["verdicts"])
     events = [json.loads(line) for line in followed.read_text(encoding="utf-8").splitlines()]
-    assert [events[0]["event"], events[-1]["event"], events[-1]["exit"]] == ["stages", "end", 0]
-    assert events[-2]["stage"] == events[0]["stages"][-1]["id"] == "attack"
+    assert [events[0]["event"], events[-1]["event"], events[-1]["exit"]] == ["parts", "end", 0]
+    assert events[-2]["part"] == events[0]["parts"][-1]["id"] == "attack"
 
 
 def test_every_command_can_answer_in_json(example, demo, tmp_path):

@@ -61,7 +61,7 @@ def test_a_transaction_file_becomes_a_safe_release(shop):
 
     audited = sfumato("audit", "out", "--plan", "plan.toml", "--json", cwd=shop)
     assert audited.returncode == 0
-    original = sfumato("audit", "baskets.txt", "--plan", "plan.toml", "--show-items", cwd=shop)
+    original = sfumato("audit", "baskets.txt", "--plan", "plan.toml", "--name-items", cwd=shop)
     assert original.returncode == 1
     assert "worst rule: " in original.stdout
     hidden = sfumato("audit", "baskets.txt", "--plan", "plan.toml", "--json", cwd=shop)

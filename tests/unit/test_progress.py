@@ -32,7 +32,7 @@ def told(lines):
 
 
 def steps(lines):
-    return [(each["stage"], each["piece"], each["done"], each["total"]) for each in told(lines) if "piece" in each]
+    return [(each["part"], each["piece"], each["done"], each["total"]) for each in told(lines) if "piece" in each]
 
 
 def test_a_run_announces_its_parts_in_plain_words_and_goes_through_them_in_order(lines, tmp_path):
@@ -40,11 +40,11 @@ def test_a_run_announces_its_parts_in_plain_words_and_goes_through_them_in_order
     lines.end(0)
 
     first, *_, last = told(lines)
-    announced = [stage["id"] for stage in first["stages"]]
-    seen = list(dict.fromkeys(stage for stage, *_ in steps(lines)))
+    announced = [part["id"] for part in first["parts"]]
+    seen = list(dict.fromkeys(part for part, *_ in steps(lines)))
     assert announced == ["read", "encode", "knowledge", "mondrian", "publish", "write", "audit", "measure", "attack"]
     assert seen == announced[1:]  # a frame is not read
-    assert all(stage["words"][0].isupper() and stage["id"] not in stage["words"] for stage in first["stages"])
+    assert all(part["words"][0].isupper() and part["id"] not in part["words"] for part in first["parts"])
     assert (last["event"], last["exit"]) == ("end", 0)
     assert [each["seconds"] for each in told(lines)] == sorted(each["seconds"] for each in told(lines))
 
@@ -52,7 +52,7 @@ def test_a_run_announces_its_parts_in_plain_words_and_goes_through_them_in_order
 def test_what_is_left_for_later_is_not_announced(lines, tmp_path):
     Case(PLAN, PEOPLE, progress=lines).make_folder(tmp_path / "run", lambda facts: "", seed=1, measure=False)
 
-    announced = [stage["id"] for stage in told(lines)[0]["stages"]]
+    announced = [part["id"] for part in told(lines)[0]["parts"]]
     assert announced[-2:] == ["audit", "attack"]
 
 
@@ -68,7 +68,7 @@ def test_what_is_left_for_later_is_not_announced(lines, tmp_path):
 def test_every_verb_announces_its_parts_and_ends_in_the_last(lines, ask, parts):
     ask(lines)
 
-    assert [stage["id"] for stage in told(lines)[0]["stages"]] == parts
+    assert [part["id"] for part in told(lines)[0]["parts"]] == parts
     assert steps(lines)[-1][0] == parts[-1]
     done, total = steps(lines)[-1][2:]
     assert done == total > 0
@@ -118,7 +118,7 @@ def test_every_phase_and_every_part_has_words():
 
 
 def test_lines_that_nobody_understands_tell_nothing():
-    way = way_of(["", "{", "[]", '{"event": "step"}', '{"event": "step", "stage": "a", "done": 1, "total": null}'])
+    way = way_of(["", "{", "[]", '{"event": "step"}', '{"event": "step", "part": "a", "done": 1, "total": null}'])
 
-    assert [stage["state"] for stage in way.stages] == ["now"]
+    assert [part["state"] for part in way.parts] == ["now"]
     assert way.share == 0.0

@@ -20,7 +20,7 @@ from sfumato.anonymizers.published.td_control import TdControl
 from sfumato.anonymizers.randomization import Randomization
 from sfumato.anonymizers.term_suppression import TermSuppression
 
-# The first that aims at a model is the model's default.
+# The first that meets what is asked, and has a reason to be taken (`why`), is the default.
 ANONYMIZERS: dict[str, type[Anonymizer]] = {
     anonymizer.name: anonymizer
     for anonymizer in (

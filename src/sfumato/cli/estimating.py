@@ -19,13 +19,13 @@ SHOWN = 30  # cells of a table that fit a screen
 @app.command()
 def estimate(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="A release folder.", show_default=False)],
-    table: Annotated[str | None, typer.Option(metavar="A,B", help="Count combinations of these columns.")] = None,
+    columns: Annotated[str | None, typer.Option(metavar="A,B", help="Count combinations of these columns.")] = None,
     mean: Annotated[str | None, typer.Option(metavar="COLUMN", help="The mean of a column of numbers.")] = None,
     regress: Annotated[str | None, typer.Option(metavar="Y~A+B", help="A linear regression of Y on A and B.")] = None,
     by: Annotated[str | None, typer.Option(metavar="A,B", help="With --mean: one for each published label.")] = None,
     bins: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=EDGES", help="With --table: age=20,30,40 counts from 20 up to 30, and so on."),
+        typer.Option(metavar="COLUMN=EDGES", help="With --columns: age=20,30,40 counts from 20 up to 30, and so on."),
     ] = None,
     limits: Annotated[
         str | None,
@@ -43,14 +43,14 @@ def estimate(
     from sfumato import api
     from sfumato.data.base_rates import read_base_rates
 
-    if sum(each is not None for each in (table, mean, regress)) != 1:
-        raise PolicyError("An estimate was asked for, but not which one.\nGive one of --table, --mean and --regress.")
+    if sum(each is not None for each in (columns, mean, regress)) != 1:
+        raise PolicyError("An estimate was asked for, but not which one.\nGive one of --columns, --mean and --regress.")
     edges = {name: _listed(given, ",") for name, given in _named(bins, "--bins").items()}
     common = {name: read_base_rates(Path(path), ("",)) for name, path in _named(rates, "--rates").items()}
     with watching():
         loaded = api.load(release)
-        if table is not None:
-            cells = loaded.table(_listed(table, ","), bins=edges, rates=common, weight=weight)
+        if columns is not None:
+            cells = loaded.table(_listed(columns, ","), bins=edges, rates=common, weight=weight)
             found, shown = [cells.as_dict()], [str(cells)]
         elif mean is not None:
             ends = None if limits is None else _listed(limits, ",")

@@ -17,7 +17,7 @@ from sfumato.errors import InputError
 
 # Address space that the libraries take before there is any data; with a little less, threads do not start and hang.
 LIBRARIES = 1_200_000_000
-_BY_MEMORY = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGKILL) if os.name == "posix" else ()
+_BY_MEMORY = tuple(getattr(signal, f"SIG{name}", None) for name in ("ABRT", "SEGV", "BUS", "KILL"))
 _NOT_LOADED = 127  # how the loader ends a process that has no room for a library
 _PR_SET_PDEATHSIG = 1
 

@@ -46,8 +46,12 @@ if TYPE_CHECKING:
 
 SHOWN = 30  # rows of a table that fit a screen
 
-ANY_TABLE = "A release folder, a table of any tool, or database:NAME."
-AnyTable = Annotated[Path, typer.Argument(metavar="DATA", help=ANY_TABLE, show_default=False)]
+AnyTable = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="A run, a release folder, a table of any tool, or database:NAME.", show_default=False
+    ),
+]
 
 
 @app.command()
@@ -55,9 +59,9 @@ def audit(
     data: AnyTable,
     plan: PlanOption,
     table: TableOption = None,
-    show_items: Annotated[
+    name_items: Annotated[
         bool,
-        typer.Option("--show-items", help="Name the items of the worst rule. They are secrets: do not pass them on."),
+        typer.Option("--name-items", help="Name the items of the worst rule. They are secrets: do not pass them on."),
     ] = False,
     junit: Annotated[
         Path | None,
@@ -73,7 +77,7 @@ def audit(
     from sfumato import api
 
     with telling_junit(junit) as verdicts, _asking(data, table, plan, engine, master, distinct_on_driver) as asked:
-        verdicts += api.audit(**asked, name_items=show_items)
+        verdicts += api.audit(**asked, name_items=name_items)
     satisfied, notes = all(verdict.satisfied for verdict in verdicts), _notes(verdicts)
     exit_code = 0 if satisfied else 1
     with telling(exit_code):
@@ -82,7 +86,7 @@ def audit(
             print_json({"satisfied": satisfied, "verdicts": shown, "notes": notes})
         else:
             warn(notes, "Note")
-            _show_verdicts(verdicts, show_items=show_items)
+            _show_verdicts(verdicts, name_items=name_items)
     raise typer.Exit(exit_code)
 
 
@@ -110,10 +114,10 @@ def _where(engine: str | None, master: str | None, distinct_on_driver: int | Non
     return given if any(value is not None for value in given.values()) else {}
 
 
-def _show_verdicts(verdicts: Sequence[Verdict], *, show_items: bool) -> None:
+def _show_verdicts(verdicts: Sequence[Verdict], *, name_items: bool) -> None:
     for verdict in verdicts:
         say(str(verdict), style="green" if verdict.satisfied else "bold red")
-    for verdict in verdicts if show_items else ():
+    for verdict in verdicts if name_items else ():
         worst = verdict.facts.get("worst_rule", {})
         if "item" in worst:
             known = ", ".join(worst["antecedent"]) or "(nothing)"
@@ -148,7 +152,7 @@ def check(plan: PlanFile, as_json: Json = False) -> None:
 
 @app.command()
 def measure(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help=ANY_TABLE, show_default=False)],
+    data: AnyTable,
     plan: PlanOption,
     table: TableOption = None,
     target: Annotated[str | None, typer.Option(help="Column that a classifier predicts, before and after.")] = None,
@@ -160,7 +164,7 @@ def measure(
     """Measure what a release is still good for, against the plan's source."""
     from sfumato import api
 
-    with _asking(release, table, plan, engine, master, distinct_on_driver) as asked:
+    with _asking(data, table, plan, engine, master, distinct_on_driver) as asked:
         measurements = api.measure(**asked, target=target)
     notes = _notes(measurements)
     with telling():

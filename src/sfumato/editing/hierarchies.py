@@ -7,6 +7,7 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from sfumato.data.dates import DATE_LEVELS
+from sfumato.disk import stem_of
 from sfumato.errors import PolicyError
 
 FOLDER = "hierarchies"
@@ -31,7 +32,7 @@ def by_rule(rule: str, given: str, levels: Sequence[str] = ()) -> dict[str, Any]
 
 def file_name(column: str, text: str, taken: Container[str]) -> str:
     """Return the name of the file that a hierarchy of a column goes to: ours, whatever the column is called."""
-    slug = re.sub(r"[^a-z0-9]+", "-", column.lower()).strip("-")[:40] or "column"
+    stem = stem_of(column, "column")
     ending = "toml" if text.lstrip().startswith("[") else "csv"
-    names = (f"{FOLDER}/{slug}.{ending}" if n == 1 else f"{FOLDER}/{slug}-{n}.{ending}" for n in range(1, 1000))
+    names = (f"{FOLDER}/{stem}.{ending}" if n == 1 else f"{FOLDER}/{stem}-{n}.{ending}" for n in range(1, 1000))
     return next(each for each in names if each not in taken)

@@ -277,5 +277,5 @@ def changes_since(record: Record, original: Original, *, compared: bool = False)
 def crowd_at(path: Path | None, plan: Plan) -> Dataset | None:
     """Return the quasi-identifiers of a larger table, else of the plan's population; what else it holds is left out."""
     of_plan = path is None
-    path = path or plan.files.get("population.table")
+    path = path or plan.files.get("population.path")
     return read_population(path, plan.schema, of_plan=of_plan) if path is not None else None

@@ -126,8 +126,8 @@ def _population(given: Mapping[str, Any], base: Path, notes: Notes) -> Populatio
     values = notes.values(given, POPULATION, "population")
     if values["size"] is not None and values["fraction"] is not None:
         notes.add("population.fraction", "[population] has both 'size' and 'fraction'. Keep one: it tells the other.")
-    if values["table"] is not None:
-        notes.files["population.table"] = base / values["table"]
+    if values["path"] is not None:
+        notes.files["population.path"] = base / values["path"]
     return PopulationOptions(**values)
 
 

@@ -157,7 +157,7 @@ def _sampled(plan: Plan) -> str | None:
         f"a sample of {given.size:,} people" if given.size is not None else "",
         f"a sample, {given.fraction:.4g} of all people" if given.fraction is not None else "",
         f"a sample, its rows standing for as many people as {plan.weight!r} says" if plan.weight is not None else "",
-        f"a part of {given.table}, which a journalist would search" if given.table is not None else "",
+        f"a part of {given.path}, which a journalist would search" if given.path is not None else "",
         f"about households, as {plan.household!r} says" if plan.household is not None else "",
     ]
     said = "; ".join(part for part in parts if part)
@@ -228,7 +228,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
 def _populations(plan: Plan) -> Iterator[Problem]:
     """Yield which tables of people cannot be read, or are about other columns."""
     for place, path in plan.files.items():
-        if place == "population.table" or place.endswith("].population"):
+        if place == "population.path" or place.endswith("].population"):
             try:
                 population_source(path, plan.schema)
             except InputError as error:

@@ -122,10 +122,10 @@ class PopulationOptions:
         most=1,
         example=0.01,
     )
-    table: str | None = parameter(
+    path: str | None = parameter(
         Takes.TEXT,
-        "Table",
-        "A file of all of them with the quasi-identifiers, which a journalist would search.",
+        "File",
+        "All of them, row by row, with the quasi-identifiers, which a journalist would search.",
         default=None,
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.disk import stem_of
 from sfumato.errors import OutputError
 from sfumato.processes import born
 
@@ -70,7 +71,7 @@ class Project:
 
     def new_plan(self, about: str) -> str:
         """Return a name for a plan that is not taken yet."""
-        stem = re.sub(r"[^a-z0-9]+", "-", about.lower()).strip("-")[:40] or "data"
+        stem = stem_of(about, "data")
         names = (f"{stem}.toml" if n == 1 else f"{stem}-{n}.toml" for n in range(1, 1000))
         return next(name for name in names if not (self.folder / name).exists())
 

@@ -66,7 +66,7 @@ def test_a_plan_says_whom_its_table_is_a_sample_of():
 
 
 def test_explain_says_whom_the_table_is_a_sample_of():
-    given = plan(source={"weight": "w", "household": "home"}, population={"size": 8_500_000, "table": "register.csv"})
+    given = plan(source={"weight": "w", "household": "home"}, population={"size": 8_500_000, "path": "register.csv"})
 
     said = given.explain().as_dict()["sample"]
 
@@ -94,7 +94,7 @@ def test_a_population_smaller_than_the_table_is_refused_before_work():
 def test_the_populations_table_is_searched_by_the_journalist(tmp_path):
     (tmp_path / "town.csv").write_text("age\n" + "30\n" * 5 + "40\n" * 5, encoding="utf-8")
     people = pa.table({"age": [30, 30, 40, 40], "w": [1] * 4, "home": ["1"] * 4, "name": list("abcd")})
-    document = {**plan().document, "population": {"table": "town.csv"}}
+    document = {**plan().document, "population": {"path": "town.csv"}}
     given = sf.Plan.from_dict(document, base=tmp_path)
 
     run = sf.anonymize(people, given, seed=1)

@@ -23,3 +23,8 @@ def test_numbers_that_are_none_are_refused(given):
 def test_a_file_has_a_name_of_ours_that_no_other_column_uses():
     assert file_name("Straße / Ort", "a;*", {"hierarchies/stra-e-ort.csv"}) == "hierarchies/stra-e-ort-2.csv"
     assert file_name("../../x", "[a]", ()) == "hierarchies/x.toml"
+
+
+@pytest.mark.parametrize("device", ["aux", "Con", "nul", "COM1", "lpt9"])
+def test_no_file_has_the_name_of_a_device_of_windows(device):
+    assert file_name(device, "a;*", ()) == f"hierarchies/{device.lower()}-column.csv"

@@ -98,7 +98,7 @@ def test_a_table_of_people_that_is_not_there_or_lacks_columns_is_found_without_r
 ):
     plan = a_plan(tmp_path, COLUMNS)
     asked = {"require": [{"model": "k-map", "k": 2, "population": "p.csv"}]}
-    more = {"population": {"table": "p.csv"}} if of_plan else asked
+    more = {"population": {"path": "p.csv"}} if of_plan else asked
     plan = Plan.from_dict({**plan.document, **more}, base=tmp_path)
     if population is not None:
         (tmp_path / "p.csv").write_text(population, encoding="utf-8")

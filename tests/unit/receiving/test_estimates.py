@@ -174,7 +174,7 @@ def test_a_table_says_what_shows_nothing():
 def test_the_command_line_says_the_same(release, loaded):
     (mean,) = told("estimate", release, "--mean", "age")["estimates"]
     assert mean == loaded.mean("age")[0].as_dict()
-    (table,) = told("estimate", release, "--table", "age,sex", "--bins", "age=20,40,60,80", "--weight", "w")[
+    (table,) = told("estimate", release, "--columns", "age,sex", "--bins", "age=20,40,60,80", "--weight", "w")[
         "estimates"
     ]
     assert table == loaded.table(["age", "sex"], bins={"age": BINS}, weight="w").as_dict()
@@ -186,7 +186,8 @@ def test_base_rates_come_from_a_file(release, tmp_path):
     (tmp_path / "ages.csv").write_text(
         "age,n\n" + "".join(f"{age},{int(age < 37)}\n" for age in range(18, 90)), encoding="utf-8"
     )
-    words = ("estimate", release, "--table", "age", "--bins", "age=0,37,100", "--rates", f"age={tmp_path / 'ages.csv'}")
+    rates = ("--rates", f"age={tmp_path / 'ages.csv'}")
+    words = ("estimate", release, "--columns", "age", "--bins", "age=0,37,100", *rates)
     (table,) = told(*words)["estimates"]
     (even,) = told(*words[:6])["estimates"]
 
@@ -198,10 +199,10 @@ def test_base_rates_come_from_a_file(release, tmp_path):
     ("words", "message"),
     [
         ((), "Give one of --table, --mean and --regress"),
-        (("--mean", "age", "--table", "sex"), "Give one of"),
+        (("--mean", "age", "--columns", "sex"), "Give one of"),
         (("--mean", "sex"), "holds words"),
-        (("--table", "age", "--bins", "age"), "Write --bins COLUMN="),
-        (("--table", "age", "--bins", "age=x,y"), "Give the edges of bins, rising"),
+        (("--columns", "age", "--bins", "age"), "Write --bins COLUMN="),
+        (("--columns", "age", "--bins", "age=x,y"), "Give the edges of bins, rising"),
         (("--mean", "age", "--limits", "0"), "not two numbers"),
         (("--mean", "age", "--limits", "90,10"), "not two numbers"),
         (("--mean", "age", "--limits", "0,19"), "lie outside of them"),
@@ -209,7 +210,7 @@ def test_base_rates_come_from_a_file(release, tmp_path):
         (("--regress", "age"), "Name other columns"),
         (("--regress", "ill~age"), "Say which of its words counts"),
         (("--regress", "age~sex", "--value", "x"), "Leave `value` out"),
-        (("--table", ","), "Name at least one"),
+        (("--columns", ","), "Name at least one"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused_with_words(release, words, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import sys
 from contextlib import suppress
 from typing import Any, Final
 
@@ -62,9 +63,9 @@ class Growing:
 def pages(size: int) -> mmap.mmap:
     """Return so many bytes, all zero, which go back to the system when nobody holds them."""
     size = max(size, 1)
-    if hasattr(mmap, "MAP_PRIVATE"):
-        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return mmap.mmap(-1, size)
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def _larger(held: mmap.mmap, size: int) -> mmap.mmap:

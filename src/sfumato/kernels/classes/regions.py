@@ -224,8 +224,8 @@ def close_regions(conditions, units, trees, keys, agenda, early, reach, copies, 
         node = take_first(agenda)
         queue_children(trees, agenda, node, early)
         which = look_up(trees, keys, agenda, node)
-        low, length, mask = list_units(conditions.k, units, keys, agenda, which, copies)
-        regions = chain_regions(conditions.k, units, agenda, low, length, mask, copies)
+        low, length, last_slot = list_units(conditions.k, units, keys, agenda, which, copies)
+        regions = chain_regions(conditions.k, units, agenda, low, length, last_slot, copies)
         most = cost * reach + 1e-9
         waiting = close_cheap(conditions, units, trees, agenda, node, most, regions, low, copies, share, class_start)
         agenda.tried[node] = most
@@ -323,17 +323,17 @@ def list_units(k, units, keys, agenda, which, copies):
     room = pool.size - copies.size  # the end is for lists that are not kept
     low = lists[which, START]
     length = lists[which, LENGTH]
-    mask = np.int64(0)
+    last_slot = np.int64(0)
     for round_of in range(0 if low < 0 or counter[OPEN_UNITS] < STALE * lists[which, OPEN] else 1, 2):
         fresh = low < 0
         if fresh:
             low = counter[POOLED] if counter[POOLED] + counter[LISTED] <= room else room
             length = counter[LISTED]
         used = keys.group.shape[0] if round_of == 1 else keys.projected
-        mask = np.int64(63)
-        while mask < 2 * length:
-            mask = mask * 2 + 1
-        for slot in range(mask + 1):
+        last_slot = np.int64(63)
+        while last_slot < 2 * length:
+            last_slot = last_slot * 2 + 1
+        for slot in range(last_slot + 1):
             seen[slot] = 0
         alive = 0
         for i in range(length):
@@ -346,7 +346,7 @@ def list_units(k, units, keys, agenda, which, copies):
                 pool[low + alive] = unit
                 if fresh:
                     agenda.open_list[alive] = unit
-                seen[key & mask] += copies[unit] * units.size[unit]
+                seen[key & last_slot] += copies[unit] * units.size[unit]
                 alive += 1
         if fresh:
             counter[LISTED] = alive
@@ -354,7 +354,7 @@ def list_units(k, units, keys, agenda, which, copies):
         if round_of == 0:
             length = 0
             for i in range(alive):
-                if seen[key_of[i] & mask] >= k:
+                if seen[key_of[i] & last_slot] >= k:
                     pool[low + length] = pool[low + i]
                     length += 1
             if fresh and low < room:
@@ -362,24 +362,24 @@ def list_units(k, units, keys, agenda, which, copies):
                 counter[POOLED] += length
             lists[which, OPEN] = counter[OPEN_UNITS]
         lists[which, LENGTH] = length
-    return low, length, mask
+    return low, length, last_slot
 
 
 @inline_kernel
-def chain_regions(k, units, agenda, low, length, mask, copies):
+def chain_regions(k, units, agenda, low, length, last_slot, copies):
     """Chain the listed units of each region that may have k rows; return how many regions there are."""
     key_of, slot_of, next_of, head, region_of = agenda.key, agenda.slot, agenda.next, agenda.head, agenda.region
     regions = 0
     for i in range(length):
         key = key_of[i]
-        if agenda.seen[key & mask] < k:
+        if agenda.seen[key & last_slot] < k:
             continue
         if regions == 0:
-            for slot in range(mask + 1):
+            for slot in range(last_slot + 1):
                 slot_of[slot] = -1
-        slot = (key >> 20) & mask
+        slot = (key >> 20) & last_slot
         while slot_of[slot] >= 0 and key_of[head[slot_of[slot]]] != key:
-            slot = (slot + 1) & mask
+            slot = (slot + 1) & last_slot
         region = slot_of[slot]
         if region < 0:
             region = regions

@@ -49,14 +49,14 @@ def number_keys(keys, slot_of, number_of, distinct):
 
     slot_of is scratch: -1 everywhere, its length a power of two and larger than the number of different keys.
     """
-    mask = np.int64(slot_of.size - 1)
+    last_slot = np.int64(slot_of.size - 1)
     found = 0
     for row in range(keys.size):
         key = keys[row]
         mixed = key * np.int64(-7046029254386353131)  # an odd number without pattern; the product wraps around
-        slot = (mixed ^ (mixed >> 32)) & mask
+        slot = (mixed ^ (mixed >> 32)) & last_slot
         while slot_of[slot] >= 0 and distinct[slot_of[slot]] != key:
-            slot = (slot + 1) & mask
+            slot = (slot + 1) & last_slot
         if slot_of[slot] < 0:
             slot_of[slot] = found
             distinct[found] = key

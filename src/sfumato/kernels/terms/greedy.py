@@ -14,7 +14,7 @@ from sfumato.kernels.terms.measures import LINKED, N_ALL, N_LINKED, clear, make_
 from sfumato.kernels.terms.options import AT, COST, PLAIN, SIZE
 
 SAME = 1e-12  # squared distances that differ by less are equal
-FEW = 16  # records up to which only the best move of a sweep is made
+FEW = 16  # records up to which only the best move of a round is made
 
 
 @kernel

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from sfumato.data.files import Source
 from sfumato.data.files.text import unpacks_within
+from sfumato.disk import stem_of
 from sfumato.errors import InputError
 from sfumato.generators import add_demo
 from sfumato.plan.keys import SOURCE
@@ -95,7 +96,7 @@ def _free(project: Project, most: int) -> int:
 def _target(project: Project, name: str) -> Path:
     """Return where a file that is copied in goes: its name is ours, its ending says what it is."""
     ending = _SUFFIXES.search(name)
-    stem = re.sub(r"[^a-z0-9]+", "-", name[: ending.start() if ending else None].lower()).strip("-")[:40] or "data"
+    stem = stem_of(name[: ending.start() if ending else None], "data")
     return project.hidden / "uploads" / f"{stem}-{secrets.token_hex(3)}{ending[0].lower() if ending else ''}"
 
 
