@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import sfumato as sf
@@ -198,7 +199,7 @@ def test_base_rates_come_from_a_file(release, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Give one of --table, --mean and --regress"),
+        ((), "Give one of --columns, --mean and --regress"),
         (("--mean", "age", "--columns", "sex"), "Give one of"),
         (("--mean", "sex"), "holds words"),
         (("--columns", "age", "--bins", "age"), "Write --bins COLUMN="),
