@@ -248,7 +248,8 @@ class _Kept(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file = _CheckedFile(self._cache_path, self._impl.filename_base, _stamp_of(function.__module__))
+        name = self._impl.filename_base
+        self._cache_file = _CheckedFile(self._cache_path, name, f"{name} {_stamp_of(function.__module__)}")
 
     @contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
@@ -262,17 +263,32 @@ class _Kept(FunctionCache):  # type: ignore[misc]
 
 
 class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
-    """Compiled code with its digest: a damaged file is refused rather than run."""
+    """Compiled code with what it was made of and for: a damaged file, or one of another loop, is refused, not run.
+
+    Two processes that compile at the same time, or one that is killed meanwhile, leave an index beside other code.
+    """
+
+    def save(self, key: Any, data: object) -> None:
+        super().save(key, (key, data))
+
+    def load(self, key: Any) -> Any:
+        made_for, data = super().load(key) or (key, None)
+        if made_for != key:
+            raise ValueError("the code is for other types")
+        return data
 
     def _save_data(self, name: str, data: object) -> None:
         content = self._dump(data)
-        super()._save_data(name, (sha256(content).digest(), content))
+        super()._save_data(name, (self._digest(content), content))
 
     def _load_data(self, name: str) -> Any:
         digest, content = super()._load_data(name)
-        if sha256(content).digest() != digest:
-            raise ValueError(f"{name} is damaged")
+        if self._digest(content) != digest:
+            raise ValueError(f"{name} is damaged, or not of this loop")
         return pickle.loads(content)
+
+    def _digest(self, content: bytes) -> bytes:
+        return sha256(f"{self._version} {self._source_stamp} ".encode() + content).digest()
 
 
 @cache

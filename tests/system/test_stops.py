@@ -61,6 +61,8 @@ class GivenUp(BaseException):  # as libraries in Rust raise it
 def audit(self, release, *, name_items=False):
     if KIND == "an error":
         return release.no_such_thing
+    if KIND == "a library that the system lacks":
+        raise ImportError("no_such_thing.so: cannot open shared object file: No such file or directory")
     raise GivenUp("no_such_thing")
 
 KAnonymity.audit = audit
@@ -158,7 +160,7 @@ def test_closed_streams_change_no_exit_code_and_no_file(folder, closed):
 
 
 @pytest.mark.parametrize("debug", ["", "1"])
-@pytest.mark.parametrize("kind", ["an error", "what is no Exception"])
+@pytest.mark.parametrize("kind", ["an error", "what is no Exception", "a library that the system lacks"])
 def test_a_bug_shows_its_trace_to_who_asks_whatever_the_class_of_its_error(folder, kind, debug):
     command = [sys.executable, "-c", f"KIND = {kind!r}\n{BROKEN}", "anonymize", "plan.toml", "--out", "out"]
     environment = {**os.environ, "SFUMATO_DEBUG": debug}

@@ -167,6 +167,46 @@ def test_damaged_and_foreign_files_cost_nothing_but_time(load, tmp_path, ending,
     assert load() == (10, 1)  # they were replaced
 
 
+def kept(folder, ending, name):
+    (found,) = folder.rglob(f"*.{name}-*{ending}")
+    return found
+
+
+@pytest.mark.parametrize("endings", [[".nbc"], [".nbi"], [".nbi", ".nbc"]], ids=" and ".join)
+def test_what_was_kept_of_another_loop_is_not_run_for_it(load, tmp_path, endings):
+    both = LOOP + LOOP.replace("add_up", "count_up").replace("total += number", "total += 1")
+    load(both)
+    assert sys.modules["a_loop"].count_up(np.arange(5)) == 5
+    for ending in endings:
+        kept(tmp_path, ending, "add_up").write_bytes(kept(tmp_path, ending, "count_up").read_bytes())
+
+    assert load(both) == (10, 0)
+    assert load(both) == (10, 1)
+
+
+def test_what_was_kept_for_other_types_is_not_run(load, tmp_path):
+    """As two processes leave it that compile one loop for different types at the same time."""
+    load()
+    assert sys.modules["a_loop"].add_up(np.arange(5.0)) == 10.0
+    one, other = sorted(tmp_path.rglob("*.nbc"))
+    one.write_bytes(other.read_bytes())
+
+    assert load() == (10, 0)
+    assert load() == (10, 1)
+
+
+def test_old_code_beside_a_new_index_is_not_run(load, tmp_path):
+    """As somebody leaves it who is killed, or has no room left, between the two."""
+    loop = f"from sfumato_constants import START\n{LOOP.replace('total = 0', 'total = START')}"
+    load(loop, sfumato_constants="START = 0\n")
+    old = kept(tmp_path, ".nbc", "add_up").read_bytes()
+    load(loop, sfumato_constants="START = 7\n")
+    kept(tmp_path, ".nbc", "add_up").write_bytes(old)
+
+    assert load(loop, sfumato_constants="START = 7\n") == (17, 0)
+    assert load(loop, sfumato_constants="START = 7\n") == (17, 1)
+
+
 def test_a_folder_in_place_of_a_file_costs_nothing_but_time(load, tmp_path):
     load()
     for path in files(tmp_path / "store"):

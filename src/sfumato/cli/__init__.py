@@ -63,7 +63,7 @@ def main() -> None:
         raise
     except BaseException as error:  # also what a library in Rust raises where it gives up, which is no Exception
         # How the system and the loader of libraries say it.
-        unloaded = isinstance(error, ImportError) and "shared object" in str(error)
+        unloaded = isinstance(error, ImportError) and "shared object" in str(error) and "No such" not in str(error)
         if unloaded or getattr(error, "errno", None) == errno.ENOMEM:
             _fail_for_memory(as_json)
         if hasattr(error, "exit_code") and hasattr(error, "format_message"):  # a wrong option or argument

@@ -220,9 +220,14 @@ def needed(module: str, extra: str, path: Path) -> Any:
     """Return a library that not everybody has, or raise with how to get it."""
     try:
         return importlib.import_module(module)
-    except ImportError:
+    except ModuleNotFoundError:
         raise DataError(
             f"{path} needs a library that is not installed, {module}.\nInstall it: pip install 'sfumato[{extra}]'."
+        ) from None
+    except (ImportError, OSError) as error:
+        raise DataError(
+            f"{path} needs the library {module}, which is installed but does not start: {error}.\n"
+            "Install what it lacks: ODBC, for one, takes a driver manager of the system (unixodbc)."
         ) from None
 
 

@@ -2,12 +2,13 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import sfumato as sf
 from sfumato.data.files import Source, digest, read_columns, read_table, sample
-from sfumato.data.files.source import ignored_keys
+from sfumato.data.files.source import ignored_keys, needed
 from sfumato.errors import DataError
 from tables_on_disk import refusal, write
 
@@ -97,3 +98,21 @@ def test_each_format_is_written_in_ways_of_its_own(tmp_path, name, ignored):
     how = {"separator": ";", "encoding": "utf-8", "header": False, "decimal": ",", "dates": "day-month-year"}
     assert ignored_keys(replace(source, **how, sheet="1", labels=False)) == ignored
     assert ignored_keys(source) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import no_such_module_at_all", "not installed"),
+        ("raise ImportError('libodbc.so.2: cannot open shared object file')", "libodbc"),
+        ("raise OSError('libodbc.so.2: cannot open shared object file')", "does not start"),
+    ],
+)
+def test_a_library_that_is_there_and_does_not_start_is_not_called_missing(tmp_path, monkeypatch, text, said):
+    (tmp_path / "a_driver_of_ours.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(DataError, match=said) as refused:
+        needed("a_driver_of_ours", "databases", Path("database:clinic"))
+
+    assert ("not installed" in str(refused.value)) is (said == "not installed")
