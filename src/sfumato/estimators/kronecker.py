@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sfumato.estimators.base import Axis, Table
 
-Weights: TypeAlias = Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]  # for each axis, (d,) each
+# What each axis keeps and what it gets, (d,) each, or (1,) where no value differs from another.
+Weights: TypeAlias = Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 def mixed(table: Table, weights: Weights) -> Table:
@@ -51,12 +52,13 @@ def along(values: NDArray[np.float64], position: int, n_axes: int) -> Table:
 
 def shown(axes: Sequence[Axis]) -> Weights:
     """Return the mixing that turns counts into how many records show each combination."""
-    return [(axis.g, axis.h) for axis in axes]
+    alike = [1 if axis.shares is None else axis.d for axis in axes]
+    return [(axis.g[:d], axis.h[:d]) for axis, d in zip(axes, alike, strict=True)]
 
 
 def shown_squared(axes: Sequence[Axis]) -> Weights:
     """Return the same with squared probabilities: what is subtracted to get variances."""
-    return [(axis.g**2, axis.h**2) for axis in axes]
+    return [(own**2, other**2) for own, other in shown(axes)]
 
 
 def combinations_shown(axes: Sequence[Axis]) -> int:

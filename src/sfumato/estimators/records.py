@@ -21,6 +21,7 @@ from sfumato.kernels.cells.reconstruction import count_planes, count_records
 # Nanoseconds, measured: a word of a bit plane, and a combination that is counted one by one.
 WORD, COMBINATION = 0.25, 2.0
 STRIDES = 1 << 31
+BLOCK = 1024  # words of a bit plane that are combined while they are in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,9 @@ class Records:
         if self.n_rows:
             first = np.concatenate([[0], np.cumsum(self.shape)[:-1]]).astype(np.int64)
             planes = np.concatenate([column.planes() for column in self.cells])
-            count_planes(planes, first, np.array(self.shape, dtype=np.int64), counts)
+            sizes = np.array(self.shape, dtype=np.int64)
+            everyone = np.full((sizes.size, BLOCK), ~np.uint64(0))
+            count_planes(planes, first, sizes, np.zeros_like(sizes), everyone, counts)
         return counts
 
     def seen_by_records(self) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.compiling import kernel
+from sfumato.compiling import kernel, thorough_kernel
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -17,7 +17,7 @@ WORD = np.uint64(6)  # 2**6 bits a word
 BIT = np.uint64(63)
 
 
-@kernel
+@thorough_kernel
 def draw_from_tables(codes, place_of, words, coin, threshold, table, n_with, n_without, packed):
     """Draw a set for each row from tables of all subsets; return how many rows the words were enough for.
 
@@ -53,7 +53,7 @@ def draw_from_tables(codes, place_of, words, coin, threshold, table, n_with, n_w
     return codes.size
 
 
-@kernel
+@thorough_kernel
 def draw_one_by_one(codes, place_of, words, coin, threshold, d, eta, packed):
     """Draw a set for each row value by value (Floyd), for domains too large for tables; return rows done as above.
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.compiling import intrinsic, ir, kernel, overload, types
-
-BLOCK = 1024  # words of a bit plane that are combined while they are in the cache
+from sfumato.compiling import intrinsic, ir, overload, thorough_kernel, types
 
 
 def ones_in(word):
@@ -34,20 +32,19 @@ def _compiled_ones_in(word):
     return lambda word: _ones_in(word)
 
 
-@kernel
-def count_planes(planes, first, sizes, counts):
+@thorough_kernel
+def count_planes(planes, first, sizes, at, prefix, counts):
     """Count for each combination of values the records that show all of them, from one bit a record and value.
 
-    planes: (values of all columns, words); first, sizes: (q,), where each column's planes begin and how many it has.
+    planes: (values of all columns, words); first, sizes: (q,), where each column's planes begin and how many it has;
+    at: (q,) and prefix: (q, a block of words), room to work in, all bits of prefix set.
     -> counts (c,) in place, the last column changing fastest.
     """
     q = sizes.size
     n_words = planes.shape[1]
-    prefix = np.empty((q, BLOCK), dtype=np.uint64)
-    everyone = np.full(BLOCK, ~np.uint64(0))
-    at = np.zeros(q, dtype=np.int64)
-    for begin in range(0, n_words, BLOCK):
-        end = min(begin + BLOCK, n_words)
+    block = prefix.shape[1]
+    for begin in range(0, n_words, block):
+        end = min(begin + block, n_words)
         width = end - begin
         at[:] = 0
         level = 0  # the first column whose prefix must be made anew
@@ -62,7 +59,7 @@ def count_planes(planes, first, sizes, counts):
                 else:
                     for word in range(width):
                         now[word] = here[word]
-            last = prefix[q - 2, :width] if q > 1 else everyone[:width]
+            last = prefix[max(q - 2, 0), :width]  # of a single column: everyone
             for value in range(sizes[q - 1]):
                 here = planes[first[q - 1] + value, begin:end]
                 total = 0
@@ -79,7 +76,7 @@ def count_planes(planes, first, sizes, counts):
             at[level] += 1
 
 
-@kernel
+@thorough_kernel
 def count_records(sets, first, start, members, weight, places, counts):
     """Add each record's weight to every combination of values that it shows.
 
@@ -100,7 +97,7 @@ def count_records(sets, first, start, members, weight, places, counts):
             counts[places[place]] += weight[row]
 
 
-@kernel
+@thorough_kernel
 def likelihood_pass(sets, first, start, members, weight, table, places, gathered):
     """Add weight / likelihood of each pattern to all cells that it is a sum of; return the sum of weight * log.
 
