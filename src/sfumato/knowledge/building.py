@@ -18,7 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import sfumato
+from sfumato import __version__
 from sfumato.data.knowledge import Knowledge
 from sfumato.disk import atomic_file
 from sfumato.errors import DataError, OutputError, PolicyError
@@ -189,7 +189,7 @@ class Build:
         terms = {term for row in rows for term in row.terms}
         return {
             "format": FORMAT,
-            "made_by": f"sfumato {sfumato.__version__}",
+            "made_by": f"sfumato {__version__}",
             "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             "knows": INSIDER if self.insider else PUBLIC,
             "sources": [{"as": place, "file": path.name, "sha256": sha256} for place, (path, sha256) in files.items()],

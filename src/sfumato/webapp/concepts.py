@@ -6,14 +6,12 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-import sfumato
-
 
 @cache
 def concepts() -> dict[str, str]:
     """Return the text of every page by its name: those of the wheel, else those that lie beside the source."""
     packed = files("sfumato.webapp") / "documentation"
-    folder = packed if packed.is_dir() else Path(sfumato.__file__).parents[2] / "docs" / "concepts"
+    folder = packed if packed.is_dir() else Path(__file__).parents[3] / "docs" / "concepts"
     found = folder.iterdir() if folder.is_dir() else ()
     pages = {each.name.removesuffix(".md"): each for each in found if each.name.endswith(".md")}
     return {name: pages[name].read_text(encoding="utf-8") for name in sorted(pages)}
