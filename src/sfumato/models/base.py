@@ -226,12 +226,7 @@ class PrivacyModel(Protocol):
     @property
     def judged_columns(self) -> tuple[str, ...]:
         """Columns that the requirement names, besides the quasi-identifiers: in those parameters that take columns."""
-        named: list[str] = []
-        for parameter in parameters_of(type(self)):
-            if parameter.names_columns:
-                value = getattr(self, parameter.name) or ()
-                named += [value] if isinstance(value, str) else value
-        return tuple(named)
+        return tuple(columns_named(type(self), vars(self)))
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield what is wrong with it in a plan with these columns and requirements, besides roles and needs."""
@@ -290,20 +285,24 @@ class NothingElse(PrivacyModel):
         )
 
 
-def place_of(model: PrivacyModel, column: str) -> str:
-    """Return where a requirement names a column, as a place of a problem.
+def columns_named(make: type[PrivacyModel], values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns that a requirement names, each with its place in it: also where other values are wrong.
 
     >>> from sfumato.models import LDiversity, SensitiveQidDiversity
-    >>> place_of(LDiversity(sensitive="disease", l=2), "disease")
-    '.sensitive'
-    >>> place_of(SensitiveQidDiversity(l={"job": 3}), "job")
-    '.l.job'
+    >>> columns_named(LDiversity, {"sensitive": "disease", "l": -1})
+    {'disease': 'sensitive'}
+    >>> columns_named(SensitiveQidDiversity, {"l": {"job": 3, "age": 2}})
+    {'job': 'l.job', 'age': 'l.age'}
     """
-    for parameter in parameters_of(type(model)):
-        value = getattr(model, parameter.name)
-        if parameter.names_columns and (value == column or column in tuple(value or ())):
-            return f".{parameter.name}.{column}" if parameter.per_column else f".{parameter.name}"
-    return "."
+    found: dict[str, str] = {}
+    for parameter in parameters_of(make):
+        value = values.get(parameter.name)
+        if isinstance(value, str):
+            value = [value]
+        if parameter.names_columns and isinstance(value, Mapping if parameter.per_column else list | tuple):
+            for name in (each for each in value if isinstance(each, str)):
+                found.setdefault(name, f"{parameter.name}.{name}" if parameter.per_column else parameter.name)
+    return found
 
 
 ModelType = TypeVar("ModelType", bound=PrivacyModel)

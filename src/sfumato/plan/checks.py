@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from sfumato.anonymizers import ANONYMIZERS, choosing
-from sfumato.data.schema import Role
+from sfumato.data.schema import Role, Schema
 from sfumato.errors import Problem, did_you_mean
 from sfumato.models import PRIVACY_MODELS
-from sfumato.models.base import Need, PrivacyModel, place_of
+from sfumato.models.base import Need, PrivacyModel, columns_named
 from sfumato.plan.members import requirable
 from sfumato.plan.values import Plan
 
@@ -29,7 +30,7 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
     if weights and not any(weights) and Role.QUASI_IDENTIFIER not in open_roles:
         yield Problem("columns", "every quasi-identifier has weight = 0: no loss would count. Leave one above 0.")
     for position, model in enumerate(plan.policy, start=1):
-        found = (*_columns_of(model, plan), *model.problems(schema, plan.policy))
+        found = (*wrongly_named(type(model), vars(model), schema), *model.problems(schema, plan.policy))
         yield from (problem.within(f"require[{position}]") for problem in found)
     if plan.knowledge is not None and plan.knowledge.hierarchy is None:
         for model in plan.policy:
@@ -103,19 +104,19 @@ def _people(plan: Plan) -> Iterator[Problem]:
             yield Problem(f"columns.{spec.name}", f"{asked}, but {spec.name!r} holds sets. Make it other, {instead}")
 
 
-def _columns_of(model: PrivacyModel, plan: Plan) -> Iterator[Problem]:
+def wrongly_named(make: type[PrivacyModel], values: Mapping[str, Any], schema: Schema) -> Iterator[Problem]:
     """Yield columns that a requirement names and that the plan does not have, or not with the role that it needs."""
-    for name in model.judged_columns:
-        spec = plan.schema.spec(name)
+    for name, place in columns_named(make, values).items():
+        spec = schema.spec(name)
         if spec is None:
-            near = did_you_mean(name, plan.schema.columns)
-            text = f"requirement {model.name} names the column {name!r}, which the plan does not declare.{near}"
-            yield Problem(place_of(model, name), text)
-        elif spec.role is not model.judged_role:
+            near = did_you_mean(name, schema.columns)
+            text = f"requirement {make.name} names the column {name!r}, which the plan does not declare.{near}"
+            yield Problem(f".{place}", text)
+        elif spec.role is not make.judged_role:
             yield Problem(
-                place_of(model, name),
-                f"requirement {model.name} names the column {name!r}, whose role is {spec.role.value}. "
-                f"It must be {model.judged_role.value}.",
+                f".{place}",
+                f"requirement {make.name} names the column {name!r}, whose role is {spec.role.value}. "
+                f"It must be {make.judged_role.value}.",
             )
 
 

@@ -30,6 +30,8 @@ def gather_of(
     """
     given = notes.table(document, "gather")
     values = notes.values(given, GATHER, "gather")
+    gathered = _columns(values["columns"], "gather.columns", notes)
+    events = _events(values["events"], person or "", make_source, notes)
     if person is None:
         if "gather" in document:
             notes.add("source.person", '[gather] needs to know whose row each is: [source] person = "patient_id".')
@@ -55,9 +57,9 @@ def gather_of(
     return Gather(
         person=person,
         together="gather" in document,
-        columns=_columns(values["columns"], "gather.columns", notes),
+        columns=gathered,
         order=values["order"],
-        events=_events(values["events"], person, make_source, notes),
+        events=events,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sfumato.data.schema import Kind, Role
 from sfumato.parameters import Parameter, Takes
-from sfumato.plan.keys import COLUMN, DEFINITIONS, EVENTS, REST, REST_COLUMN, TABLES, Table
+from sfumato.plan.keys import COLUMN, DEFINITIONS, EVENTS, NUMBER_IN_TEXT, REST, REST_COLUMN, TABLES, Table
 from sfumato.plan.members import Member, able, requirable
 
 FILE = "sfumato.schema.json"  # what drafts refer to, and `sfumato init` writes beside them
@@ -27,7 +27,6 @@ _PLAIN: dict[Takes, dict[str, Any]] = {
     Takes.TEXT: _NAME,
     Takes.TEXTS: {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
 }
-_FRACTION = {"type": "string", "pattern": "^[^A-DF-Za-df-z]+$"}  # digits of any script, 1/3, 1e-3
 
 
 def json_schema() -> dict[str, Any]:
@@ -123,7 +122,7 @@ def _shape(key: Parameter) -> dict[str, Any]:
     bounds = {"minimum": key.least, "maximum": key.most, "exclusiveMinimum": key.above, "exclusiveMaximum": key.below}
     given = {word: bound for word, bound in bounds.items() if bound is not None}
     if key.takes is Takes.FRACTION:
-        return {"anyOf": [{"type": "number", **given}, _FRACTION]}
+        return {"anyOf": [{"type": "number", **given}, {"type": "string", **NUMBER_IN_TEXT}]}
     return {**_PLAIN[key.takes], **given}
 
 

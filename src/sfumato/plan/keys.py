@@ -48,7 +48,9 @@ _CATALOG = "Of a data set of SAS (.sas7bdat): the file with its value labels (.s
 _WORDS: Mapping[str, Any] = {"type": "array", "items": {"type": ["string", "number", "boolean"]}}
 _ONE = {"type": ["string", "integer", "boolean"]}
 _TREE = {"type": "object", "additionalProperties": {"anyOf": [_WORDS, {"$ref": "#/$defs/tree"}]}}
-_NUMBER = {"type": ["number", "string"]}  # text holds numbers to the digit
+# Text holds numbers to the digit: 1/3, 1e-3, digits of any script. Some sign is no letter and no blank.
+NUMBER_IN_TEXT = {"pattern": r"^[^A-DF-Za-df-z]*[^A-Za-z\s][^A-DF-Za-df-z]*$"}
+_NUMBER = {"type": ["number", "string"], **NUMBER_IN_TEXT}
 _LENGTH = {"type": "integer", "minimum": 1}
 _HIERARCHY = {
     "anyOf": [
@@ -58,7 +60,7 @@ _HIERARCHY = {
         _form(
             "ranges of numbers between given edges",
             "edges",
-            edges={"type": "array", "minItems": 1, "items": {"type": ["number", "string", "array"], "items": _NUMBER}},
+            edges={"type": "array", "minItems": 1, "items": {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}},
         ),
         _form("periods of dates", "dates", dates=one_or_more({"enum": list(DATE_LEVELS)})),
         _form("the value, or *", "flat", flat={"enum": [True]}),

@@ -19,7 +19,7 @@ from sfumato.data.schema import ColumnSpec, Role, Schema
 from sfumato.errors import DataError, PlanError, Problem, did_you_mean
 from sfumato.models import PRIVACY_MODELS
 from sfumato.models.base import Need, Policy, PrivacyModel
-from sfumato.plan.checks import problems_of
+from sfumato.plan.checks import problems_of, wrongly_named
 from sfumato.plan.columns import column_of
 from sfumato.plan.gathering import gather_of
 from sfumato.plan.keys import DRAFT, ENGINE, KNOWLEDGE, MEASURE, POPULATION, RELEASE, REST, SOURCE, TABLES
@@ -54,7 +54,7 @@ def parse(
     schema = Schema(columns, patterns, rest.role if rest else None, source["missing"])
     schema = replace(schema, person=source["person"]) if numbered and gather is None else schema
     schema = replace(schema, gathered=gather is not None)
-    requirements, chosen, places = _requirements(document.get("require", []), notes)
+    requirements, chosen, places = _requirements(document.get("require", []), schema, notes)
     _note_populations(requirements, base, notes)
     knowledge, publish_prior = _knowledge(document, base, notes)
     measure = _measure(notes.table(document, "measure"), schema, notes)
@@ -131,7 +131,7 @@ def _population(given: Mapping[str, Any], base: Path, notes: Notes) -> Populatio
     return PopulationOptions(**values)
 
 
-def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str], list[int]]:
+def _requirements(given: Any, schema: Schema, notes: Notes) -> tuple[list[PrivacyModel], dict[int, str], list[int]]:
     """Return the requirements, the anonymizer of those that name one, by position, and where each stands in the plan.
 
     Those that cannot be understood are left out, so the two may differ.
@@ -160,6 +160,8 @@ def _requirements(given: Any, notes: Notes) -> tuple[list[PrivacyModel], dict[in
             continue
         where = f"{where} ({name})"
         model = notes.member(PRIVACY_MODELS[name], table, ("model", "anonymizer"), place, where)
+        if model is None:  # nobody else looks at the columns that it names
+            notes.problems += (each.within(place) for each in wrongly_named(PRIVACY_MODELS[name], table, schema))
         if anonymizer is not None and (not isinstance(anonymizer, str) or anonymizer not in ANONYMIZERS):
             text = f"{where} has an unknown anonymizer {anonymizer!r}.{did_you_mean(str(anonymizer), ANONYMIZERS)}"
             notes.add(f"{place}.anonymizer", text)
