@@ -11,15 +11,17 @@ import pytest
 
 import sfumato as sf
 from anonymizing import JOBS
-from families import FAMILIES, PEOPLE, plan_in
+from families import FAMILIES, PEOPLE, ROOT, plan_in
 from in_parts import K, in_parts, may_publish, plan_for, plan_of, written_in_files
-from sfumato.engines import ENGINES, comparing
+from sfumato.engines import ENGINES, SparkEngine, comparing
 from sfumato.engines.base import Engine
 from sfumato.engines.local import LocalEngine
 from sfumato.errors import DataError, Unsatisfiable
+from sfumato.estimators import ESTIMATORS
 from sfumato.pipeline import elsewhere, judging
 
-MAKERS = {"local": LocalEngine, "local in 7 parts": lambda: in_parts(150)}  # Spark: tests/system/test_spark_cluster.py
+MAKERS = {"local": LocalEngine, "local in 7 parts": lambda: in_parts(150)}
+OF_ITS_OWN = {SparkEngine.name: "tests/system/test_spark_cluster.py"}  # it takes a cluster
 every_engine = pytest.mark.parametrize("engine", MAKERS)
 IN_PARTS = [family for family in FAMILIES if family != PEOPLE]
 every_family = pytest.mark.parametrize("family", IN_PARTS)
@@ -33,8 +35,12 @@ def contents(folder):
     return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def test_every_engine_is_listed():
-    assert {"local", "spark"} == set(ENGINES)
+def test_every_engine_is_reached_here_or_by_a_test_of_its_own():
+    here = {type(made_by(engine)) for engine in MAKERS}
+
+    assert {name for name, engine in ENGINES.items() if engine not in here} == set(OF_ITS_OWN)
+    for name, test in OF_ITS_OWN.items():
+        assert ENGINES[name].__name__ in (ROOT / test).read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -113,7 +119,7 @@ def randomized(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["auto", "paper", "inverse", "mle", "value-adding"])
+@pytest.mark.parametrize("method", ESTIMATORS)
 @pytest.mark.parametrize("where", [{}, {"household": "2"}])
 def test_a_table_is_computed_back_in_parts_as_on_one_machine(method, where, randomized):
     columns = ["job"] if where else ["job", "household", "ward"]
