@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from math import log
 
@@ -50,6 +51,17 @@ def test_frequent_values_get_a_bound_of_their_own(release_of):
     verdict = like(1, "enhanced").audit(release)
     assert (verdict.satisfied, verdict.failing_rows) == (False, 5)
     assert verdict.as_dict()["reached"] is None  # whatever beta
+
+
+@pytest.mark.parametrize("model", [like("0.3"), like("0.4"), disclosing("0.28"), disclosing("0.41")], ids=str)
+def test_billions_of_equal_rows_are_judged_as_a_few_are(release_of, model):
+    few = release_of({"a": list("xxxyyy"), "s": list("uuvuvv")}).weighted()
+    many = replace(few, weights=few.weights * 2**31)
+
+    one, other = model.audit(few), model.audit(many)
+
+    assert (one.satisfied, one.failing, one.reached) == (other.satisfied, other.failing, other.reached)
+    assert other.failing_rows == one.failing_rows * 2**31
 
 
 @pytest.mark.parametrize("rest", [Fraction(1, 10**12), Fraction(1, 10**45), Fraction(1, 10**80)])
