@@ -104,8 +104,9 @@ def test_workflows_cover_every_system_and_version():
     assert "python -m build" in wheel
     assert "sfumato demo" in wheel
     scripts = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
-    for path in re.findall(r"(?:^|\s)(\.ci/\S+)", "\n".join(scripts)):
-        assert (ROOT / path).is_file()
+    paths = re.findall(r"(?:^|\s)(\.ci/\S+)", "\n".join(scripts))
+    assert paths
+    assert all((ROOT / path).is_file() for path in paths)
     assert all("timeout-minutes" in job for job in jobs.values())
 
 

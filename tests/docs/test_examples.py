@@ -82,6 +82,16 @@ def commands_of(text):
             yield command, ANY_LINES.sub("...", expected)
 
 
+def test_pages_show_plans_and_commands_and_none_is_passed_over():
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+
+    assert sum(text.count("```toml") for text in texts) > 20
+    assert sum(len([*commands_of(text)]) for text in texts) > 20
+    for text in texts:
+        assert len(CONSOLE.findall(text)) == text.count("```console")
+        assert all(re.match(r"\$ ", block) for block in CONSOLE.findall(text))
+
+
 def test_every_page_is_in_the_contents():
     contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in (ROOT / "docs").rglob("*.md"):

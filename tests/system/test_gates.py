@@ -94,9 +94,12 @@ def test_nobody_asked_for_results_and_there_are_none(tmp_path):
 def test_settings_and_code_in_the_how_to_can_be_read():
     page = (ROOT / "docs" / "howto" / "gates.md").read_text(encoding="utf-8")
 
-    for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
+    settings, code = (re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL) for language in ("yaml", "python"))
+    assert settings
+    assert code
+    for block in settings:
         assert yaml.safe_load(block)
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+    for block in code:
         compile(block, "gates.md", "exec")
 
 

@@ -82,4 +82,4 @@ def test_only_rho_within_classes_answers_it(within, answered):
     }
 
     assert len(facts["attacks"]) == 2
-    assert all(("within the promise" in reason) is answered for _, _, reason in lines(facts))
+    assert [("within the promise" in reason) for _, _, reason in lines(facts)] == [answered] * 2

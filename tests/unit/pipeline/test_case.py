@@ -10,6 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.anonymizers.base import Anonymizer, Phase
 from sfumato.anonymizers.choosing import Step
 from sfumato.data.recoding import Recoding
@@ -117,6 +118,16 @@ def test_an_audit_that_breaks_counts_as_failed(plan, tmp_path, monkeypatch):
 
     assert caught.value.exit_code == 3
     assert leftovers(tmp_path) == []
+
+
+def test_whoever_judges_a_table_beside_no_source_is_told(plan, tmp_path):
+    table = Case(plan).make(seed=1, measure=False, attack=False).release.table()
+    gone = "The source that the plan names is not there: nothing could be counted in it."
+    here = sf.audit(table, plan)
+    (tmp_path / "people.csv").unlink()
+
+    assert not any(gone in verdict.notes for verdict in here)
+    assert all(gone in verdict.notes for verdict in sf.audit(table, plan))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RuntimeError])

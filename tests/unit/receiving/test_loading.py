@@ -67,6 +67,7 @@ def test_the_values_below_a_label_are_published_of_declared_hierarchies_only(fol
     columns = json.loads((folder / "release" / "release.json").read_text(encoding="utf-8"))["columns"]
 
     derived = [*columns["zip"]["legend"].values(), *columns["age"]["legend"].values()]
+    assert derived
     assert all("members" not in entry for entry in derived)
     listed = [*columns["job"].get("legend", {}).values(), *columns["ill"].get("legend", {}).values()]
     assert listed

@@ -327,7 +327,9 @@ def test_bars_stand_out_from_the_card(theme):
 def test_the_whole_wordmark_can_be_read(theme):
     colours = _colours(theme)
 
-    assert all(_contrast(shade, colours["paper"]) >= 4.5 for shade in re.findall(r"#\w{6}", colours["haze"]))
+    shades = re.findall(r"#\w{6}", colours["haze"])
+    assert len(shades) == 4
+    assert all(_contrast(shade, colours["paper"]) >= 4.5 for shade in shades)
 
 
 def test_importing_the_report_brings_no_template_engine_along():

@@ -114,4 +114,5 @@ def test_it_shows_itself(people, plan, tmp_path):
     assert max(map(len, str(found).splitlines())) <= 80
     assert found._repr_html_().startswith("<iframe")
     assert found.report(tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert found.frontier
     assert all(cell["frontier"] for cell in found.frontier)

@@ -1112,7 +1112,9 @@ WEBAPP = ROOT / "src" / "sfumato" / "webapp"
 
 
 def test_templates_hold_no_script_no_style_and_no_trust():
-    for path in (WEBAPP / "templates").glob("*.html"):
+    templates = sorted((WEBAPP / "templates").glob("*.html"))
+    assert templates
+    for path in templates:
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"\|\s*safe\b|\bon\w+=|javascript:|<script(?! type=\"module\" src=)", text), path.name
         assert "style=" not in text, path.name

@@ -49,6 +49,14 @@ def test_counts_follow_their_definition(table, rows):
     assert [each.records for each in found.unknown] == sorted(strange.values(), reverse=True)
 
 
+def test_a_term_that_no_record_has_any_more_is_not_told():
+    sets = coded([{"a", "?"}, {"b"}])
+    found = coverage(replace(sets, items=sets.items[1:2], start=np.array([0, 1])), Knowledge.from_rows([("x", "ab")]))
+
+    assert sets.labels == ("?", "a", "b")
+    assert (found.records, found.unknown) == (1, ())
+
+
 @settings(max_examples=40)
 @given(
     rows=st.lists(st.tuples(st.frozensets(st.sampled_from(TERMS + "?!")), st.integers(1, 4)), min_size=1, max_size=6)
