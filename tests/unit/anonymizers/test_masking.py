@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import scipy.optimize
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking import Masking, regions
 from sfumato.anonymizers.masking import search as searching
+from sfumato.anonymizers.masking.program import Program, solve
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.builders import Flat, Given, Prefix, Widths
 from sfumato.data.encoding import encode
@@ -298,11 +301,11 @@ def test_given_base_rates_bound_nothing_for_the_true_reading_and_that_is_said_be
 
 def test_only_the_classes_that_lose_most_for_their_size_get_a_program(monkeypatch):
     table, solved = people(400, seed=5), []
-    solve = searching.linear_program.solve
+    usual = searching.linear_program.solve
 
     def counted(programs, rows):
         solved.extend(program.origin.size for program in programs)
-        return solve(programs, rows)
+        return usual(programs, rows)
 
     monkeypatch.setattr(searching.linear_program, "solve", counted)
     loss = {}
@@ -319,7 +322,6 @@ def test_only_the_classes_that_lose_most_for_their_size_get_a_program(monkeypatc
 
 def test_programs_that_are_solved_at_once_have_the_answers_of_each_alone(monkeypatch):
     table, single, joined = people(200, seed=6), [], []
-    solve = searching.linear_program.solve
 
     def both(programs, rows):
         for program, answer in zip(programs, solve(programs, rows), strict=True):
@@ -399,3 +401,21 @@ def test_cuts_from_the_top_do_not_depend_on_room(monkeypatch):
         monkeypatch.setattr(regions, "WORK", work)
         made.append(masked(table, model, schema=schema)[2].table().to_pydict())
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("stuck", [1, 2])
+def test_programs_that_the_solver_gives_up_together_are_solved_one_by_one(monkeypatch, stuck):
+    usual = scipy.optimize.linprog
+
+    def gives_up(loss, **options):
+        found = usual(loss, **options)
+        return SimpleNamespace(status=4) if stuck == 1 or loss.size > 1 else found
+
+    one = Program(
+        np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.ones(1), *np.zeros((2, 0), np.int64), np.zeros(0), 0
+    )
+    monkeypatch.setattr(scipy.optimize, "linprog", gives_up)
+
+    found = solve([one, one], [np.array([3]), np.array([4])])
+
+    assert [None if rows is None else rows.tolist() for rows in found] == ([None, None] if stuck == 1 else [[3], [4]])

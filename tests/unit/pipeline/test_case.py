@@ -72,6 +72,9 @@ def test_a_run_leaves_release_and_private_and_nothing_else(plan, tmp_path):
     assert (tmp_path / "out" / "private" / "report.html").read_text(encoding="utf-8") == "2 verdicts"
     assert all(verdict.satisfied for verdict in outcome.verdicts)
     assert read_facts(tmp_path / "out") == json.loads(json.dumps(outcome.facts))
+    assert {"read", "encode", "publish", "write", "audit", "measure"} <= {
+        timing["step"] for timing in outcome.facts["timings"]
+    }
 
 
 def test_the_facts_hold_no_seed_and_no_machine_path(plan, tmp_path):
@@ -183,9 +186,9 @@ def test_a_folder_that_is_no_run_is_said(tmp_path, content):
         read_facts(tmp_path)
 
 
-def warned(k):
+def warned(k, *also):
     columns = {"age": {"role": "quasi-identifier"}, "job": {"role": "sensitive"}}
-    plan = Plan.from_dict({"columns": columns, "require": [{"model": "k-anonymity", "k": k}]})
+    plan = Plan.from_dict({"columns": columns, "require": [{"model": "k-anonymity", "k": k}, *also]})
     table = pa.table({"age": list(range(20, 60)), "job": ["nurse", "cook", "clerk", "guard"] * 10})
     return Case(plan, table).make(seed=1).facts["warnings"]
 
@@ -197,3 +200,9 @@ def test_a_release_that_keeps_nothing_is_announced_with_what_would_have_to_chang
     assert change.startswith("To keep more, ask for less, above all of k-anonymity (smallest class 40, at least 30")
     assert "sfumato sweep" in change
     assert not {nothing, change} & set(warned(k=5))
+
+
+def test_what_would_have_to_change_names_no_requirement_that_one_class_meets_whatever_it_asks():
+    whatever = {"model": "t-closeness", "sensitive": "job", "t": 0.5}, {"model": "k-anonymity", "k": 2}
+
+    assert warned(30, *whatever)[-1] == warned(30)[-1]

@@ -11,10 +11,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.commands import told
 
 import sfumato as sf
-from sfumato.pipeline import Case, Seen
+from commands import told
+from judging import release_of
+from sfumato.errors import DataError
+from sfumato.models import BetaLikeness, KAnonymity
+from sfumato.models.base import Policy
+from sfumato.pipeline import Case, Seen, judging
+from sfumato.pipeline.known import Known
 from sfumato.plan import Plan
 
 PLAN = """
@@ -261,3 +266,16 @@ def test_a_run_keeps_codes_as_they_are_spelled_where_numbers_have_commas(tmp_pat
     run = sf.run(Plan.from_text(asked, tmp_path / "plan.toml"), tmp_path / "run", seed=1)
 
     assert set(run.release.data["code"].to_pylist()) == {"1,50", "2,50"}
+
+
+def test_who_counts_rows_judges_no_people():
+    people = release_of(
+        [{"age": age} for age in ("20-29", "30-39") for _ in range(4)], persons=[0, 0, 1, 1, 2, 2, 3, 3]
+    )
+
+    verdict, *_ = judging.judge(people, Policy((KAnonymity(k=2),)), Known(people.public))
+    assert (verdict.satisfied, verdict.reached) == (True, 2)
+    with pytest.raises(DataError, match="beta-likeness counts rows"):
+        judging.judge(
+            people, Policy((KAnonymity(k=2), BetaLikeness(sensitive="illness", beta=1))), Known(people.public)
+        )

@@ -153,9 +153,10 @@ def test_a_release_that_was_edited_is_not_completed(unfinished):
         told("report", unfinished / "out")
 
 
-def test_a_run_of_a_plan_in_python_is_completed_there(people):
+@pytest.mark.parametrize("unknown", [{"path": None, "text": None}, {"path": None}])
+def test_a_run_of_a_plan_in_python_is_completed_there(people, unknown):
     plan = sf.Plan.load(people / "plan.toml")
-    in_python = replace(plan, path=None, text=None)
+    in_python = replace(plan, **unknown)
     sf.run(in_python, people / "out", attack=False)
     with pytest.raises(DataError, match="plan in Python"):
         sf.complete(people / "out")
