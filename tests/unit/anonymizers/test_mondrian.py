@@ -505,3 +505,10 @@ def test_quasi_identifiers_that_hold_sets_are_refused():
 def test_options_are_checked(wrong):
     with pytest.raises(PolicyError, match=next(iter(wrong))):
         Mondrian(**wrong)
+
+
+def test_what_is_published_is_told_by_kind_and_bounds():
+    assert Mondrian().shows(Kind.NUMBER, hierarchy=False) == "generalized to ranges between round numbers"
+    periods = "generalized to ranges between first and last days of periods"
+    assert Mondrian().shows(Kind.DATE, hierarchy=False) == periods
+    assert "own figures" in Mondrian(bounds="exact").shows(Kind.NUMBER, hierarchy=False)

@@ -372,3 +372,9 @@ def test_files_may_be_packed_and_in_other_encodings(tmp_path, ending, pack, enco
         path = tmp_path / (name + ending)
         path.write_bytes(pack(text.encode(encoding)))
         assert HierarchyFile(path).build(["Köln"], "It").ancestors("Köln") == ("Köln", "NRW", "*")
+
+
+def test_builders_that_are_given_all_at_once_do_not_go_together():
+    every = {"prefix": 1, "widths": [5], "origin": 0, "edges": [0], "dates": "year", "flat": True}
+    with pytest.raises(PolicyError, match="do not go together"):
+        hierarchy_source(every, ".")

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.data.encoding import encode
-from sfumato.data.once import dealt_out, held_once
-from sfumato.data.schema import Role, Schema
+from sfumato.data.once import dealt_out, held_once, seen_once
+from sfumato.data.schema import ColumnSpec, Role, Schema
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), min_size=1, max_size=40)
 
@@ -61,3 +61,14 @@ def test_narrow_codes_are_taken_as_they_are(repeat):
     once = held_once(replace(table, columns={n: replace(c, codes=narrow[n]) for n, c in table.columns.items()}), 9)
     assert once.weights.tolist() == [2 * repeat, repeat]
     assert once.column("x").codes.dtype == np.int32
+
+
+def test_equal_rows_of_a_release_are_seen_once_where_all_columns_are_of_single_values():
+    table = pa.table({"x": ["a", "b", "a", "a"], "y": [1, 2, 1, 1]})
+    plain = Schema({name: ColumnSpec(name=name, role=Role.SENSITIVE) for name in "xy"})
+    carried = Schema(plain.columns | {"y": ColumnSpec(name="y", role=Role.OTHER)})
+
+    once, each = (seen_once(table, schema, {}) for schema in (plain, carried))
+
+    assert (once.n_rows, once.weights.tolist(), once.total) == (2, [3, 1], 4)
+    assert (each.n_rows, each.weights) == (4, None)

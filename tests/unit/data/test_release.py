@@ -217,3 +217,12 @@ def test_a_column_that_is_missing_throughout_is_published():
         assert release.table().schema.field("a").type == (
             pa.dictionary(pa.int32(), pa.string()) if kind == pa.string() else kind
         )
+
+
+def test_labels_of_a_column_that_is_missing_throughout_show_nothing_either():
+    dataset = encode(pa.table({"a": pa.nulls(2), "b": [1, 2]}), Schema(rest=Role.SENSITIVE))
+    (nothing,) = dataset.column("a").labels
+
+    shown = publish(dataset, Recoding(columns={"a": Labelled(np.zeros(2, np.int32), (nothing,))}), [])
+
+    assert shown.column("a").missing == 0

@@ -6,6 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.data.files import Source, read_columns, read_table, sample
+from sfumato.data.files.typed import read_row_groups, row_groups
+from sfumato.errors import DataError
 from tables_on_disk import SECRET, Watcher, arrow_file, arrow_stream, cells, mutants_refused, refusal, write
 
 TYPED = pa.table(
@@ -58,6 +60,17 @@ def test_lists_of_dictionaries_in_several_row_groups_are_read(tmp_path):
     coded = pa.ListArray.from_arrays(words.offsets, words.values.dictionary_encode())
     pq.write_table(pa.table({"words": coded, "row": range(5)}), tmp_path / "t.parquet", row_group_size=2)
     assert read_table(Source(tmp_path / "t.parquet")).column("words").to_pylist() == words.to_pylist()
+
+
+def test_pieces_are_row_groups_together_and_a_table_without_rows_has_none(tmp_path):
+    pq.write_table(pa.table({"row": range(5)}), tmp_path / "t.parquet", row_group_size=1)
+    found = row_groups(tmp_path / "t.parquet", (), 2)
+
+    assert [(first, last) for _, first, last in found.places] == [(0, 2), (2, 4), (4, 5)]
+    assert [read_row_groups(found, number).column("row").to_pylist() for number in range(3)] == [[0, 1], [2, 3], [4]]
+    pq.write_table(pa.table({"row": range(0)}), tmp_path / "none.parquet")
+    with pytest.raises(DataError, match="no rows"):
+        row_groups(tmp_path / "none.parquet", (), 2)
 
 
 def test_parts_that_do_not_fit_together_are_refused(tmp_path):
