@@ -48,6 +48,14 @@ def test_households_are_told_apart_by_all_their_people(people, threshold):
     assert found.facts["by_chance"]["mean"] == pytest.approx(sum(chances) / len(people))
 
 
+def test_a_table_without_rows_exposes_nobody():
+    nobody = Release.from_table(pa.table({"age": pa.array([], pa.string()), "home": pa.array([], pa.string())}), SCHEMA)
+
+    found = HouseholdLinking(sampling=HOME).on(nobody)
+
+    assert (found.people, found.exposed, found.worst, found.mean) == (0, 0, 0.0, 0.0)
+
+
 def test_people_who_are_alike_may_live_in_a_household_that_is_not():
     k_anonymous = [("20s", 1), ("20s", 2), ("30s", 1), ("30s", 3)]
 

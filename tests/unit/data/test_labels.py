@@ -31,6 +31,10 @@ def test_other_labels_are_no_sets(label):
     assert parse_set(label) is None
 
 
+def test_a_set_of_nothing_but_what_is_missing_is_one():
+    assert parse_set("{}") == ("",)
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [(20.0, "20"), (-0.5, "-0.5"), (1e15, "1000000000000000.0"), (float("inf"), "inf"), (0.0, "0")]
 )

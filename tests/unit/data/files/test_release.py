@@ -295,3 +295,6 @@ def test_a_table_of_a_database_that_nobody_names_can_be_put_into_the_folder(tmp_
     (tmp_path / "data.csv").write_text('age\n"[20, 29]"\n"[20, 29]"\n', encoding="utf-8")
 
     assert read_release(tmp_path).column("age").labels == ("[20, 29]",)
+    (tmp_path / "data.parquet").write_bytes(b"")
+    with pytest.raises(DataError, match="holds 2 data files"):
+        read_release(tmp_path)
