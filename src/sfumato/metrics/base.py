@@ -60,7 +60,7 @@ class Measurement:
     better: Literal["lower", "higher"] | None = None
     worst: float | None = None  # the same measure where nothing is left, or what a guess gets
     note: str = ""  # a few words to stand beside the figure
-    explanation: str = ""  # one or two sentences for people
+    explanation: str = ""  # one or two sentences for people, which no metric goes without
     empty: str = ""  # what nothing at all is left of, in a few words
     warning: str = ""  # what whoever publishes should know first
     notes: tuple[str, ...] = ()  # what whoever reads it should know about what was measured
