@@ -42,6 +42,12 @@ def _with(**shapes: Shape) -> Shape:
     )
 
 
+def _rates(value: Any) -> bool:
+    """Whether base rates are counts by value that are small enough to be multiplied."""
+    shaped = _with(values=_by_name(_count), missing=_count)(value) and {"values", "missing"} <= set(value)
+    return shaped and sum(value["values"].values(), value["missing"]) < 2**31
+
+
 _COLUMN = _with(
     role=lambda value: value in tuple(Role),
     kind=lambda value: value in tuple(Kind),
@@ -53,7 +59,7 @@ _COLUMN = _with(
     groups=_list_of(_list_of(_text)),
     legend=_by_name(_with(members=_list_of(_text))),
     spans=_by_name(_by_name(_count)),
-    base_rates=_with(),
+    base_rates=_rates,
 )
 _WHOLE = _with(
     rows=_count,
@@ -63,6 +69,7 @@ _WHOLE = _with(
     table=_with(),
     models=_list_of(_with(model=_text, k=_count, m=_count, p=_count)),
     columns=_by_name(_COLUMN),
+    prior=_by_name(_share),
 )
 
 

@@ -351,12 +351,14 @@ class Case:
         return judge(release, self.plan.policy, known, self.progress, name_items=name_items)
 
     def _truth(self, seen: Seen) -> Dataset | None:
-        """Return the original where a claim of chance can be tested by it: not if it has changed since."""
+        """Return the original where a claim of chance can be tested by it: not if it may have changed since."""
         randomized = any(model.judged_role is Role.SENSITIVE_QUASI_IDENTIFIER for model in self.plan.policy)
         if not randomized or not self.original.at_hand:
             return None
-        if seen.record is not None and "source.path" in changed_since(seen.record, self.original):
-            return None
+        if seen.record is not None:
+            changed = changed_since(seen.record, self.original)
+            if self.original.unreadable or any(place.startswith(("source.", "gather.")) for place in changed):
+                return None
         if self.engine.holds_rows:
             return self.original.dataset
         here = self.plan.source is not None and is_there(self.plan.source) and seen.release.total <= ROWS_HERE
@@ -399,6 +401,8 @@ class Case:
             notes += changes_since(seen.record, self.original, compared=compared)
         elif self.plan.source is not None and not self.original.at_hand:
             notes.append("The source that the plan names is not there: nothing could be counted in it.")
+        if compared and not self.original.at_hand:
+            notes.append("The original is not at hand: what an intruder gets out of it is not shown.")
         if self.plan.gather is not None and seen.record is None:
             notes.append("The plan counts people, and each row was taken for another one: a release does not tell.")
         return replace(known, notes=(*notes, *known.notes))

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.data.files import Source, digest
-from sfumato.data.files.release import read_release, release_folder, schema_for
+from sfumato.data.files.release import DESCRIPTION, read_release, release_folder, schema_for
 from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
@@ -51,7 +51,9 @@ class Seen:
         else:
             release = read_release(path, plan.schema, like=like, stored=plan.target, progress=progress)
         judged = None if isinstance(path, Source) else release_folder(path)
-        if judged is None or not ((run := judged.absolute().parent) / RUN_FILE).is_file():
+        beside = (judged.absolute().parent, judged.resolve().parent) if judged is not None else ()
+        run = next((folder for folder in beside if (folder / RUN_FILE).is_file()), None)
+        if judged is None or run is None:
             return cls(release)
         facts = read_facts(run)
         if _is_about(facts, judged):
@@ -106,8 +108,10 @@ def _is_about(facts: Mapping[str, Any], folder: Path) -> bool:
     """Whether the facts of a run are about the release in a folder; those of version 0.1 do not say."""
     files = facts["release"].get("files")
     if files is None:
-        return True
-    return all((folder / name).is_file() and digest(folder / name) == sha256 for name, sha256 in files.items())
+        return bool(facts["format"] == 1)
+    return DESCRIPTION in files and all(
+        (folder / name).is_file() and digest(folder / name) == sha256 for name, sha256 in files.items()
+    )
 
 
 def judge(

@@ -129,8 +129,8 @@ class Gathering:
             changed = self._kept(population_of(name), place, given=True)
             if changed and then is not None and then.is_file():
                 self.notes.append(
-                    f"The population {name!r} has changed since the run was made: judged by the one of then, which the "
-                    "run keeps."
+                    f"The population {name!r} has changed since the run was made, or is gone: judged by the one of "
+                    "then, which the run keeps."
                 )
                 path, self.origins[population_of(name)] = then, Origin.KEPT
             else:
@@ -153,7 +153,13 @@ class Gathering:
             return True
         if self.record.origins[name] is not Origin.GIVEN:
             return False  # the plan has learned something since
-        return self.record.inputs.get(place) != self.plan.digests().get(place)
+        key = place.partition("].")[2] if place.startswith("require[") else ""  # wherever that requirement stood then
+        then = [
+            sha256
+            for at, sha256 in self.record.inputs.items()
+            if at == place or (key and at.startswith("require[") and at.endswith(f"].{key}"))
+        ]
+        return self.plan.digests().get(place) not in then
 
     def _knowledge(self) -> Knowledge | None:
         given = self.plan.knowledge
@@ -163,8 +169,8 @@ class Gathering:
             assert self.record is not None
             if given is not None:
                 self.notes.append(
-                    "The knowledge table has changed since the run was made: judged by the one of then, which the run "
-                    "keeps."
+                    "The knowledge table has changed since the run was made, or is gone: judged by the one of then, "
+                    "which the run keeps."
                 )
             self.origins[KNOWLEDGE] = Origin.KEPT
             return self.record.knowledge
@@ -218,15 +224,15 @@ class Gathering:
     def _rates(self, name: str) -> BaseRates | None:
         spec = self.plan.schema.spec(name)
         given = spec.base_rates if spec is not None else None
-        if self._kept(rates_of(name), f"columns.{name}.base_rates", given=given is not None):
-            assert self.record is not None
+        kept = self.record.base_rates.get(name) if self.record is not None else None
+        if kept is not None and self._kept(rates_of(name), f"columns.{name}.base_rates", given=given is not None):
             if given is not None:
                 self.notes.append(
-                    f"The base rates of column {name!r} have changed since the run was made: judged by those of then, "
-                    "which the run keeps."
+                    f"The base rates of column {name!r} have changed since the run was made, or are gone: judged by "
+                    "those of then, which the run keeps."
                 )
             self.origins[rates_of(name)] = Origin.KEPT
-            return self.record.base_rates[name]
+            return kept
         if given is not None:
             self.origins[rates_of(name)] = Origin.GIVEN
             return read_base_rates(given, self.plan.schema.missing, of_plan=True)
@@ -252,7 +258,7 @@ class Gathering:
 def changed_since(record: Record, original: Original) -> list[str]:
     """Return which inputs of a run are not what they were, or are gone, by their place in the plan."""
     now = dict.fromkeys(original.plan.files) | original.plan.digests()
-    if original.at_hand and original.sha256 is not None:
+    if original.at_hand and not original.unreadable and original.sha256 is not None:
         now["source.path"] = original.sha256
     return sorted(place for place, sha256 in record.inputs.items() if now.get(place, sha256) != sha256)
 
@@ -265,6 +271,8 @@ def changes_since(record: Record, original: Original, *, compared: bool = False)
     plan = original.plan
     if record.plan is not None and plan.sha256 is not None and record.plan != plan.sha256:
         yield "The plan has changed since the run was made."
+    if original.unreadable:
+        yield "The source cannot be read now, so nobody can say whether it has changed since the run was made."
     for place in changed_since(record, original):
         if place == "source.path":
             kept = "what was public then is taken from the run's own record"

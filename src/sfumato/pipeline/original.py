@@ -22,7 +22,7 @@ from sfumato.data.schema import Role
 from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
 from sfumato.engines.local import LOCAL_SERVES
-from sfumato.errors import DataError, PlanError, Problem
+from sfumato.errors import DataError, InputError, PlanError, Problem
 from sfumato.pipeline.clock import Clock
 from sfumato.plan import Plan
 from sfumato.progress import SILENT, Progress
@@ -102,6 +102,14 @@ class Original:
         if self._sha256 is None and self.plan.source.database is not None:
             _ = self.dataset  # what a database holds is digested as it is read
         return self._sha256 or digest(self.plan.source.path)
+
+    @cached_property
+    def unreadable(self) -> bool:
+        """Whether there is a source that cannot be read now: its server is away, say, or it is no table any more."""
+        try:
+            return self.at_hand and self.sha256 == ""
+        except InputError:
+            return True
 
     def facts(self) -> dict[str, Any]:
         """Return what is to be known about where the data came from."""

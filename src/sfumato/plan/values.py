@@ -6,6 +6,7 @@ import hashlib
 import html
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -21,7 +22,7 @@ from sfumato.data.gathering import Gather
 from sfumato.data.knowledge_reading import KnowledgeSource
 from sfumato.data.sampling import Sampling
 from sfumato.data.schema import Schema
-from sfumato.errors import PlanError, Problem, did_you_mean
+from sfumato.errors import DataError, PlanError, Problem, did_you_mean
 from sfumato.models.base import Policy
 from sfumato.parameters import Takes, parameter, parametrized
 
@@ -313,7 +314,11 @@ class Plan:
 
     def digests(self) -> dict[str, str]:
         """Return the digest of each file that the plan reads besides the source, by its place in the plan."""
-        return {place: digest(path) for place, path in self.files.items() if path.is_file() or path.is_dir()}
+        found = {}
+        for place, path in self.files.items():
+            with suppress(DataError):  # gone, or nothing that can be read: whoever needs it says so
+                found[place] = digest(path)
+        return found
 
     def __repr__(self) -> str:
         required = ", ".join(model.name for model in self.policy)

@@ -62,10 +62,16 @@ def test_what_was_written_has_the_shape(family):
         ("legend", {"a": {"members": ["b", "a"]}}),  # a label that stands for itself
         ("spans", {"3": ["[1, 5]"]}),
         ("base_rates", 3),
+        ("base_rates", {}),
+        ("base_rates", {"values": {"x": 1}}),
+        ("base_rates", {"values": {"x": "1"}, "missing": 0}),
+        ("base_rates", {"values": {"x": -1}, "missing": 0}),
+        ("base_rates", {"values": {"x": 10**30}, "missing": 0}),  # of which no loop could form products
     ],
 )
 def test_a_column_of_another_shape_is_refused(key, value):
     column = {"role": "sensitive-quasi-identifier", "kind": "set", "domain": ["x", "y"], "eta": 1, "p": 0.5}
+    column |= {"base_rates": {"values": {"x": 3, "y": 0}, "missing": 1, "counted": True}}
     assert is_description({"columns": {"job": column}})
 
     assert not is_description({"columns": {"job": column | {key: value}}})
@@ -73,7 +79,10 @@ def test_a_column_of_another_shape_is_refused(key, value):
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("rows", None), ("rows", -1), ("files", []), ("table", 1), ("models", None), ("models", [1]), ("weight", 2)],
+    [
+        *(("rows", None), ("rows", -1), ("files", []), ("table", 1), ("models", None), ("models", [1]), ("weight", 2)),
+        *(("prior", 3), ("prior", {"flu": None}), ("prior", {"flu": 1.5})),
+    ],
 )
 def test_a_whole_of_another_shape_is_refused(key, value):
     assert is_description({"columns": {}, "models": [{"model": "k-anonymity", "k": 2}]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import sqlite3
 import tomllib
 from pathlib import Path
 
@@ -299,6 +300,21 @@ def test_what_a_folder_claims_of_itself_is_believed_only_where_nothing_else_is_a
     assert any("not there" in note for note in verdict.notes)
 
 
+@pytest.mark.parametrize("claim", [{}, {"values": {"flu": "many"}, "missing": 0}, {"values": {"flu": 3}}])
+def test_claims_of_another_shape_are_refused_in_words_by_every_verb(folder, claim):
+    (folder / "run/release").rename(folder / "elsewhere")
+    (folder / "people.csv").unlink()
+    (folder / "plan.toml").write_text(MASKS_ONLY)
+    path = folder / "elsewhere/release.json"
+    description = json.loads(path.read_text())
+    description["columns"]["illness"]["base_rates"] = claim
+    path.write_text(json.dumps(description))
+
+    for verb in (sf.audit, sf.measure, sf.attack):
+        with pytest.raises(DataError, match="no description of a release"):
+            verb(folder / "elsewhere", sf.Plan.load(folder / "plan.toml"))
+
+
 def test_base_rates_that_the_plan_gives_go_before_all_else(folder):
     (folder / "rates.csv").write_text(
         "illness,share\nasthma,0.25\nflu,0.25\nstroke,0.25\nangina,0.25\n", encoding="utf-8"
@@ -349,3 +365,148 @@ def test_a_file_that_is_no_record_is_said(folder, facts):
 
     with pytest.raises(DataError, match="is no run of sfumato"):
         judged(folder / "run", folder)
+
+
+def test_auditing_ones_own_run_needs_no_source_that_can_be_read(folder):
+    expected = [str(verdict) for verdict in judged(folder / "run", folder)]
+    (folder / "people.csv").unlink()
+    (folder / "people.csv").mkdir()
+
+    verdicts = judged(folder / "run", folder)
+
+    assert [str(verdict) for verdict in verdicts] == expected
+    assert any(note.startswith("The source cannot be read now") for note in notes(verdicts))
+    with pytest.raises(DataError, match=r"people\.csv is a folder"):
+        sf.measure(folder / "run", sf.Plan.load(folder / "plan.toml"))
+
+
+def test_auditing_ones_own_run_needs_no_database_that_answers(tmp_path):
+    with sqlite3.connect(tmp_path / "clinic.sqlite") as clinic:
+        clinic.execute("create table stays (age integer, town text)")
+        clinic.executemany("insert into stays values (?, ?)", [(20 + i % 9, "Rome") for i in range(40)])
+    clinic.close()
+    (tmp_path / "plan.toml").write_text(
+        '[source]\ndatabase = "clinic.sqlite"\ntable = "stays"\n[columns.age]\nrole = "quasi-identifier"\n'
+        '[columns.town]\nrole = "other"\n[[require]]\nmodel = "k-anonymity"\nk = 3\n'
+    )
+    sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "run", seed=3)
+    expected = [str(verdict) for verdict in judged(tmp_path / "run", tmp_path)]
+
+    for damage in (b"", b"no database at all"):
+        (tmp_path / "clinic.sqlite").write_bytes(damage)
+        verdicts = judged(tmp_path / "run", tmp_path)
+        assert [str(verdict) for verdict in verdicts] == expected
+        assert any(note.startswith("The source cannot be read now") for note in notes(verdicts))
+
+
+def test_a_file_that_became_a_folder_is_one_that_has_changed(folder):
+    expected = [str(verdict) for verdict in judged(folder / "run", folder)]
+    (folder / "knowledge.csv").unlink()
+    (folder / "knowledge.csv").mkdir()
+
+    verdicts = judged(folder / "run", folder)
+
+    assert [str(verdict) for verdict in verdicts] == expected
+    assert origins(verdicts)["knowledge"] == "kept in the run"
+    assert any("knowledge table has changed since the run was made, or is gone" in note for note in notes(verdicts))
+
+
+def test_whoever_attacks_without_the_original_is_told(folder):
+    plan = sf.Plan.load(folder / "plan.toml")
+    said = "The original is not at hand: what an intruder gets out of it is not shown."
+    assert not any(said in exposure.notes for exposure in sf.attack(folder / "run", plan))
+    (folder / "people.csv").unlink()
+
+    for way in ("run", "run/release/data.csv"):
+        assert all(said in exposure.notes for exposure in sf.attack(folder / way, plan))
+    assert said not in notes(judged(folder / "run", folder))
+
+
+def test_a_population_is_that_of_then_wherever_its_requirement_stands(tmp_path):
+    people = [f"{20 + i % 30},{('Rome', 'Oslo')[i % 2]}" for i in range(60)]
+    for name, rows in (("people.csv", people), ("everybody.csv", people * 2)):
+        (tmp_path / name).write_text("\n".join(["age,city", *rows]) + "\n")
+    (tmp_path / "plan.toml").write_text(AMONG_ALL)
+    sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "run", seed=3)
+    more = '[[require]]\nmodel = "k-anonymity"\nk = 2\n' * 2
+    (tmp_path / "plan.toml").write_text(AMONG_ALL.replace("[[require]]", more + "[[require]]", 1))
+
+    verdicts = judged(tmp_path / "run", tmp_path)
+
+    assert set(origins(verdicts).values()) == {"given in the plan"}
+    assert [note for note in notes(verdicts) if "changed" in note] == ["The plan has changed since the run was made."]
+
+
+@pytest.mark.parametrize("lost", [("base_rates", "illness"), ("base_rates", "job")])
+def test_what_a_damaged_record_lacks_is_taken_from_elsewhere(folder, lost):
+    path = folder / "run/private/run.json"
+    facts = json.loads(path.read_text())
+    del facts["public"][lost[0]][lost[1]]
+    path.write_text(json.dumps(facts))
+
+    verdicts = judged(folder / "run", folder)
+
+    assert all(verdict.satisfied for verdict in verdicts)
+    assert origins(verdicts)[f"base rates of {lost[1]!r}"] == "counted in the original"
+
+
+@pytest.mark.parametrize("files", [None, {}])
+def test_a_record_that_does_not_say_which_release_it_is_about_is_not_used(folder, files):
+    path = folder / "run/private/run.json"
+    facts = json.loads(path.read_text())
+    facts["release"]["files"] = files
+    if files is None:
+        del facts["release"]["files"]
+    path.write_text(json.dumps(facts))
+
+    verdicts = judged(folder / "run", folder)
+
+    assert origins(verdicts)[RATES] == "counted in the original"
+    assert any("of another release" in note for note in notes(verdicts))
+
+
+def test_a_run_whose_release_is_named_by_a_link_is_judged_by_its_own_record(folder):
+    (folder / "link").symlink_to(folder / "run" / "release", target_is_directory=True)
+    (folder / "people.csv").unlink()
+
+    verdicts = judged(folder / "link", folder)
+
+    assert all(verdict.satisfied for verdict in verdicts)
+    assert origins(verdicts)[RATES] == "kept in the run"
+
+
+GATHERED = """
+[source]
+path = "people.csv"
+person = "person"
+[gather]
+columns = { age = "first" }
+[[gather.events]]
+path = "visits.csv"
+columns = { ward = "first" }
+[columns.ward]
+role = "sensitive-quasi-identifier"
+domain = ["a", "b", "c"]
+[columns."*"]
+role = "other"
+[[require]]
+model = "sensitive-qid-closeness"
+t = { ward = 0.4 }
+"""
+
+
+def test_cells_are_not_tested_by_events_that_were_edited_since(tmp_path):
+    chance = random.Random(3)
+    wards = [chance.choice("abc") for _ in range(900)]
+    (tmp_path / "people.csv").write_text("\n".join(["person,age", *(f"{i},{i}" for i in range(900))]) + "\n")
+    (tmp_path / "visits.csv").write_text("\n".join(["person,ward", *(f"{i},{w}" for i, w in enumerate(wards))]) + "\n")
+    (tmp_path / "plan.toml").write_text(GATHERED)
+    sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "run", seed=3)
+    expected = [str(verdict) for verdict in judged(tmp_path / "run", tmp_path)]
+    chance.shuffle(wards)
+    (tmp_path / "visits.csv").write_text("\n".join(["person,ward", *(f"{i},{w}" for i, w in enumerate(wards))]) + "\n")
+
+    verdicts = judged(tmp_path / "run", tmp_path)
+
+    assert [str(verdict) for verdict in verdicts] == expected
+    assert any("gather.events[1].path has changed" in note for note in notes(verdicts))

@@ -267,10 +267,15 @@ def _boxed(read: tuple[pa.Table, str]) -> tuple[list[pa.Table], str]:
 
 
 def _readable_by(schema: Schema, source: Source) -> Source:
-    """Return how to read a file of another tool: as the plan's source is read, unless no column shows then."""
-    if source.separator is not None and not set(schema.columns) & set(read_columns(source)):
-        return replace(source, separator=None)
-    return source
+    """Return how to read a file of another tool: as the plan's source is, unless that shows fewer columns."""
+
+    def shown(way: Source) -> int:
+        try:
+            return len(set(schema.columns) & set(read_columns(way)))
+        except DataError:  # whoever reads it says so
+            return 0
+
+    return max(source, replace(source, separator=None, encoding=None), key=shown)
 
 
 def _refuse_without_description(path: Path) -> None:

@@ -159,7 +159,11 @@ def _unchanged(truth: Dataset, release: Release) -> Iterator[tuple[Integers, Int
 
 
 def _as_text(table: pa.Table, name: str, missing: tuple[str, ...]) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    codes, labels, has_missing = text_codes(table.column(name), missing)
+    column = table.column(name)
+    if pa.types.is_nested(column.type):  # Arrow has no texts of these; lists get those of a text file
+        cells = ("|".join(map(str, cell)) if isinstance(cell, list) else cell for cell in column.to_pylist())
+        column = pa.chunked_array([pa.array([None if cell is None else str(cell) for cell in cells], pa.string())])
+    codes, labels, has_missing = text_codes(column, missing)
     return codes, (*labels, "") if has_missing else tuple(labels)
 
 

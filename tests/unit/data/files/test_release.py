@@ -232,6 +232,10 @@ def test_a_file_of_any_tool_is_read_by_the_plan(tmp_path):
     # Another tool need not separate as the source does.
     (tmp_path / "other.csv").write_text("age,terms,note\n20,p,x\n", encoding="utf-8")
     assert read_release(tmp_path / "other.csv", SCHEMA, like=Source(tmp_path, ";")).column("age").labels == ("20",)
+    (tmp_path / "other.csv").write_text('"age","größe"\n20,"1,5"\n', encoding="utf-8")  # nor be written in its bytes
+    like = Source(tmp_path, ";", encoding="windows-1252")
+    wide = Schema(columns={name: ColumnSpec(name=name, role=Role.QUASI_IDENTIFIER) for name in ("age", "größe")})
+    assert read_release(tmp_path / "other.csv", wide, like=like).column("größe").labels == ("1.5",)
     with pytest.raises(DataError, match=r"no release.json"):
         read_release(tmp_path / "other.csv")
     (tmp_path / "items.txt").write_text("a b\nc\n", encoding="utf-8")

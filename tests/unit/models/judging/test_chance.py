@@ -106,3 +106,25 @@ def test_without_the_original_nothing_is_judged():
     release, column, _ = made(CLOSENESS)
 
     assert chance.chance_of(replace(release, truth=None), column) is None
+
+
+@pytest.mark.parametrize("shown", ["lists", "texts of lists", "objects"])
+def test_columns_of_lists_that_are_carried_along_link_rows_as_well(shown):
+    release, column, table = made(DIVERSITY)
+
+    def cell(number):
+        if shown == "objects":
+            return {"of": number}
+        return None if number == 7 else [str(number), "x"]
+
+    there = [cell(number) for number in range(table.num_rows)]
+    here = [cell(int(number)) for number in release.carried["o"].to_pylist()]
+    if shown == "texts of lists":
+        here = [each and "|".join(each) for each in here]
+    truth = replace(release.truth, carried=pa.table({"o": there}))
+
+    found = chance.chance_of(replace(release, truth=truth, carried=pa.table({"o": here})), column)
+
+    assert found is not None
+    assert found.plausible
+    assert found.alone == table.num_rows
