@@ -90,7 +90,8 @@ class SinglingOut(Attack):
         """Return how many people share each combination of quasi-identifiers and some columns."""
         class_of = classes_of(table).class_of
         columns = {name: _without_secrets(column) for name in names if (column := table.columns.get(name)) is not None}
-        others = [name for name in names if name not in columns]
+        there = table.carried.column_names if table.carried is not None else ()  # the original may lack some
+        others = [name for name in names if name in there]
         carried = table.carried.select(others) if table.carried is not None and others else None
         number_of = number_equal_rows(columns, carried, table.n_rows)
         keys: NDArray[Any] = class_of.astype(np.int64) * (int(number_of.max(initial=0)) + 1) + number_of

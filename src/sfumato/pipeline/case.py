@@ -398,7 +398,7 @@ class Case:
         if description.get("test_only"):
             notes.append(TEST_ONLY)
         if seen.record is not None:
-            notes += changes_since(seen.record, self.original, compared=compared)
+            notes += changes_since(seen.record, self.original, known, compared=compared)
         elif self.plan.source is not None and not self.original.at_hand:
             notes.append("The source that the plan names is not there: nothing could be counted in it.")
         if compared and not self.original.at_hand:

@@ -263,8 +263,8 @@ def changed_since(record: Record, original: Original) -> list[str]:
     return sorted(place for place, sha256 in record.inputs.items() if now.get(place, sha256) != sha256)
 
 
-def changes_since(record: Record, original: Original, *, compared: bool = False) -> Iterator[str]:
-    """Say what has changed since a run was made: its plan, its source, or what else was read.
+def changes_since(record: Record, original: Original, known: Known, *, compared: bool = False) -> Iterator[str]:
+    """Say what has changed since a run was made: its plan, its source, or what else was read; and what is `known` now.
 
     Where the release is `compared` with the source, that is with the one of today.
     """
@@ -276,6 +276,8 @@ def changes_since(record: Record, original: Original, *, compared: bool = False)
     for place in changed_since(record, original):
         if place == "source.path":
             kept = "what was public then is taken from the run's own record"
+            if Origin.COUNTED in known.origins.values():
+                kept = "what is public and not in the run's own record was counted in the source of today"
             today = ", and the release is compared with the source of today" if compared else ""
             yield f"The source has changed since the run was made: {kept}{today}."
         elif not place.endswith(_KEPT):  # else the record of then is taken, and that is said

@@ -100,3 +100,17 @@ def test_a_column_of_secrets_alone_is_not_called_harmless():
 
     assert columns_in(["wine", "wine|pill"]) == []
     assert columns_in(["wine", "wine|bread"]) == [("basket",)]
+
+
+def test_a_column_that_the_original_lacks_adds_nothing_to_it():
+    rows = [dict.fromkeys(CELLS, None) | {"age": age, "ward": ward} for age in ("20-29", "30-39") for ward in "12"]
+    original, more = (
+        release_of(rows),
+        Schema(SCHEMA.columns | {"nr": ColumnSpec(name="nr", role=Role.OTHER)}, missing=("",)),
+    )
+    table = original.table().append_column("nr", pa.array(["1", "2", "3", "4"]))
+
+    (attack, *_) = SinglingOut.suited_to(Release.from_table(table, more), Asked())
+
+    assert "nr" in attack.columns
+    assert attack.on(original).facts["columns"] == {"ward": 4, "date": 0, "nr": 0}

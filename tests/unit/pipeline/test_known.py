@@ -234,6 +234,21 @@ def test_a_source_that_was_edited_since_changes_no_verdict_and_is_said(folder):
     assert any("source has changed since the run" in note for note in notes(verdicts))
 
 
+def test_what_a_run_did_not_keep_is_not_said_to_come_from_its_record(folder):
+    (folder / "plan.toml").write_text(MASKS_ONLY.partition('[[require]]\nmodel = "alpha')[0], encoding="utf-8")
+    sf.run(sf.Plan.load(folder / "plan.toml"), folder / "other", seed=3)
+    (folder / "plan.toml").write_text(MASKS_ONLY, encoding="utf-8")
+    (folder / "people.csv").write_text(
+        (folder / "people.csv").read_text(encoding="utf-8").replace("p0,", "p00,"), encoding="utf-8"
+    )
+
+    verdicts = judged(folder / "other", folder)
+
+    assert origins(verdicts) == {RATES: "counted in the original"}
+    (said,) = (note for note in notes(verdicts) if note.startswith("The source has changed"))
+    assert said.endswith("not in the run's own record was counted in the source of today.")
+
+
 def test_any_other_file_of_the_plan_that_was_edited_since_is_said(folder):
     expected = judged(folder / "run", folder)
     assert not any("changed since" in note for note in notes(expected))
@@ -304,11 +319,11 @@ def test_what_a_folder_claims_of_itself_is_believed_only_where_nothing_else_is_a
 def test_claims_of_another_shape_are_refused_in_words_by_every_verb(folder, claim):
     (folder / "run/release").rename(folder / "elsewhere")
     (folder / "people.csv").unlink()
-    (folder / "plan.toml").write_text(MASKS_ONLY)
+    (folder / "plan.toml").write_text(MASKS_ONLY, encoding="utf-8")
     path = folder / "elsewhere/release.json"
-    description = json.loads(path.read_text())
+    description = json.loads(path.read_text(encoding="utf-8"))
     description["columns"]["illness"]["base_rates"] = claim
-    path.write_text(json.dumps(description))
+    path.write_text(json.dumps(description), encoding="utf-8")
 
     for verb in (sf.audit, sf.measure, sf.attack):
         with pytest.raises(DataError, match="no description of a release"):
@@ -387,7 +402,8 @@ def test_auditing_ones_own_run_needs_no_database_that_answers(tmp_path):
     clinic.close()
     (tmp_path / "plan.toml").write_text(
         '[source]\ndatabase = "clinic.sqlite"\ntable = "stays"\n[columns.age]\nrole = "quasi-identifier"\n'
-        '[columns.town]\nrole = "other"\n[[require]]\nmodel = "k-anonymity"\nk = 3\n'
+        '[columns.town]\nrole = "other"\n[[require]]\nmodel = "k-anonymity"\nk = 3\n',
+        encoding="utf-8",
     )
     sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "run", seed=3)
     expected = [str(verdict) for verdict in judged(tmp_path / "run", tmp_path)]
@@ -425,11 +441,11 @@ def test_whoever_attacks_without_the_original_is_told(folder):
 def test_a_population_is_that_of_then_wherever_its_requirement_stands(tmp_path):
     people = [f"{20 + i % 30},{('Rome', 'Oslo')[i % 2]}" for i in range(60)]
     for name, rows in (("people.csv", people), ("everybody.csv", people * 2)):
-        (tmp_path / name).write_text("\n".join(["age,city", *rows]) + "\n")
-    (tmp_path / "plan.toml").write_text(AMONG_ALL)
+        (tmp_path / name).write_text("\n".join(["age,city", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(AMONG_ALL, encoding="utf-8")
     sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "run", seed=3)
     more = '[[require]]\nmodel = "k-anonymity"\nk = 2\n' * 2
-    (tmp_path / "plan.toml").write_text(AMONG_ALL.replace("[[require]]", more + "[[require]]", 1))
+    (tmp_path / "plan.toml").write_text(AMONG_ALL.replace("[[require]]", more + "[[require]]", 1), encoding="utf-8")
 
     verdicts = judged(tmp_path / "run", tmp_path)
 
@@ -440,9 +456,9 @@ def test_a_population_is_that_of_then_wherever_its_requirement_stands(tmp_path):
 @pytest.mark.parametrize("lost", [("base_rates", "illness"), ("base_rates", "job")])
 def test_what_a_damaged_record_lacks_is_taken_from_elsewhere(folder, lost):
     path = folder / "run/private/run.json"
-    facts = json.loads(path.read_text())
+    facts = json.loads(path.read_text(encoding="utf-8"))
     del facts["public"][lost[0]][lost[1]]
-    path.write_text(json.dumps(facts))
+    path.write_text(json.dumps(facts), encoding="utf-8")
 
     verdicts = judged(folder / "run", folder)
 
@@ -453,11 +469,11 @@ def test_what_a_damaged_record_lacks_is_taken_from_elsewhere(folder, lost):
 @pytest.mark.parametrize("files", [None, {}])
 def test_a_record_that_does_not_say_which_release_it_is_about_is_not_used(folder, files):
     path = folder / "run/private/run.json"
-    facts = json.loads(path.read_text())
+    facts = json.loads(path.read_text(encoding="utf-8"))
     facts["release"]["files"] = files
     if files is None:
         del facts["release"]["files"]
-    path.write_text(json.dumps(facts))
+    path.write_text(json.dumps(facts), encoding="utf-8")
 
     verdicts = judged(folder / "run", folder)
 
@@ -498,13 +514,19 @@ t = { ward = 0.4 }
 def test_cells_are_not_tested_by_events_that_were_edited_since(tmp_path):
     chance = random.Random(3)
     wards = [chance.choice("abc") for _ in range(900)]
-    (tmp_path / "people.csv").write_text("\n".join(["person,age", *(f"{i},{i}" for i in range(900))]) + "\n")
-    (tmp_path / "visits.csv").write_text("\n".join(["person,ward", *(f"{i},{w}" for i, w in enumerate(wards))]) + "\n")
-    (tmp_path / "plan.toml").write_text(GATHERED)
+    (tmp_path / "people.csv").write_text(
+        "\n".join(["person,age", *(f"{i},{i}" for i in range(900))]) + "\n", encoding="utf-8"
+    )
+    (tmp_path / "visits.csv").write_text(
+        "\n".join(["person,ward", *(f"{i},{w}" for i, w in enumerate(wards))]) + "\n", encoding="utf-8"
+    )
+    (tmp_path / "plan.toml").write_text(GATHERED, encoding="utf-8")
     sf.run(sf.Plan.load(tmp_path / "plan.toml"), tmp_path / "run", seed=3)
     expected = [str(verdict) for verdict in judged(tmp_path / "run", tmp_path)]
     chance.shuffle(wards)
-    (tmp_path / "visits.csv").write_text("\n".join(["person,ward", *(f"{i},{w}" for i, w in enumerate(wards))]) + "\n")
+    (tmp_path / "visits.csv").write_text(
+        "\n".join(["person,ward", *(f"{i},{w}" for i, w in enumerate(wards))]) + "\n", encoding="utf-8"
+    )
 
     verdicts = judged(tmp_path / "run", tmp_path)
 
