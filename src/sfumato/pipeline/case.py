@@ -392,6 +392,8 @@ class Case:
 
     def _known(self, seen: Seen, *, judging: bool = False, compared: bool = False) -> Known:
         dataset = (lambda: self.original.dataset) if self.original.at_hand else None
+        if dataset is not None and compared:
+            dataset()  # it is digested as it is read, before anybody asks whether it has changed
         description = seen.release.description
         gathering = Gathering(self.plan, dataset, seen.record, description, progress=self.progress, judging=judging)
         known, notes = gathering.known(), list(seen.notes)
