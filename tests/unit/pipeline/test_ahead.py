@@ -111,9 +111,10 @@ def test_it_ends_with_the_run_however_that_ends(plan, started, end):
 
 @pytest.mark.slow
 def test_a_run_waits_between_its_data_and_its_first_step(plan, started, monkeypatch, tmp_path):
-    order = []
-    monkeypatch.setattr(ahead, "compiled_elsewhere", _noting(order, ahead.compiled_elsewhere))
-    started.instead = (sys.executable, "-c", "import time; time.sleep(2)")
+    order, sign = [], tmp_path / "waited for"
+    monkeypatch.setattr(ahead, "compiled_elsewhere", _noting(order, sign, ahead.compiled_elsewhere))
+    until = f"import pathlib, time\nwhile not pathlib.Path({str(sign)!r}).exists(): time.sleep(.05)"
+    started.instead = (sys.executable, "-c", until)
 
     class Steps:
         def stage(self, name, total=None):
@@ -132,9 +133,10 @@ def test_what_was_compiled_ahead_by_hand_is_not_compiled_again(plan, started):
     assert started.asked == []
 
 
-def _noting(order, wrapped):
+def _noting(order, sign, wrapped):
     def noted(name):
         order.append("waited")
+        sign.touch()
         return wrapped(name)
 
     return noted
