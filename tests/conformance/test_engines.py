@@ -18,7 +18,9 @@ from sfumato.engines.base import Engine
 from sfumato.engines.local import LocalEngine
 from sfumato.errors import DataError, Unsatisfiable
 from sfumato.estimators import ESTIMATORS
+from sfumato.parameters import parameters_of
 from sfumato.pipeline import elsewhere, judging
+from sfumato.plan.values import EngineOptions
 
 MAKERS = {"local": LocalEngine, "local in 7 parts": lambda: in_parts(150)}
 OF_ITS_OWN = {SparkEngine.name: "tests/system/test_spark_cluster.py"}  # it takes a cluster
@@ -41,6 +43,11 @@ def test_every_engine_is_reached_here_or_by_a_test_of_its_own():
     assert {name for name, engine in ENGINES.items() if engine not in here} == set(OF_ITS_OWN)
     for name, test in OF_ITS_OWN.items():
         assert ENGINES[name].__name__ in (ROOT / test).read_text(encoding="utf-8")
+
+
+def test_a_plan_can_name_every_engine():
+    (name,) = (key for key in parameters_of(EngineOptions) if key.name == "name")
+    assert name.choices == tuple(ENGINES)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 from house import FILES, PROJECT, ROOT, SOURCE, layers, parsed, rooms
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.attacks import ATTACKS
+from sfumato.engines import ENGINES
 from sfumato.metrics import METRICS
 from sfumato.models import PRIVACY_MODELS
 
@@ -167,6 +168,65 @@ def test_the_house_gets_at_no_single_member_in_any_way():
 )
 def test_every_way_to_get_at_a_member_is_seen(code):
     assert [*reaching_for_members(ast.parse(code))]
+
+
+# Where single members are named all the same: plans that are written for people, and a table for one attack.
+NAMING = ("drafting/writing.py", "editing/presets.py", "knowledge/checking.py", "report/")
+
+
+def test_the_house_names_no_single_member_but_in_plans_for_people_and_in_parts_of_the_report():
+    rooms_of_the_rule = {module.removeprefix("sfumato.") for module in RULE["source_modules"]}
+    names = {name for family in (PRIVACY_MODELS, ANONYMIZERS, METRICS, ATTACKS) for name in family}
+    found = {}
+    for path, tree in modules_of(FILES):
+        inside = path.removeprefix("src/sfumato/")
+        if inside.split("/")[0].removesuffix(".py") in rooms_of_the_rule | {"webapp", "bars"}:
+            said = {
+                each.value for each in nodes(tree) if isinstance(each, ast.Constant) and isinstance(each.value, str)
+            }
+            found |= {inside: said & names} if said & names else {}
+
+    assert found.pop("cli/questions.py") == {"statistics"}  # what --json calls them
+    assert [path for path in found if not path.startswith(NAMING)] == []
+    assert {path for path in NAMING if not any(each.startswith(path) for each in found)} <= {"drafting/writing.py"}
+
+
+def test_parts_of_the_report_ask_for_measurements_that_there_are():
+    asked = {
+        argument.value
+        for path, tree in modules_of(FILES)
+        if path.startswith("src/sfumato/report/")
+        for node in nodes(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("measurement", "columns_of")
+        for argument in node.args
+        if isinstance(argument, ast.Constant)
+    }
+
+    assert len(asked) > 10
+    assert asked <= set(METRICS)
+
+
+def asking_for_an_engine(tree):
+    """Yield where a module looks which engine it has: by its class, or by its name."""
+    classes = {engine.__name__ for engine in ENGINES.values()}
+    for node in nodes(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+            asked = {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
+            yield from asked & classes
+        elif isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("engine.name"):
+            yield from (each.value for each in node.comparators if isinstance(each, ast.Constant))
+
+
+def test_nobody_outside_their_room_asks_which_engine_it_is():
+    found = [
+        (path, *asked)
+        for path, tree in modules_of(FILES)
+        if not path.startswith("src/sfumato/engines/") and (asked := [*asking_for_an_engine(tree)])
+    ]
+
+    assert found == []
+    wrong = "isinstance(self.engine, LocalEngine); isinstance(a, (str, SparkEngine)); plan.engine.name == 'spark'"
+    assert len([*asking_for_an_engine(ast.parse(wrong))]) == 3
 
 
 def imported_by(node):

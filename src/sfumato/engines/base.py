@@ -54,8 +54,10 @@ class Engine(Protocol):
     def persons(self, table: Any, schema: Schema) -> Persons | None:
         """Return the people of a table with several rows a person, where one of its columns numbers them."""
 
-    def encode(self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
-        """Return the table in codes, as far as the steps decide about it here."""
+    def encode(
+        self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress, *, once: bool = False
+    ) -> Dataset:
+        """Return the table in codes, as far as the steps decide about it here; `once`: equal rows may be held once."""
 
     def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what a step decides, given what steps before it decided."""

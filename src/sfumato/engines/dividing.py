@@ -138,7 +138,9 @@ class DividedEngine:
         """Return None: whose row each is, is not looked for."""
         return None
 
-    def encode(self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
+    def encode(
+        self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress, *, once: bool = False
+    ) -> Dataset:
         """Write the table in codes, in parts; return what is decided about here: distinct rows, or all of them."""
         splits = cast("Splits", table)
         choose = partial(self._decided, steps) if self.comparing is None else self.comparing.columns

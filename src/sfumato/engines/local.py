@@ -118,14 +118,12 @@ class LocalEngine:
         """Return the people of a table with several rows a person."""
         return repeated_persons(table, number_columns(table.column_names, schema), schema.missing)
 
-    def encode(self, table: pa.Table, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
-        """Return the table in codes."""
-        return encode(table, schema, progress)
-
-    def encode_once(self, table: pa.Table, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
-        """Return the table in codes, equal rows once where that saves half of them and all steps can take it."""
-        if not self._takes_once(table, schema, steps):
-            return self.encode(table, schema, steps, progress)
+    def encode(
+        self, table: pa.Table, schema: Schema, steps: Sequence[Step], progress: Progress, *, once: bool = False
+    ) -> Dataset:
+        """Return the table in codes; where asked for, equal rows once if that saves half and all can take it."""
+        if not (once and self._takes_once(table, schema, steps)):
+            return encode(table, schema, progress)
         most = table.num_rows // 2
         dataset = encode(table, schema, progress, narrow=True)
         return held_once(dataset, most) or widened(dataset)

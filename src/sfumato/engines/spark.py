@@ -250,10 +250,12 @@ class SparkEngine(DividedEngine):
                 "enableHiveSupport); in Python, start the session first."
             ) from None
 
-    def encode(self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress) -> Dataset:
+    def encode(
+        self, table: Any, schema: Schema, steps: Sequence[Step], progress: Progress, *, once: bool = False
+    ) -> Dataset:
         """Write the table in codes; a frame of Spark is written once before, for its rows have no other order."""
         splits = table if isinstance(table, Splits) else self._written(table, schema)
-        return super().encode(splits, schema, steps, progress)
+        return super().encode(splits, schema, steps, progress, once=once)
 
     def _written(self, frame: Any, schema: Schema) -> Splits:
         dropped = [name for name in frame.columns if name in schema.named(Role.IDENTIFIER)]

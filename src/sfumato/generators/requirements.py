@@ -49,6 +49,8 @@ REQUIREMENTS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
     "hkp-coherence": ({"column": "drugs", "h": "0.6", "k": 4, "p": 2}, _ITEMS),
 }
 
+BARE = ("k-anonymity", "l-diversity")  # enough of them for what is done with quasi-identifiers without hierarchies
+
 
 def plan_for(models: Mapping[str, str | None], folder: Path, *, hierarchies: bool = True) -> dict[str, Any]:
     """Return a plan for `hospital`, as a document, that asks for some models of the anonymizers that are named.

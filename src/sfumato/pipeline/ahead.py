@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 from sfumato import __version__
 from sfumato.compiling import compiled_elsewhere, first_time
-from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
 from sfumato.plan import Plan
 from sfumato.processes import in_a_group_of_its_own, kill
@@ -23,7 +22,7 @@ def compiling_ahead(plan: Plan, engine: Engine) -> Iterator[None]:
 
     It is a process of its own, and the two share nothing but the loops on disk. What fails inside ends it.
     """
-    child = _started(plan) if isinstance(engine, LocalEngine) and _takes_its_time(plan) else None
+    child = _started(plan) if engine.holds_rows and _takes_its_time(plan) else None
     try:
         yield
         if child is not None and child.poll() is None:

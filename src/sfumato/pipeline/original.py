@@ -19,7 +19,6 @@ from sfumato.data.gathering import Gather, Gathering, gather
 from sfumato.data.people import people_of
 from sfumato.data.persons import Alike, Persons, number_columns, persons_by
 from sfumato.data.schema import Role
-from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
 from sfumato.engines.local import LOCAL_SERVES
 from sfumato.errors import DataError, InputError, PlanError, Problem
@@ -90,9 +89,8 @@ class Original:
         box, steps = [table], self.plan.steps()
         del table
         with self.clock.time("encode"):
-            if self.once and self.persons is None and isinstance(self.engine, LocalEngine):
-                return self.engine.encode_once(box.pop(), schema, steps, self.progress)
-            return self.engine.encode(box.pop(), schema, steps, self.progress)
+            once = self.once and self.persons is None
+            return self.engine.encode(box.pop(), schema, steps, self.progress, once=once)
 
     @cached_property
     def sha256(self) -> str | None:

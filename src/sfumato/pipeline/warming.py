@@ -13,7 +13,7 @@ from sfumato.anonymizers.base import Anonymizer
 from sfumato.compiling import Loop, while_compiling
 from sfumato.errors import SfumatoError
 from sfumato.generators import hospital
-from sfumato.generators.requirements import REQUIREMENTS, ROWS, plan_for
+from sfumato.generators.requirements import BARE, REQUIREMENTS, ROWS, plan_for
 from sfumato.pipeline.ahead import for_the_first_time
 from sfumato.pipeline.case import Case
 from sfumato.plan import Plan
@@ -59,5 +59,5 @@ def _jobs(plan: Plan | None, folder: Path) -> Iterator[tuple[str, Plan, Mapping[
         return
     for model in REQUIREMENTS:
         yield model, Plan.from_dict(plan_for({model: None}, folder), folder), {}
-    bare = plan_for(dict.fromkeys(["k-anonymity", "l-diversity"]), folder, hierarchies=False)
+    bare = plan_for(dict.fromkeys(BARE), folder, hierarchies=False)
     yield "without hierarchies", Plan.from_dict(bare, folder), {}

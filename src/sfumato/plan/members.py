@@ -52,6 +52,16 @@ def requirable() -> dict[str, Member]:
     return made
 
 
+def some_requirement() -> dict[str, Any]:
+    """Return a requirement that names no column, for who needs a plan and looks at its columns alone.
+
+    >>> some_requirement()
+    {'model': 'k-anonymity', 'k': 5}
+    """
+    name, member = next((name, member) for name, member in requirable().items() if member.judges is None)
+    return {"model": name, **{each.name: each.example for each in member.parameters if each.required}}
+
+
 def able() -> dict[str, Member]:
     """Return what makes releases, by name."""
     return {

@@ -26,6 +26,7 @@ from sfumato.errors import DataError, InputError, PlanError
 from sfumato.pipeline.known import Gathering
 from sfumato.pipeline.making import refuse_unfit
 from sfumato.plan import Plan
+from sfumato.plan.members import some_requirement
 from sfumato.progress import SILENT, Progress
 from sfumato.workbench.columns import Coded, ColumnFacts
 from sfumato.workbench.coverage import NONE, Coverage, coverage, groups_of, laid_over
@@ -267,7 +268,7 @@ def _spec(name: str, keys: Mapping[str, Any], base: Path) -> ColumnSpec:
 
 def _bare(base: Path, **parts: Any) -> Plan:
     """Return a plan of some parts, with as little else as a plan has to have."""
-    return Plan.from_dict({**parts, "require": [{"model": "k-anonymity", "k": 2}]}, base)
+    return Plan.from_dict({**parts, "require": [some_requirement()]}, base)
 
 
 def _fitted(source: Source, plan: Plan) -> Source:
