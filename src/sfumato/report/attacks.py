@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.report.plots import AFTER, BEFORE, Number, Picture, Table, bar_chart
 from sfumato.report.reading import Facts, mapping, mappings, number, text
-from sfumato.report.wording import UNKNOWN, count, plural, share
+from sfumato.report.wording import count, plural, share
 
 TITLE = "What an intruder gets"
 SIDES = (("before", BEFORE, "original"), ("after", AFTER, "release"), ("control", "is-guess", "a guess"))
@@ -62,25 +62,21 @@ def _picture(found: list[Facts], title: str, value: Any, note: str) -> Picture:
 
 
 def _card(entry: Facts) -> dict[str, Any]:
-    lines = []
-    for key, _, word in SIDES:
-        finding = mapping(entry.get(key))
-        if finding:
-            mean = number(finding.get("mean"))
-            lines.append(
-                {
-                    "side": word.capitalize(),
-                    "exposed": f"{count(finding.get('exposed'))} of {count(finding.get('people'))}",
-                    "worst": share(finding.get("worst")),
-                    "mean": share(mean) if mean is not None else UNKNOWN,
-                }
-            )
     return {
         "title": text(entry.get("title")),
         "intruder": text(entry.get("intruder")),
         "threshold": share(entry.get("threshold")),
         "sampled": _sampled(mapping(entry.get("after"))),
-        "lines": lines,
+        "lines": [
+            {
+                "side": word.capitalize(),
+                "exposed": f"{count(finding.get('exposed'))} of {count(finding.get('people'))}",
+                "worst": share(finding.get("worst")),
+                "mean": share(finding.get("mean")),
+            }
+            for key, _, word in SIDES
+            if (finding := mapping(entry.get(key)))
+        ],
     }
 
 

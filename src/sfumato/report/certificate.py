@@ -20,16 +20,8 @@ def certificate_of(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what may be told to whoever gets the release: nothing in it was counted in the original."""
     release = mapping(facts.get("release"))
     rows = number(release.get("rows"))
-    shown = [
-        {
-            "title": card["title"],
-            "parameters": card["parameters"],
-            "promise": card["promise"],
-            "limit": card["limit"],
-            "satisfied": card["satisfied"],
-        }
-        for card in promises.content(facts) or ()
-    ]
+    told = ("title", "parameters", "promise", "limit", "satisfied")
+    shown = [{key: card[key] for key in told} for card in promises.content(facts)]
     return {
         "made": moment(facts.get("made")),
         "promises": shown,

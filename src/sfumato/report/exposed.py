@@ -55,7 +55,9 @@ def lines(facts: Facts) -> Iterator[tuple[str, str, str]]:
         if control:
             as_well = f", for {count(control.get('exposed'))}" if number(control.get("exposed")) else ""
             how += f" (a guess: {share(control.get('worst'))}{as_well})"
-        yield f"{count(after.get('exposed'))} of {count(after.get('people'))}", how, _reason(facts, entry)
+        answering = [_bounded(each) for each in _answering(facts, entry)]
+        reason = f"{WITHIN} of {listed(answering)}" if answering else BEYOND
+        yield f"{count(after.get('exposed'))} of {count(after.get('people'))}", how, reason
     vacuous, masked = seen_through(facts)
     if vacuous:
         hides = f"masks hide a single true value ({share(vacuous / masked)}): who knows that sees through them"
@@ -78,11 +80,6 @@ def _answering(facts: Facts, entry: Facts) -> list[Facts]:
         if each.get("model") in names and each.get("satisfied") is True and about <= set(sequence(each.get("columns")))
         if all(each.get(parameter) == value for parameter, value in when.items())
     ]
-
-
-def _reason(facts: Facts, entry: Facts) -> str:
-    answering = _answering(facts, entry)
-    return f"{WITHIN} of {listed([_bounded(each) for each in answering])}" if answering else BEYOND
 
 
 def _bounded(verdict: Facts) -> str:

@@ -106,13 +106,9 @@ def _queries(facts: Facts) -> Picture | None:
     if not found:
         return None
     terms = " and terms" if inside.get("terms") else ""
-    named = [
-        (
-            f"{plural(entry.get('columns'), 'column')}{terms}",
-            [number(entry.get("median")), number(entry.get("worst_tenth"))],
-        )
-        for entry in found
-    ]
+    over = [f"{plural(entry.get('columns'), 'column')}{terms}" for entry in found]
+    errors = [[number(entry.get("median")), number(entry.get("worst_tenth"))] for entry in found]
+    named = list(zip(over, errors, strict=True))
     series = [(AFTER, "half of the counts"), ("is-after-soft", "nine in ten")]
     words = "; ".join(f"{name} {share(half)} and {share(most)}" for name, (half, most) in named)
     return Picture(
@@ -126,11 +122,11 @@ def _queries(facts: Facts) -> Picture | None:
             head=["Counts over", "Mean", "with no detail left", "Median", "Nine in ten", "Queries"],
             rows=[
                 [
-                    f"{plural(entry.get('columns'), 'column')}{terms}",
+                    name,
                     *(share(entry.get(key)) for key in ("mean", "without_detail", "median", "worst_tenth")),
                     count(entry.get("queries")),
                 ]
-                for entry in found
+                for name, entry in zip(over, found, strict=True)
             ],
         ),
     )

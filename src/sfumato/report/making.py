@@ -24,8 +24,7 @@ def _step(entry: Facts, position: int) -> dict[str, Any]:
     models = [text(model.get("model")) for model in mappings(entry.get("requirements"))]
     why = text(entry.get("why")).strip()
     pairs = [("Aims at", listed(models))] if models else []
-    chosen = mapping(entry.get("chosen"))
-    if chosen:
+    if chosen := mapping(entry.get("chosen")):
         pairs.append(("Set in the plan", ", ".join(f"{name} = {plain(value)}" for name, value in chosen.items())))
     tables = [(_spaced(name), table) for name, value in said.items() if (table := _table(value)) is not None]
     pairs += [(_spaced(name), plain(value)) for name, value in said.items() if _table(value) is None]

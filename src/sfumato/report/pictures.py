@@ -9,6 +9,8 @@ from typing import Any
 from sfumato.report.plots import (
     BEFORE_AND_AFTER,
     FILLED_AND_OUTLINED,
+    Bars,
+    Histogram,
     Number,
     Picture,
     Table,
@@ -26,8 +28,7 @@ MOST_BARS = 12  # values of one column that get a bar of their own; more say les
 
 def content(facts: Facts) -> dict[str, Any] | None:
     """Return every column before and after."""
-    rows = (number(mapping(facts.get(side)).get("rows")) for side in ("source", "release"))
-    rows_before, rows_after = rows
+    rows_before, rows_after = (number(mapping(facts.get(side)).get("rows")) for side in ("source", "release"))
     what = counted(facts)
     found = [_distribution(entry, rows_before, rows_after, what) for entry in columns_of(facts, "column-distributions")]
     shown = [picture for picture in found if picture is not None]
@@ -63,6 +64,7 @@ def _distribution(entry: Facts, rows_before: Number, rows_after: Number, what: s
     )
     edges = [edge for edge in numbers(entry.get("edges")) if edge is not None]
     ordered = entry.get("kind") in ("number", "ordered", "date")
+    plot: Bars | Histogram
     if len(edges) > 1 and len(edges) - 1 <= size and all(a < b for a, b in pairwise(edges)):
         cut = len(edges) - 1
         note += "".join(
@@ -76,15 +78,7 @@ def _distribution(entry: Facts, rows_before: Number, rows_after: Number, what: s
         bars, rest = _most_frequent(
             labels, before, after, number(entry.get("others")) or 0, keep_order=ordered, of_sets=of_sets
         )
-        chart = bar_chart(bars, BEFORE_AND_AFTER, rest=rest)
-        return Picture(
-            title=name,
-            plot=chart,
-            alt=_alt(name, labels, before, after),
-            table=table,
-            note=note,
-            legend=BEFORE_AND_AFTER,
-        )
+        plot, legend = bar_chart(bars, BEFORE_AND_AFTER, rest=rest), BEFORE_AND_AFTER
     return Picture(title=name, plot=plot, alt=_alt(name, labels, before, after), table=table, note=note, legend=legend)
 
 

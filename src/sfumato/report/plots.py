@@ -85,22 +85,28 @@ class Tick:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram:
-    """Upright boxes on an axis, and perhaps an outline over them."""
+class Axes:
+    """What stands around a picture."""
 
-    boxes: Sequence[Box]
-    outline: Sequence[Line] = ()
     rules: Sequence[Line] = ()
     ticks: Sequence[Tick] = ()
     levels: Sequence[Tick] = ()  # what the rules stand for, beside the picture
-    height: int = HEIGHT
-    ground: int = GROUND
-    kind: str = "histogram"
 
     @property
     def level_width(self) -> int:
         """Pixels that the texts beside the picture need."""
         return 7 * max((len(level.text) for level in self.levels), default=0) + 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(Axes):
+    """Upright boxes on an axis, and perhaps an outline over them."""
+
+    boxes: Sequence[Box]
+    outline: Sequence[Line] = ()
+    height: int = HEIGHT
+    ground: int = GROUND
+    kind: str = "histogram"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +152,23 @@ def bar_chart(
         )
 
     return Bars(rows=[*(row(*entry) for entry in rows), *([row(*rest, drawn=False)] if rest else [])])
+
+
+def pairs_of_shares(
+    title: str, named: Sequence[tuple[str, Sequence[Number]]], about: str, note: str, further: Sequence[list[str]] = ()
+) -> Picture:
+    """Return shares before and after as pairs of bars, in a room from nothing to all; `about` opens them in words."""
+    said = "; ".join(f"{name.lower()} {share(a)} before, {share(b)} after" for name, (a, b) in named)
+    return Picture(
+        title=title,
+        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
+        alt=f"{about}: {said}.",
+        note=note,
+        legend=BEFORE_AND_AFTER,
+        table=Table(
+            head=["", "Before", "After"], rows=[*([name, share(a), share(b)] for name, (a, b) in named), *further]
+        ),
+    )
 
 
 def shares(counts: Sequence[Number], total: Number) -> list[Number]:

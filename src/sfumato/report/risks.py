@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.report.plots import BEFORE_AND_AFTER, Picture, Table, bar_chart, shares, upright_pairs
-from sfumato.report.reading import Facts, counts_people, mapping, mappings, measurement, measurements, number, text
+from sfumato.report.plots import BEFORE_AND_AFTER, Picture, Table, bar_chart, pairs_of_shares, shares, upright_pairs
+from sfumato.report.reading import (
+    Facts,
+    counts_people,
+    mapping,
+    mappings,
+    measurement,
+    measurements,
+    number,
+    numbers,
+    text,
+)
 from sfumato.report.wording import NAME_LENGTH, PEOPLE, count, figure, plural, said, share, shortened
 
 TITLE = "Who could still be found"
@@ -36,14 +46,11 @@ def _risk(facts: Facts) -> Picture | None:
     journalist = mapping(inside.get("journalist"))
     if number(journalist.get("population")) is not None:
         named.append(("Highest, in the population", [None, number(journalist.get("max"))]))
-    said = "; ".join(f"{name.lower()} {share(a)} before, {share(b)} after" for name, (a, b) in named)
-    return Picture(
-        title="Finding a person again",
-        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
-        alt=f"Chance of finding a person by the quasi-identifiers: {said}.",
-        note="For an intruder who knows all quasi-identifiers of a person and that the person is in the table.",
-        legend=BEFORE_AND_AFTER,
-        table=Table(head=["", "Before", "After"], rows=[[name, share(a), share(b)] for name, (a, b) in named]),
+    return pairs_of_shares(
+        "Finding a person again",
+        named,
+        "Chance of finding a person by the quasi-identifiers",
+        "For an intruder who knows all quasi-identifiers of a person and that the person is in the table.",
     )
 
 
@@ -63,15 +70,12 @@ def _population(facts: Facts) -> Picture | None:
     homes = [mapping(side.get("households")) for side in (before, after)]
     if any(homes):
         named.append(("Of a household, average", [number(home.get("mean")) for home in homes]))
-    said = "; ".join(f"{name.lower()} {share(a)} before, {share(b)} after" for name, (a, b) in named)
     people = plural(inside.get("population"), "person", "people")
-    return Picture(
-        title="Finding a person of the population",
-        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
-        alt=f"For who does not know who is in the sample: {said}.",
-        note=f"Estimated for {people}, for an intruder who does not know who is in the sample.",
-        legend=BEFORE_AND_AFTER,
-        table=Table(head=["", "Before", "After"], rows=[[name, share(a), share(b)] for name, (a, b) in named]),
+    return pairs_of_shares(
+        "Finding a person of the population",
+        named,
+        "For who does not know who is in the sample",
+        f"Estimated for {people}, for an intruder who does not know who is in the sample.",
     )
 
 
@@ -83,7 +87,7 @@ def _special_uniques(facts: Facts) -> Picture | None:
     named = [(shortened(name, NAME_LENGTH), [number(side.get(name)) for side in columns]) for name in ranked]
     if not any(value for _, pair in named for value in pair):
         return None
-    sizes = [[number(value) for value in _listed(side.get("by_size"))] for side in sides]
+    sizes = [numbers(side.get("by_size")) for side in sides]
     said = "; ".join(f"{name} {share(a)} before, {share(b)} after" for name, (a, b) in named)
     return Picture(
         title="Which columns single people out",
@@ -100,10 +104,6 @@ def _special_uniques(facts: Facts) -> Picture | None:
             ],
         ),
     )
-
-
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def _class_sizes(facts: Facts) -> Picture | None:
@@ -166,20 +166,12 @@ def _beliefs(facts: Facts) -> Picture | None:
     if all(value is None for _, pair in named for value in pair):
         return None
     column = shortened(text(inside.get("column")), NAME_LENGTH)
-    said = "; ".join(f"{name.lower()} {share(a)} before, {share(b)} after" for name, (a, b) in named)
-    return Picture(
-        title=f"What {column} gives away" if column else "What terms give away",
-        plot=bar_chart(named, BEFORE_AND_AFTER, full=1.0),
-        alt=f"Belief of an intruder who looks terms up in the knowledge table: {said}.",
-        note="For an intruder who finds a person's group and looks its terms up in the knowledge table.",
-        legend=BEFORE_AND_AFTER,
-        table=Table(
-            head=["", "Before", "After"],
-            rows=[
-                *([name, share(a), share(b)] for name, (a, b) in named),
-                *([name, *(figure(value) for value in found[path])] for path, name in further.items()),
-            ],
-        ),
+    return pairs_of_shares(
+        f"What {column} gives away" if column else "What terms give away",
+        named,
+        "Belief of an intruder who looks terms up in the knowledge table",
+        "For an intruder who finds a person's group and looks its terms up in the knowledge table.",
+        [[name, *map(figure, found[path])] for path, name in further.items()],
     )
 
 

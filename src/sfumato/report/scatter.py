@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sfumato.report.plots import Formatter, Line, Tick, round_numbers
+from sfumato.report.plots import Axes, Formatter, Line, Tick, round_numbers
 from sfumato.report.wording import figure
 
 HEIGHT = 340
@@ -42,25 +42,16 @@ class Dot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scatter:
+class Scatter(Axes):
     """Dots on two axes, and perhaps a line through some of them."""
 
     dots: Sequence[Dot]
     line: Sequence[Line] = ()
-    rules: Sequence[Line] = ()
-    ticks: Sequence[Tick] = ()
-    levels: Sequence[Tick] = ()
     x_title: str = ""
     y_title: str = ""
     height: int = HEIGHT
     top: int = TOP
     ground: int = GROUND
-    kind: str = "scatter"
-
-    @property
-    def level_width(self) -> int:
-        """Pixels that the texts beside the picture need."""
-        return 7 * max((len(level.text) for level in self.levels), default=0) + 2
 
 
 def scatter(
@@ -73,7 +64,7 @@ def scatter(
     show_x: Formatter = figure,
     x_ticks: Sequence[float] | None = None,
 ) -> Scatter:
-    """Return the dots, and a line `through` some places in their order; what stands out is drawn last, on top."""
+    """Return the dots, and a line `through` some places in their order."""
     low_x, high_x = _span([point.x for point in points])
     low_y, high_y = _span([point.y for point in points])
     low_y = 0.0 if 0 <= low_y < 0.6 * high_y else low_y  # amounts start from nothing unless that hides the differences
@@ -84,10 +75,11 @@ def scatter(
     def at_y(value: float) -> float:
         return round(GROUND - (GROUND - TOP) * (value - low_y) / (high_y - low_y), 2)
 
+    ordered = sorted(points, key=lambda point: _ORDER.get(point.css, 0))
     levels = round_numbers(low_y, high_y, 5)
     across = x_ticks if x_ticks is not None else round_numbers(low_x, high_x, 6)
     return Scatter(
-        dots=[_dot(point, at_x(point.x), at_y(point.y)) for point in sorted(points, key=_on_top)],
+        dots=[_dot(point, at_x(point.x), at_y(point.y)) for point in ordered],
         line=[Line(x1=at_x(a[0]), y1=at_y(a[1]), x2=at_x(b[0]), y2=at_y(b[1])) for a, b in pairwise(through)],
         rules=[Line(x1=0, x2=100, y1=at_y(level), y2=at_y(level)) for level in levels],
         levels=[Tick(x=0, y=at_y(level) + 4, text=show_y(level), anchor="end") for level in levels],
@@ -97,11 +89,7 @@ def scatter(
     )
 
 
-_ORDER = {"is-dominated": 0, "is-frontier": 1, "is-knee": 2}
-
-
-def _on_top(point: Point) -> int:
-    return _ORDER.get(point.css, 0)
+_ORDER = {"is-dominated": 0, "is-frontier": 1, "is-knee": 2}  # what stands out is drawn last, on top
 
 
 def _dot(point: Point, x: float, y: float) -> Dot:

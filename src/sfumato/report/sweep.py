@@ -17,18 +17,18 @@ WIDTH = 80  # where nobody says how wide the terminal is
 MOST_LINES = 30
 LONGEST_NAME = 30  # of a combination, which else has a line of its own
 GAP = 2  # between two columns
-STAMPS = {True: "Explored", False: "Nothing holds"}
 
 
 def render_sweep(facts: Mapping[str, Any]) -> str:
     """Return the page of a sweep from its facts (sweep.json)."""
     cells = mappings(facts.get("cells"))
+    good = any(cell.get("holds") for cell in cells)
     page = environment().get_template("sweep.html")
     shown = page.render(
         title="Sweep · sfumato",
         version=text(mapping(facts.get("versions")).get("sfumato")),
-        good=any(cell.get("holds") for cell in cells),
-        stamp=STAMPS[any(bool(cell.get("holds")) for cell in cells)],
+        good=good,
+        stamp="Explored" if good else "Nothing holds",
         sentence=headline(facts),
         keys=_keys(facts, cells),
         trade=axes(facts),
@@ -98,23 +98,17 @@ def headline(facts: Facts) -> str:
     holding = [cell for cell in cells if cell.get("holds")]
     if not holding:
         return f"None of {plural(len(cells), 'combination')} can be met."
-    said = (
-        f"All {plural(len(cells), 'combination')} can be met"
-        if len(holding) == len(cells)
-        else f"{count(len(holding))} of {plural(len(cells), 'combination')} can be met"
-    )
+    many = "All" if len(holding) == len(cells) else f"{count(len(holding))} of"
+    said = f"{many} {plural(len(cells), 'combination')} can be met"
     loss = mapping(facts.get("loss"))
     if not loss:
         return f"{said}; nothing that was measured gets worse with strictness."
     what = text(loss.get("title")).lower()
     bend = next((cell for cell in holding if cell.get("knee")), None)
     if bend is not None:
-        return f"{said}; by {what}, the knee is at {name_of(bend)}: {_loss(bend, loss)}."
+        lost = amount(bend.get("loss"), text(loss.get("unit")))
+        return f"{said}; by {what}, the knee is at {name_of(bend)}: {lost}."
     return f"{said}; by {what}, the frontier has no clear knee."
-
-
-def _loss(cell: Facts, loss: Facts) -> str:
-    return amount(cell.get("loss"), text(loss.get("unit")))
 
 
 def _keys(facts: Facts, cells: Sequence[Facts]) -> list[tuple[str, str, str]]:
@@ -132,10 +126,6 @@ def _keys(facts: Facts, cells: Sequence[Facts]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _standing(cell: Facts) -> str:
-    return "knee" if cell.get("knee") else "yes" if cell.get("frontier") else "no"
-
-
 def _table(facts: Facts, cells: Sequence[Facts]) -> dict[str, Any]:
     """Return every combination with what it loses and how many people it exposes."""
     losses = shown_losses(facts)
@@ -143,10 +133,11 @@ def _table(facts: Facts, cells: Sequence[Facts]) -> dict[str, Any]:
     rows = []
     for place, cell in enumerate(cells):
         holds = bool(cell.get("holds"))
+        standing = "knee" if cell.get("knee") else "yes" if cell.get("frontier") else "no"
         rows.append(
             {
                 "css": css_of(losses[0], place) if losses and holds else "",
-                "standing": _standing(cell) if holds else "cannot be met",
+                "standing": standing if holds else "cannot be met",
                 "values": [_written(mapping(cell.get("values")).get(name)) for name in settings],
                 "cells": [
                     *(f"{value_shown(loss, cell)}{'*' if place in loss['frontier'] else ''}" for loss in losses),
@@ -166,16 +157,12 @@ def _details(cells: Sequence[Facts]) -> Table | None:
     verdicts = [_verdict_title(verdict) for verdict in mappings(holding[0].get("verdicts"))]
     rows = []
     for cell in holding:
-        reached = [figure(verdict.get("reached")) for verdict in mappings(cell.get("verdicts"))]
-        rows += [[name_of(cell), f"{title}, reached", value] for title, value in zip(verdicts, reached, strict=False)]
-        rows += [
-            [
-                name_of(cell),
-                f"Exposed: {text(attack.get('title') or attack.get('attack'))}",
-                count(attack.get("exposed")),
-            ]
-            for attack in mappings(cell.get("attacks"))
-        ]
+        name = name_of(cell)
+        for title, verdict in zip(verdicts, mappings(cell.get("verdicts")), strict=False):
+            rows.append([name, f"{title}, reached", figure(verdict.get("reached"))])
+        for attack in mappings(cell.get("attacks")):
+            title = text(attack.get("title") or attack.get("attack"))
+            rows.append([name, f"Exposed: {title}", count(attack.get("exposed"))])
     return Table(head=["Combination", "What", "Figure"], rows=rows)
 
 

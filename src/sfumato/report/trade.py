@@ -17,6 +17,7 @@ from sfumato.report.wording import UNKNOWN, amount, count, figure, listed, share
 
 MOST_LOSSES = 5  # side by side in a table, and to choose from
 MOST_SETTINGS = 4
+LOOKS = {"is-knee": "the knee", "is-frontier": "on the frontier", "is-dominated": "beaten by another"}
 
 
 class Loss(TypedDict):
@@ -181,6 +182,7 @@ def _picture(cells: Sequence[Facts], places: Sequence[int], loss: Loss, axis: Ac
     through = [spot[place] for place in loss["frontier"] if place in spot] if axis.strictness else []
     said = {place: f"{name_of(cells[place])}: {amount(spot[place][1], loss['unit'])}" for place in drawn}
     better = f" ({loss['better']} is better)" if loss["better"] else ""
+    looks = {css_of(loss, place) for place in drawn}
     return {
         "title": f"{loss['title']} against {axis.title}",
         "note": axis.note,
@@ -203,7 +205,7 @@ def _picture(cells: Sequence[Facts], places: Sequence[int], loss: Loss, axis: Ac
             show_x=axis.show,
         ),
         "alt": f"{loss['title']} against {axis.title}. {'; '.join(said[place] for place in drawn[:40])}.",
-        "legend": _legend(loss, drawn) if loss["name"] else [],
+        "legend": [(css, word) for css, word in LOOKS.items() if css in looks] if loss["name"] else [],
         "table": Table(
             head=["Combination", "Strictness", loss["title"]],
             rows=[
@@ -221,9 +223,3 @@ def _learned(cell: Facts) -> str:
         return "no attack was tried"
     exposed = f"{count(most.get('exposed'))} of {count(most.get('people'))}"
     return f"exposed {exposed} ({text(most.get('title') or most.get('attack'))})"
-
-
-def _legend(loss: Loss, drawn: Sequence[int]) -> list[tuple[str, str]]:
-    words = {"is-knee": "the knee", "is-frontier": "on the frontier", "is-dominated": "beaten by another"}
-    present = {css_of(loss, place) for place in drawn}
-    return [(css, word) for css, word in words.items() if css in present]

@@ -87,7 +87,8 @@ def _keys(facts: Facts) -> list[dict[str, str]]:
         add("people in", rows_in, count(rows_in), f"of {plural(source.get('gathered'), 'row')}")
         people = _people(facts)
         gone = (rows_in or 0) - (people or 0)
-        add("people out", people, count(people), f"{count(gone)} dropped" if gone > 0 else _in_rows(rows_out, people))
+        in_rows = f"in {plural(rows_out, 'row')}" if rows_out != people else ""
+        add("people out", people, count(people), f"{count(gone)} dropped" if gone > 0 else in_rows)
     else:
         add("rows in", rows_in, count(rows_in))
         add("rows out", rows_out, count(rows_out), f"{count(dropped)} dropped" if dropped > 0 else "")
@@ -110,10 +111,6 @@ def _people(facts: Facts) -> float | None:
     source, release = mapping(facts.get("source")), mapping(facts.get("release"))
     people, rows = number(source.get("rows")), number(release.get("rows"))
     return min(people, rows) if people is not None and rows is not None else rows
-
-
-def _in_rows(rows: float | None, people: float | None) -> str:
-    return f"in {plural(rows, 'row')}" if rows != people else ""
 
 
 def _were(value: object, show: Any) -> str:
