@@ -5,6 +5,7 @@ A census of 68 columns fits into a few hundred megabytes this way, where lists o
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -86,16 +87,9 @@ class BitSets(CodedSets):
 
     def with_packed(self, packed: PackedBits, *, in_order: bool | None = None) -> BitSets:
         """Return other sets over the same domain."""
-        return BitSets(
-            name=self.name,
-            role=self.role,
-            packed=packed,
-            labels=self.labels,
-            separator=self.separator,
-            type=self.type,
-            in_order=self.in_order if in_order is None else in_order,
-            spec=self.spec,
-        )
+        other = copy(self)
+        vars(other).update(packed=packed, in_order=self.in_order if in_order is None else in_order)
+        return other
 
 
 def empty_bit_sets(n_rows: int, n_labels: int) -> PackedBits:

@@ -165,11 +165,10 @@ class Prefix:
     lengths: int | Sequence[int]
 
     def __post_init__(self) -> None:
+        example = "Give how many characters to keep: a whole number such as 5, or falling lengths such as [5, 3, 2]."
         if isinstance(self.lengths, int) and self.lengths > _MOST_LEVELS:
-            raise PolicyError(
-                f"prefix was given as {self.lengths:,}, which makes as many levels; {_MOST_LEVELS:,} is the most.\n"
-                "Give how many characters to keep: a whole number such as 5, or falling lengths such as [5, 3, 2]."
-            )
+            found = f"{self.lengths:,}, which makes as many levels; {_MOST_LEVELS:,} is the most"
+            raise PolicyError(f"prefix was given as {found}.\n{example}")
         given = range(self.lengths, 0, -1) if isinstance(self.lengths, int) else self.lengths
         lengths = tuple(given) if isinstance(given, Sequence) else ()
         whole = all(isinstance(length, int) and not isinstance(length, bool) for length in lengths)
@@ -178,25 +177,15 @@ class Prefix:
             or not (whole and lengths and lengths[-1] >= 1)
             or any(long <= short for long, short in pairwise(lengths))
         ):
-            raise PolicyError(
-                f"prefix was given as {self.lengths!r}.\n"
-                "Give how many characters to keep: a whole number such as 5, or falling lengths such as [5, 3, 2]."
-            )
+            raise PolicyError(f"prefix was given as {self.lengths!r}.\n{example}")
         object.__setattr__(self, "lengths", lengths)
 
     def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
         """Return the hierarchy over these codes, in the order of their text."""
         assert not isinstance(self.lengths, int)
         lengths = self.lengths
-        return _derived(
-            (
-                (code, *(code[:length] + "*" * (len(code) - length) for length in lengths), ROOT)
-                for code in sorted(labels)
-            ),
-            labels,
-            name,
-            secret=secret,
-        )
+        paths = ((code, *(code[:length].ljust(len(code), "*") for length in lengths), ROOT) for code in sorted(labels))
+        return _derived(paths, labels, name, secret=secret)
 
 
 @dataclass(frozen=True)
@@ -235,13 +224,11 @@ class Widths:
         """Return the hierarchy over these numbers, in rising order."""
         widths = [Fraction(width) for width in self.widths]
         origin = Fraction(self.origin)
-        numbers, scale = _whole_numbers(labels, (origin, *widths), name, secret=secret)
+        numbers, scale = _in_order(labels, (origin, *widths), name, secret=secret)
         # Everything is a whole number of 1/scale from here on: edges are exact.
         steps = [int(width * scale) for width in widths]
         start = int(origin * scale)
         closed = scale == 1
-        order = sorted(range(len(labels)), key=lambda position: (numbers[position], labels[position]))
-
         if closed:
             steps = [step for step in steps if step > 1]  # a whole number alone is no range
 
@@ -256,11 +243,8 @@ class Widths:
             above = place * steps[0]
             return (*(text(above // step * step + start, step) for step in steps), ROOT)
 
-        def path(position: int) -> tuple[str, ...]:
-            around = groups((numbers[position] - start) // steps[0]) if steps else (ROOT,)
-            return (labels[position], *around)
-
-        return _derived(map(path, order), labels, name, secret=secret)
+        paths = ((label, *(groups((at - start) // steps[0]) if steps else (ROOT,))) for at, label in numbers)
+        return _derived(paths, labels, name, secret=secret)
 
 
 @dataclass(frozen=True)
@@ -291,9 +275,9 @@ class Edges:
     def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
         """Return the hierarchy over these numbers, in rising order."""
         levels = [[Fraction(edge) for edge in level] for level in self.levels]
-        numbers, scale = _whole_numbers(labels, levels[0], name, secret=secret)
+        numbers, scale = _in_order(labels, levels[0], name, secret=secret)
         whole = [[int(edge * scale) for edge in level] for level in levels]
-        outside = sum(not whole[0][0] <= number <= whole[0][-1] for number in numbers)
+        outside = sum(not whole[0][0] <= number <= whole[0][-1] for number, _ in numbers)
         if outside:
             raise HierarchyError(
                 f"{name} has edges, but {outside:,} of the {len(labels):,} values in the data lie outside.\n"
@@ -308,32 +292,33 @@ class Edges:
             ends = f"{decimal_text(Fraction(low, scale))}, {decimal_text(Fraction(high, scale))}"
             return f"[{ends}]" if last else f"[{ends})"
 
-        order = sorted(range(len(labels)), key=lambda position: (numbers[position], labels[position]))
-        paths = ((labels[at], *(text(level, numbers[at]) for level in whole), ROOT) for at in order)
+        paths = ((label, *(text(level, number) for level in whole), ROOT) for number, label in numbers)
         return _derived(paths, labels, name, secret=secret)
 
 
-def _whole_numbers(
+def _in_order(
     labels: Sequence[str], exact: Iterable[Fraction], name: str, *, secret: bool
-) -> tuple[list[int], int]:
-    """Return the labels as whole numbers of 1/scale and the scale; all of `exact` are whole on that scale too."""
+) -> tuple[list[tuple[int, str]], int]:
+    """Return labels by size, each behind its number as a whole one of 1/scale, and the scale, which `exact` fit."""
     scale = math.lcm(*(number.denominator for number in exact))
     try:
-        numbers = [int(label) for label in labels]
-        return (numbers, 1) if scale == 1 else ([number * scale for number in numbers], scale)
+        numbers = [int(label) * scale for label in labels]
     except ValueError:
-        pass
+        numbers, scale = _decimals(labels, scale, name, secret=secret)
+    return sorted(zip(numbers, labels, strict=True)), scale
+
+
+def _decimals(labels: Sequence[str], scale: int, name: str, *, secret: bool) -> tuple[list[int], int]:
     decimals: list[Decimal] = []
     odd = []
     most = 0
     for label in labels:
         try:
             number = Decimal(label)
+            exponent = number.as_tuple().exponent
+            if not isinstance(exponent, int) or not -_MOST_DECIMALS <= exponent <= _MOST_DECIMALS:
+                raise InvalidOperation
         except InvalidOperation:
-            odd.append(label)
-            continue
-        exponent = number.as_tuple().exponent
-        if not isinstance(exponent, int) or not -_MOST_DECIMALS <= exponent <= _MOST_DECIMALS:
             odd.append(label)
             continue
         decimals.append(number)
@@ -367,15 +352,9 @@ def decimal_text(number: Fraction) -> str:
     >>> decimal_text(Fraction(5)), decimal_text(Fraction(-1, 4))
     ('5', '-0.25')
     """
-    places, rest = 0, number.denominator
-    while rest % 10 == 0:
-        rest, places = rest // 10, places + 1
-    for factor in (2, 5):
-        extra = 0
-        while rest % factor == 0:
-            rest, extra = rest // factor, extra + 1
-        places += extra
-    if rest != 1:
+    below = number.denominator
+    places = next((places for places in range(below.bit_length()) if 10**places % below == 0), None)
+    if places is None:
         raise ValueError("no finite decimal")
     digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
     sign = "-" if number < 0 else ""

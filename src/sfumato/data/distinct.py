@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import STEP, Codes, as_arrow, as_numpy, counted
+from sfumato.data.dataset import STEP, Codes, as_arrow, as_numpy, counted, starts_of
 from sfumato.data.kinds import has_far_days, is_list, is_text, value_type
 from sfumato.errors import DataError
 
@@ -278,8 +278,7 @@ def _decoded(array: pa.Array) -> pa.Array:
         plain = list(_without_dictionaries(kind))
         return pa.StructArray.from_arrays(fields, fields=plain, mask=array.is_null() if array.null_count else None)
     if is_list(kind) and _without_dictionaries(kind.value_type) != kind.value_type:
-        sizes = as_numpy(pc.fill_null(pc.list_value_length(array), 0))
-        start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes, dtype=np.int64)])
+        start = starts_of(as_numpy(pc.fill_null(pc.list_value_length(array), 0)))
         absent = array.is_null() if array.null_count else None
         return pa.LargeListArray.from_arrays(as_arrow(start), _decoded(array.flatten()), mask=absent)
     return array.cast(value_type(kind)) if pa.types.is_dictionary(kind) else array

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -14,6 +13,7 @@ from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, narrowed
 from sfumato.data.distinct import Placed, Tally, carry, naming
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list
+from sfumato.data.names import repeated
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import PlacedSets, SetCodebook, encode_sets
 from sfumato.errors import DataError, HierarchyError, did_you_mean
@@ -181,8 +181,7 @@ def check_columns(found: Sequence[str], schema: Schema, dropped: Collection[str]
     `dropped` are columns that were let go before, or may be.
     """
     problems = []
-    twice = [name for name, count in Counter(found).items() if count > 1]
-    if twice:
+    if twice := repeated(found):
         problems.append(f"The table has columns with the same name: {some(twice)}.\nRename them in the file.")
     if schema.columns and schema.rest is None and set(schema.columns).isdisjoint(found):
         raise DataError(  # without their names: they may be somebody's record
@@ -208,8 +207,7 @@ def check_columns(found: Sequence[str], schema: Schema, dropped: Collection[str]
 def check_released_columns(found: list[str], schema: Schema) -> None:
     """Raise unless every column that a requirement may need is there."""
     problems = []
-    twice = sorted({name for name in found if found.count(name) > 1})
-    if twice:
+    if twice := repeated(found):
         problems.append(f"The table has columns with the same name: {some(twice)}.")
     dispensable = (Role.IDENTIFIER, Role.OTHER)
     absent = [spec.name for spec in schema if spec.role not in dispensable and spec.name not in found]

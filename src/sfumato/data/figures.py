@@ -20,7 +20,7 @@ from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.kinds import as_number
 from sfumato.data.labels import number_text, parse_range, range_label
-from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.recoding import Labelled, Recoding, as_seen
 
 MARKS = 50  # at least, in a range: a figure is rounded to one of them
 MOST_OFF = 1.5 / MARKS  # of its range: how far a figure may lie from that of its class
@@ -70,14 +70,13 @@ def with_figures(
     public = {name: dict(more) for name, more in recoding.public.items()}
     for column in chosen:
         labels, spans = _figures(column, classes, shows, least)
-        place = {label: code for code, label in enumerate(dict.fromkeys(labels))}
         before = recoding.columns[column.name]
         assert isinstance(before, Labelled)
         codes = np.zeros(before.codes.size, dtype=np.int32)
         kept = np.arange(codes.size) if recoding.keep_row is None else np.flatnonzero(recoding.keep_row)
-        codes[kept] = np.array([place[label] for label in labels], dtype=np.int32)[classes.class_of]
+        codes[kept], seen = as_seen(classes.class_of, labels)
         nothing = before.labels[before.missing] if before.missing >= 0 else None
-        changed[column.name] = Labelled(codes, tuple(place), place.get(nothing, -1) if nothing is not None else -1)
+        changed[column.name] = Labelled(codes, seen, seen.index(nothing) if nothing in seen else -1)
         public[column.name] = {**public.get(column.name, {}), "shows": shows, "spans": spans}
     return recoding.with_columns(changed, public=public)
 
@@ -95,8 +94,7 @@ def _classes(dataset: Dataset, recoding: Recoding, weight: Floats, group_of: Cod
         codes, labels = column.codes[row_of], column.labels
         if isinstance(new, Labelled):
             codes, labels = new.codes[kept], new.labels
-        place = {label: code for code, label in enumerate(dict.fromkeys(labels))}  # the same label may have two codes
-        parts.append((np.array([place[label] for label in labels], dtype=np.int32)[codes], tuple(place)))
+        parts.append(as_seen(codes, labels))
     of_groups = [] if group_of is None else [(group_of[row_of], int(group_of.max(initial=0)) + 1)]
     distinct = distinct_codes([*of_groups, *((codes, len(labels)) for codes, labels in parts)], row_of.size)
     shown = {
@@ -144,7 +142,7 @@ def _figure(values: Floats, weight: Floats, label: str, shows: str, free: Callab
     exact = float(np.average(values, weights=weight)) if shows == "mean" else _median(values, weight)
     for mark in _marks(exact, high - low):
         if low <= float(mark) <= high and free(float(mark)):
-            return _text(mark)
+            return number_text(float(mark))
     return None
 
 
@@ -169,10 +167,6 @@ def _marks(figure: float, width: float) -> Iterator[Decimal]:
     yield nearest
     for offset in (side * step, -side * step, side * step / 2, -side * step / 2):
         yield nearest + offset
-
-
-def _text(mark: Decimal) -> str:
-    return number_text(float(mark))
 
 
 def span_of(spans: Spans, label: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
@@ -13,6 +11,7 @@ from sfumato.data.dataset import as_arrow
 from sfumato.data.distinct import Placed
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_text, typed, value_type
+from sfumato.data.names import repeated
 from sfumato.errors import DataError
 
 _BEYOND_ARROW = (nw.Int128, nw.UInt128)
@@ -34,7 +33,7 @@ def to_arrow(frame: Any) -> pa.Table:
         if isinstance(wrapped, nw.LazyFrame):
             wrapped = wrapped.collect()
         table = _from_pandas(frame) if wrapped.implementation.is_pandas() else _from_narwhals(wrapped)
-    if twice := _twice(table.column_names):
+    if twice := repeated(table.column_names):
         raise DataError(f"The frame has columns with the same name: {some(twice)}.\nRename them.")
     for name in table.column_names:
         if is_text(table.schema.field(name).type):
@@ -49,16 +48,12 @@ def to_arrow(frame: Any) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
-def _twice(names: Iterable[str]) -> list[str]:
-    return [name for name, count in Counter(names).items() if count > 1]
-
-
 def _wrapped(frame: Any) -> Any:
     try:
         return nw.from_native(frame)
     except nw.exceptions.DuplicateError:
         raise DataError(
-            f"The frame has columns with the same name: {some(_twice(map(str, frame.columns)))}.\nRename them."
+            f"The frame has columns with the same name: {some(repeated(map(str, frame.columns)))}.\nRename them."
         ) from None
     except TypeError:
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Codes, as_arrow, as_numpy
+from sfumato.data.dataset import Codes, as_arrow, as_numpy, starts_of
 from sfumato.data.dates import moment_of
 from sfumato.data.distinct import naming, text_codes
 from sfumato.data.files import Source, fitted, read_columns
@@ -253,9 +253,7 @@ class _Grouping:
         return self._picked(array, codes, labels, known, asked.how)
 
     def _sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        running = np.concatenate([[0], np.cumsum(values)])
-        found: NDArray[np.int64] = running[self.start[1:]] - running[self.start[:-1]]
-        return found
+        return np.diff(starts_of(values)[self.start])
 
     def _picked(
         self, array: pa.ChunkedArray, codes: Codes, labels: Sequence[str], known: NDArray[np.bool_], how: How

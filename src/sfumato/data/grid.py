@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +81,6 @@ def _first_of_month(months: int) -> Marks:
 _CALENDAR = [*map(_first_of_month, (120, 12, 3, 1)), Marks(7, lambda at: (at - 1) // 7, lambda place: 7 * place + 1)]
 _CALENDAR.append(multiples(1))
 
-Text: TypeAlias = Callable[[int], str]
-
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -130,7 +127,10 @@ class Grid:
         line = _Line.of(places, people, least, dates=column.dates, closed=scale == 1)
         edges = line.edges()
         band_of_code = [bisect_right(edges, at) for at in at_of_code]
-        text: Text = _day_text if column.dates else lambda at: decimal_text(Fraction(at, scale))
+
+        def text(at: int) -> str:
+            return _day(at).isoformat() if column.dates else decimal_text(Fraction(at, scale))
+
         bounds = line.bounds(edges)
         lower, upper = [text(low) for low, _ in bounds], [text(high) for _, high in bounds]
         if column.missing >= 0:
@@ -269,10 +269,6 @@ def _ordinal(label: str) -> int:
     day = day_of(label)
     assert day is not None, "a column of dates holds nothing else"
     return day.toordinal()
-
-
-def _day_text(at: int) -> str:
-    return _day(at).isoformat()
 
 
 def _day(at: int) -> datetime.date:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates
-from sfumato.data.dataset import Dataset
+from sfumato.data.dataset import Dataset, starts_of
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.errors import DataError, PolicyError, did_you_mean
 
@@ -124,13 +124,12 @@ class Knowledge:
                 f"The knowledge table has {len(labels):,} labels but not one term.\nName the column of terms."
             )
         label_of, term_of = ({name: number for number, name in enumerate(names)} for names in (labels, terms))
-        size = [len(row) for _, row in distinct]
         pairs = [(label, term) for label, row in distinct for term in row]
         return cls(
             labels=labels,
             terms=terms,
             label_of_row=np.array([label_of[label] for label, _ in distinct], dtype=np.int32),
-            start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
+            start=starts_of([len(row) for _, row in distinct]),
             items=np.array([term_of[term] for _, term in pairs], dtype=np.int32),
             weight=None if weight is None else _weight_of(labels, weight),
             likelihood=None if likelihood is None else _likelihood_of(pairs, likelihood, len(distinct) - len(labels)),

@@ -95,13 +95,15 @@ class KnowledgeSource:
 
     def _wanted(self, found: Sequence[str], where: Path | str) -> dict[str, str]:
         """Return the columns that are needed, by what they are needed for, or raise where some were not found."""
-        terms = self.terms
-        wanted = {"label": self.label}
-        wanted |= (
-            {"terms": terms} if isinstance(terms, str) else {f"terms {i}": name for i, name in enumerate(terms, 1)}
-        )
-        more = {"prior": None if self.prior == FROM_DATA else self.prior, "weights": self.weights}
-        wanted |= {key: name for key, name in more.items() if name is not None}
+        several = () if isinstance(self.terms, str) else self.terms
+        asked = {
+            "label": self.label,
+            "terms": self.terms if isinstance(self.terms, str) else None,
+            **{f"terms {number}": name for number, name in enumerate(several, 1)},
+            "prior": None if self.prior == FROM_DATA else self.prior,
+            "weights": self.weights,
+        }
+        wanted = {key: name for key, name in asked.items() if name is not None}
         _check_columns(wanted, found, where)
         return wanted
 

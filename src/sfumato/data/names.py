@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 
 def plain(text: str) -> str:
@@ -25,6 +26,15 @@ def listed(names: Sequence[str]) -> list[str]:
     (['age', 'sex'], ['age'])
     """
     return [names] if isinstance(names, str) else list(names)
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once.
+
+    >>> repeated(["age", "sex", "age"])
+    ['age']
+    """
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def words_of(name: str) -> list[str]:

@@ -16,7 +16,7 @@ from sfumato.data.dataset import Codes, Dataset, distinct_codes
 from sfumato.data.distinct import arrow_codes
 from sfumato.data.kinds import MARKERS
 from sfumato.data.names import mentions, plain, words_of
-from sfumato.data.recoding import Labelled, Recoding
+from sfumato.data.recoding import Labelled, Recoding, as_seen
 from sfumato.data.schema import Kind, Role, Schema
 from sfumato.data.strays import Stray, StrayKind, stray_columns
 from sfumato.errors import DataError
@@ -122,7 +122,7 @@ def says_number(name: str) -> bool:
     >>> [says_number(name) for name in ("member_no", "Fallnr", "SITEID", "number_of_children", "num_visits")]
     [True, True, True, False, False]
     """
-    whole = _as_one(name)
+    whole = "".join(words_of(name))
     if _is_count(name, whole):
         return False
     ends = whole.endswith(("id", "nr")) and words_of(name)[-1] not in _NO_NUMBERS.split()
@@ -139,10 +139,6 @@ def names_people(name: str) -> bool:
     """
     what = plain(name).removesuffix("id").removesuffix("nr")
     return says_number(name) and (says_person(name) or not (mentions(name, _OTHERS) or mentions(what, _OTHERS)))
-
-
-def _as_one(name: str) -> str:
-    return "".join(words_of(name))
 
 
 def _is_count(name: str, whole: str) -> bool:
@@ -267,7 +263,8 @@ def people_per_class(
     shown = [] if besides is None else [(besides.astype(np.int32), int(besides.max(initial=0)) + 1)]
     for column in dataset.quasi_identifiers:
         new = recoding.columns.get(column.name)
-        shown.append(_as_seen(new) if isinstance(new, Labelled) else (column.codes, len(column.labels)))
+        codes, labels = as_seen(new.codes, new.labels) if isinstance(new, Labelled) else (column.codes, column.labels)
+        shown.append((codes, len(labels)))
     class_of, person_of = distinct_codes(shown, dataset.n_rows).distinct_of, persons.codes
     if recoding.keep_row is not None:
         class_of, person_of = class_of[recoding.keep_row], person_of[recoding.keep_row]
@@ -275,9 +272,3 @@ def people_per_class(
     once = distinct_codes([(class_of, n_classes), (person_of, persons.people)], class_of.size)
     people = np.bincount(once.codes[:, 0], minlength=n_classes)
     return people[people > 0]
-
-
-def _as_seen(new: Labelled) -> tuple[Codes, int]:
-    """Return codes in which equal labels are equal."""
-    code_of = {label: code for code, label in enumerate(dict.fromkeys(new.labels))}
-    return np.array([code_of[label] for label in new.labels], dtype=np.int32)[new.codes], len(code_of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,6 +83,16 @@ class Pieces:
         place[order] = np.arange(order.size)
         count = np.concatenate([self.count, weights[others]])
         return Pieces(row_of[order], count[order]), place[: self.row_of.size]
+
+
+def as_seen(codes: NDArray[np.integer], labels: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
+    """Return codes in which equal labels are equal, and the labels, each once.
+
+    >>> as_seen(np.array([0, 1, 2], dtype=np.int32), ("a", "b", "a"))[0].tolist()
+    [0, 1, 0]
+    """
+    code_of = {label: code for code, label in enumerate(dict.fromkeys(labels))}
+    return np.array([code_of[label] for label in labels], dtype=np.int32)[codes], tuple(code_of)
 
 
 def divide_rows(

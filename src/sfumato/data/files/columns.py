@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.data.dataset import STEP, as_arrow, as_numpy
 from sfumato.data.distinct import memory_of
 from sfumato.data.files.room import POOL, Growing, give_back
+from sfumato.data.files.source import without_rows
 from sfumato.data.files.vocabulary import Vocabulary
 from sfumato.data.hierarchy import some
 from sfumato.data.kinds import is_list, is_text, value_type
@@ -212,7 +213,7 @@ class Columns:
     def finish(self) -> pa.Table:
         """Return the table; the batches are used up."""
         if not self.rows:
-            raise DataError(f"{self.path} has columns but no rows.\nNothing can be published from it.")
+            raise without_rows(self.path)
         arrays = [self._column(name, kind) for name, kind in self.kinds.items()]
         give_back()
         return pa.Table.from_arrays(arrays, names=list(self.kinds))

@@ -23,7 +23,7 @@ from sfumato.data.files import text
 from sfumato.data.files.blanks import Blanks, follow_separators
 from sfumato.data.files.columns import Apart, Texts
 from sfumato.data.files.room import POOL, give_back
-from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names
+from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names, without_rows
 from sfumato.data.files.spelling import Spelling, first_cells, looks_like_a_record
 from sfumato.data.files.text import BOM, TextBytes, encoding_of, not_utf8, opened, whole_lines
 from sfumato.errors import DataError
@@ -260,7 +260,7 @@ def _columns(asked: Reading, layout: Layout, block_size: int) -> dict[str, Texts
             'Close the cell with ", and write a quote inside a quoted cell twice.'
         )
     if not rows:
-        raise DataError(f"{path} has a header but no rows.\nNothing can be published from it.")
+        raise without_rows(path, "a header")
     return columns
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sfumato.data.files.columns import Texts
 from sfumato.data.files.csv import header_of
-from sfumato.data.files.source import Found, Reading, Source, checked_names, kept_names, needed
+from sfumato.data.files.source import Found, Reading, Source, checked_names, kept_names, needed, without_rows
 from sfumato.data.files.spelling import Spelling, first_cells
 from sfumato.data.hierarchy import some
 from sfumato.errors import DataError, did_you_mean
@@ -41,7 +41,7 @@ def read_excel(asked: Reading) -> pa.Table:
     kept = kept_names(sheet.names, asked.drop, path)
     records = sheet.records[: asked.limit]
     if not records:
-        raise DataError(f"{path} has a sheet with a header but no rows.\nNothing can be published from it.")
+        raise without_rows(path, "a sheet with a header")
     spelling = sheet.spelling(kept)
     columns = {}
     for position, name in enumerate(sheet.names):

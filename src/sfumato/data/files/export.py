@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ _MOST_ROWS, _MOST_COLUMNS, _MOST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet,
 _EXACT = 2**53  # whole numbers that a float holds
 _MOST_LABELS, _LONGEST_LABEL = 5_000, 120  # that SPSS takes, in bytes; beyond, a column stays text
 _LONGEST_TITLE = {"stata": (80, 320), "spss": (256, 256)}  # that a variable label may have: characters, bytes
+_PARQUET = ', or write [release] format = "parquet"'
 _NAME = {
     "stata": re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII),
     "spss": re.compile(r"[A-Za-z@#$][\w.@#$]{0,63}", re.ASCII),
@@ -154,18 +155,24 @@ def _cells(release: Release, name: str, column: pa.ChunkedArray, missing: str | 
     """Return cells as text or numbers; sets with their separator between the members."""
     sets = release.columns.get(name)
     separator = sets.separator if isinstance(sets, CodedSets) else "|"
-    if isinstance(sets, CodedSets) and any(separator in label for label in sets.labels):
-        raise DataError(
-            f"Column {name!r} has members that contain {separator!r}, which separates members in a cell.\n"
-            'Give the column another separator, or write [release] format = "parquet".'
-        )
+    if isinstance(sets, CodedSets):
+        refuse_separators(sets.labels, separator, name, _PARQUET)
     try:
         return [as_cell(cell, separator, missing) for cell in column.to_pylist()]
     except TypeError:
         raise DataError(
             f"Column {name!r} holds values of type {column.type}, which the format cannot show.\n"
-            'Drop the column, or write [release] format = "parquet".'
+            f"Drop the column{_PARQUET}."
         ) from None
+
+
+def refuse_separators(members: Iterable[str], separator: str, name: str, otherwise: str = "") -> None:
+    """Raise where members of sets contain what separates them in a cell; `otherwise` says what else can be done."""
+    if any(separator in member for member in members):
+        raise DataError(
+            f"Column {name!r} has members that contain {separator!r}, which separates members in a cell.\n"
+            f"Give the column another separator{otherwise}."
+        )
 
 
 def as_cell(cell: Any, separator: str, missing: str | None) -> Any:

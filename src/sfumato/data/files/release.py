@@ -92,7 +92,8 @@ def write_description(release: Release, folder: Path, files: Mapping[str, str], 
         if release.readme:
             (folder / README).write_text(release.readme + "\n", encoding="utf-8")
             files[README] = digest(folder / README)
-        description = {**_description(release, missing), "files": files}
+        known = {"format": FORMAT, "rows": release.total, "columns": describe_columns(release)}
+        description = {**known, **release.description, "missing": missing, "files": files}
         text = json.dumps(description, indent=1, ensure_ascii=False, default=_plain)
         (folder / DESCRIPTION).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
@@ -116,11 +117,6 @@ def _written(release: Release, path: Path, form: ReleaseFormat, missing: str) ->
             return write_excel(release, path, missing)
         case _:
             return write_stat(release, path, form, missing)
-
-
-def _description(release: Release, missing: str) -> dict[str, Any]:
-    known = {"format": FORMAT, "rows": release.total, "columns": describe_columns(release)}
-    return {**known, **release.description, "missing": missing}
 
 
 def _plain(value: Any) -> Any:

@@ -6,13 +6,13 @@ import hashlib
 import importlib
 import os
 import threading
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sfumato.data.hierarchy import some
+from sfumato.data.names import repeated
 from sfumato.errors import DataError, did_you_mean
 from sfumato.progress import Stage
 
@@ -216,6 +216,11 @@ def unreadable(path: Path, error: Exception) -> DataError:
     return DataError(f"{path} was asked for as a table, but cannot be read: {reason}.\nCheck its path and permissions.")
 
 
+def without_rows(path: Path, what: str = "columns") -> DataError:
+    """Return the error for a table that has names of columns and nothing below them."""
+    return DataError(f"{path} has {what} but no rows.\nNothing can be published from it.")
+
+
 def needed(module: str, extra: str, path: Path) -> Any:
     """Return a library that not everybody has, or raise with how to get it."""
     try:
@@ -257,8 +262,7 @@ def checked_names(names: Sequence[str], path: Path) -> list[str]:
             f"{path} has columns without a name: {len(empty)} of {len(names)}, the first at position {empty[0]}.\n"
             "Name every column in the header."
         )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    if twice := repeated(names):
         raise DataError(f"{path} has columns with the same name: {some(twice)}.\nGive each column a name of its own.")
     return list(names)
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.ipc as pa_ipc
 
 from sfumato.data.files.databases.connections import without_addresses
-from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names, needed
+from sfumato.data.files.source import Format, Found, Reading, Source, checked_names, kept_names, needed, without_rows
 from sfumato.data.files.stat_apart import DAMAGED, NO_MEMORY, PORTABLE
 from sfumato.errors import DataError
 
@@ -101,7 +101,7 @@ def read_stat(asked: Reading) -> pa.Table:
     _, table = _answered(_request(source, form) | wanted, source, form)
     assert table is not None
     if not table.num_rows:
-        raise DataError(f"{asked.path} has columns but no rows.\nNothing can be published from it.")
+        raise without_rows(asked.path)
     asked.stage.advance(asked.path.stat().st_size)
     return table
 

@@ -49,17 +49,14 @@ def read_transactions(asked: Reading) -> pa.Table:
 def _question_a_table(source: Source, head: bytes) -> None:
     """Raise where nobody says what a file is, and its first lines look like rows of a table: as many cells in each."""
     lines = [line for line in head.splitlines()[:_LOOKED_AT] if line.strip()]
-    counts = ({line.count(separator.encode()) for line in lines} for separator in SEPARATORS)
-    if source.format is None and source.separator is None and len(lines) >= _TOLD and any(map(_is_even, counts)):
+    counts = [{line.count(separator.encode()) for line in lines} for separator in SEPARATORS]
+    even = any(len(each) == 1 and 0 not in each for each in counts)
+    if source.format is None and source.separator is None and len(lines) >= _TOLD and even:
         raise DataError(
             f"{source.path} would be read as transactions by its name, but each of its first lines has as many cells "
             'as the others, as in a table.\nSay which it is: [source] format = "csv" or "transactions" (for `sfumato '
             "init`: --format)."
         )
-
-
-def _is_even(counts: set[int]) -> bool:
-    return len(counts) == 1 and 0 not in counts
 
 
 class _ItemCutter:

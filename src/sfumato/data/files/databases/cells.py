@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.data.files.export import as_cell
+from sfumato.data.files.export import as_cell, refuse_separators
 from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.errors import DataError
 
@@ -17,11 +17,8 @@ def text_or_numbers(column: pa.ChunkedArray, name: str, separator: str) -> list[
     if is_text(value_type(column.type)):
         return list(column.cast(pa.string()).to_pylist())
     cells = column.to_pylist()
-    if is_list(column.type) and any(separator in str(member) for cell in cells for member in cell or ()):
-        raise DataError(
-            f"Column {name!r} has members that contain {separator!r}, which separates members in a cell.\n"
-            "Give the column another separator."
-        )
+    if is_list(column.type):
+        refuse_separators((str(member) for cell in cells for member in cell or ()), separator, name)
     try:
         return [as_cell(cell, separator, None) for cell in cells]
     except TypeError:

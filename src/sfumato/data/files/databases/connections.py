@@ -39,6 +39,12 @@ FILES = (".sqlite", ".sqlite3", ".db", *DUCKDB)
 SHAPES = (  # of addresses
     "postgresql://user:password@host/database, sqlite:///path, duckdb:///path, or odbc:Driver={...};Server=...;"
 )
+_ENGINES: Mapping[str, Engine] = {  # by what an address begins with
+    "postgresql": "postgresql",
+    "postgres": "postgresql",
+    "sqlite": "sqlite",
+    "duckdb": "duckdb",
+}
 KEYRING = "sfumato"  # the service that addresses are kept under
 _VARIABLE = "SFUMATO_DATABASE_"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
@@ -61,14 +67,9 @@ class Address:
     @property
     def engine(self) -> Engine | None:
         """Which kind of database it is; None for an address that nobody knows."""
-        scheme = self.text.split(":", 1)[0].lower()
-        if scheme in ("postgresql", "postgres"):
-            return "postgresql"
-        if scheme == "sqlite":
-            return "sqlite"
-        if scheme == "duckdb":
-            return "duckdb"
-        return "odbc" if re.match(r"\s*(odbc:|driver\s*=|dsn\s*=)", self.text, re.IGNORECASE) else None
+        by_scheme = _ENGINES.get(self.text.split(":", 1)[0].lower())
+        is_odbc = re.match(r"\s*(odbc:|driver\s*=|dsn\s*=)", self.text, re.IGNORECASE)
+        return by_scheme or ("odbc" if is_odbc else None)
 
 
 def is_file(database: str) -> bool:
@@ -277,8 +278,6 @@ def _in_keyring(name: str) -> str | None:
 
 def place_of(database: str, base: Path) -> Path:
     """Return where a database is: its file, relative to a folder, or its name as it is shown."""
-    return (
-        base / database
-        if is_file(database) and not _ADDRESS.search(database)
-        else Path(DATABASE + checked_name(database))
-    )
+    if is_file(database) and not _ADDRESS.search(database):
+        return base / database
+    return Path(DATABASE + checked_name(database))
