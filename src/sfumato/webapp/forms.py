@@ -176,6 +176,20 @@ def _first(*bounds: float | None) -> float | None:
     return next((bound for bound in bounds if bound is not None), None)
 
 
+def whole_number(text: str, digits: int = 5) -> int | None:
+    """Return the number that plain digits are, so many at most; None for anything else.
+
+    >>> whole_number("12"), whole_number("-1"), whole_number("123456"), whole_number("")
+    (12, None, None, None)
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
+def said(form: FormData, name: str) -> str:
+    """Return what is written in a field, without blanks around it; nothing where it is not there."""
+    return str(form.get(name, "")).strip()
+
+
 def _speaks_of(at: str, place: str, name: str) -> bool:
     whole = f"{place}.{name}" if place else name
     return at == whole or at.startswith(f"{whole}.")

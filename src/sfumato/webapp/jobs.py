@@ -253,7 +253,8 @@ class Jobs:
             state = CANCELLED
         if state != FINISHED and job.target:
             clear_leftovers(self.project.folder / job.target)
-        self._keep(replace(job, state=state, exit=code, seconds=self._took(job)))
+        took = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(job.made)
+        self._keep(replace(job, state=state, exit=code, seconds=took.total_seconds()))
         self._waiting.set()
 
     def _told_exit(self, job: Job) -> int | None:
@@ -264,9 +265,6 @@ class Jobs:
                     return int(event["exit"])
         result = self.result(job)
         return int(result.get("exit_code", 0 if result.get("satisfied", True) else 1)) if result else None
-
-    def _took(self, job: Job) -> float:
-        return (datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(job.made)).total_seconds()
 
     def _keep(self, job: Job) -> Job:
         write_private(self.folder / job.id / "job.json", json.dumps(asdict(job), indent=1))

@@ -121,9 +121,11 @@ def opened(project: Project, name: str, path: Path) -> OpenPlan:
         undo=_words(history, history.position) if history.position > 0 else "",
         redo=_words(history, history.position + 1),
     )
-    ran, by = next(((run, by) for run, at in project.runs().items() if (by := _ran_by(at))["path"] == name), ("", {}))
-    handed = bool(ran) and (project.runs()[ran] / HANDOVER).is_file()
-    made = replace(made, ran=ran, ran_so=by.get("sha256") == made.digest, handed=handed)
+    for run, at in project.runs().items():  # the youngest first
+        by = mapping(facts_of(at).get("plan"))
+        if text(by.get("path")) == name:
+            made = replace(made, ran=run, ran_so=by.get("sha256") == made.digest, handed=(at / HANDOVER).is_file())
+            break
     return replace(made, steps=_steps(made))
 
 
@@ -160,12 +162,6 @@ def _steps(plan: OpenPlan) -> tuple[Step, ...]:
         ("Hand over", f"{result}#hand-over" if ran else "/", 0, plan.handed, "confirmed"),
     )
     return tuple(_step(*each) for each in told)
-
-
-def _ran_by(run: Path) -> dict[str, str]:
-    """Return the name and the digest of the plan that a run was made by."""
-    plan = mapping(facts_of(run).get("plan"))
-    return {key: text(plan.get(key)) for key in ("path", "sha256")}
 
 
 def _step(words: str, link: str, wrong: int, done: bool, says: str) -> Step:
@@ -236,14 +232,5 @@ def save(
 
 def conflict(request: Request, plan: OpenPlan, ours: str, words: str) -> Response:
     """Show both versions of a plan that was changed elsewhere: nothing is overwritten."""
-    return page(
-        request,
-        "conflict.html",
-        409,
-        title="Changed elsewhere",
-        plan=plan,
-        here="",
-        ours=ours,
-        theirs=plan.text,
-        wanted=words,
-    )
+    about = {"ours": ours, "theirs": plan.text, "wanted": words}
+    return page(request, "conflict.html", 409, title="Changed elsewhere", plan=plan, **about)

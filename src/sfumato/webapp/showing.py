@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,11 @@ SAID: Mapping[str, str] = {
 def after(path: str, said: str = "") -> Response:
     """Send the browser on to a page after something was done."""
     return RedirectResponse(f"{path}?said={said}" if said else path, 303)
+
+
+def to_job(request: Request, kind: str, words: Sequence[str], **about: Any) -> Response:
+    """Ask for a command, and send the browser on to the page that follows it; `about` as in `Job`."""
+    return after(f"/jobs/{request.app.state.jobs.ask(kind, words, **about).id}")
 
 
 def refused(request: Request, status: int, what: str, found: str = "", do: str = "") -> HTMLResponse:

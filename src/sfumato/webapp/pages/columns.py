@@ -14,6 +14,7 @@ from sfumato.data.schema import SECRET_ROLES, Kind, Role
 from sfumato.editing import PlanDocument
 from sfumato.plan.keys import COLUMN, REST
 from sfumato.webapp.asking import asked
+from sfumato.webapp.forms import whole_number
 from sfumato.webapp.plans import OpenPlan, edited, fields_at, filled_in, found_plan
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import page
@@ -41,8 +42,7 @@ async def show(request: Request) -> Response:
     rows = [_row(plan, name, numbers.get(name), facts.get(name, {}), unique) for name in names]
     wanted = request.query_params.get("role", "")
     shown = [row for row in rows if wanted in ("", row["role"]) or (wanted == "problem" and row["problems"])]
-    given = request.query_params.get("page", "0")
-    first = AT_ONCE * (int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 0)
+    first = AT_ONCE * (whole_number(request.query_params.get("page", "0"), digits=4) or 0)
     rows = shown[first : first + AT_ONCE]
     open_ones = [str(row["name"]) for row in rows if row["role"] and row["role"] not in SECRET]
     looks, _ = await asked(request, plan, "looks", names=open_ones) if facts else (None, "")
@@ -114,11 +114,10 @@ async def change(request: Request, form: FormData) -> Response:
 
 def found_column(request: Request, plan: OpenPlan) -> str:
     """Return the name of the column whose number an address has: names never stand in addresses."""
-    number = request.path_params["column"]
-    names = list(plan.columns)
-    if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number) < len(names)):
+    number, names = whole_number(request.path_params["column"]), list(plan.columns)
+    if number is None or number >= len(names):
         raise HTTPException(404)
-    return names[int(number)]
+    return names[number]
 
 
 async def show_one(request: Request) -> Response:

@@ -16,9 +16,10 @@ from sfumato.data.files import Source
 from sfumato.data.files.databases.connections import SHAPES, Address, checked_name, keep, known_addresses, place_of
 from sfumato.data.files.databases.reading import tried
 from sfumato.errors import InputError
+from sfumato.webapp.forms import said
 from sfumato.webapp.pages.opening import previewed
 from sfumato.webapp.routes import get, post
-from sfumato.webapp.showing import after, page, parts
+from sfumato.webapp.showing import after, page, parts, to_job
 
 _TABLE = re.compile(r"\w[\w.$ -]{0,120}")
 
@@ -36,7 +37,7 @@ async def show(request: Request) -> Response:
 
 async def add(request: Request, form: FormData) -> Response:
     """Keep the address of a database under a name."""
-    name, address = str(form.get("name", "")).strip(), str(form.get("address", "")).strip()
+    name, address = said(form, "name"), said(form, "address")
     try:
         checked_name(name)
     except InputError as error:
@@ -58,7 +59,7 @@ async def test(request: Request, form: FormData) -> Response:
 
 
 def _table(form: FormData) -> tuple[str, str]:
-    name, table = str(form.get("name", "")), str(form.get("table", "")).strip()
+    name, table = str(form.get("name", "")), said(form, "table")
     if name not in dict(known_addresses()) or not _TABLE.fullmatch(table):
         raise HTTPException(422, "Choose a connection, and name a table of it.")
     return name, table
@@ -76,8 +77,7 @@ async def draft(request: Request, form: FormData) -> Response:
     name, table = _table(form)
     plan = request.app.state.project.new_plan(table)
     words = ["init", f"database:{name}", "--table", table, "--out", plan]
-    job = request.app.state.jobs.ask("draft", words, plan=plan, then=f"/plans/{plan}/columns", watched=False)
-    return after(f"/jobs/{job.id}")
+    return to_job(request, "draft", words, plan=plan, then=f"/plans/{plan}/columns", watched=False)
 
 
 ROUTES = [

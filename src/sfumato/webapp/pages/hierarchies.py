@@ -19,8 +19,9 @@ from sfumato.editing.hierarchies import by_rule, file_name
 from sfumato.errors import PolicyError
 from sfumato.parameters import as_toml
 from sfumato.webapp.asking import asked
+from sfumato.webapp.forms import said
 from sfumato.webapp.guard import BODY_BYTES
-from sfumato.webapp.pages.columns import SECRET, found_column
+from sfumato.webapp.pages.columns import SECRET, facts_by_name, found_column
 from sfumato.webapp.plans import OpenPlan, edited, found_plan
 from sfumato.webapp.project import Project, write_private
 from sfumato.webapp.routes import get, post
@@ -32,8 +33,7 @@ MOST_VALUES = 500  # that are grouped by hand
 async def show_all(request: Request) -> Response:
     """Show which columns have a hierarchy, and whether it knows all values."""
     plan = found_plan(request)
-    facts, why = await asked(request, plan, "columns")
-    by_name = {str(each["name"]): each for each in facts or ()}
+    by_name, why = await facts_by_name(request, plan)
     rows = [
         {
             "number": number,
@@ -141,7 +141,7 @@ def _lines(request: Request, form: FormData) -> str:
     if form.get("way") == "file":
         return str(form.get("text", "")).replace("\r\n", "\n")
     project: Project = request.app.state.project
-    path = project.opened(str(form.get("path", "")).strip())
+    path = project.opened(said(form, "path"))
     if path is None or not path.is_file() or path.stat().st_size > BODY_BYTES:
         raise HTTPException(422, "There is no file at this path that may be opened, or it is larger than 2 MB.")
     return path.read_text(encoding="utf-8", errors="replace")

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from sfumato.report.reading import mapping, mappings
+from sfumato.webapp.forms import whole_number
 from sfumato.webapp.jobs import Job
 from sfumato.webapp.plans import plan_named
 from sfumato.webapp.routes import get, post
@@ -50,11 +51,8 @@ async def show(request: Request) -> Response:
 async def events(request: Request) -> Response:
     """Tell what a job tells, as it does; who was cut off goes on where it was."""
     job, jobs = found_job(request), request.app.state.jobs
-    last = request.headers.get("last-event-id", "0")
-    return StreamingResponse(
-        jobs.stream(job, int(last) if last.isascii() and last.isdigit() and len(last) < 10 else 0),
-        media_type="text/event-stream",
-    )
+    last = whole_number(request.headers.get("last-event-id", "0"), digits=9)
+    return StreamingResponse(jobs.stream(job, last or 0), media_type="text/event-stream")
 
 
 async def cancel(request: Request, form: FormData) -> Response:

@@ -7,9 +7,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sfumato.webapp.forms import said
 from sfumato.webapp.project import Project
 from sfumato.webapp.routes import get, post
-from sfumato.webapp.showing import after, page
+from sfumato.webapp.showing import page, to_job
 
 KINDS = {"audit": "Judge it", "attack": "Attack it"}
 
@@ -31,15 +32,10 @@ async def show(request: Request) -> Response:
 async def judge(request: Request, form: FormData) -> Response:
     """Ask for an audit, or for an attack."""
     project: Project = request.app.state.project
-    path, plan, kind = (
-        project.opened(str(form.get("table", "")).strip()),
-        str(form.get("plan", "")),
-        str(form.get("kind")),
-    )
+    path, plan, kind = project.opened(said(form, "table")), str(form.get("plan", "")), str(form.get("kind"))
     if path is None or project.plan(plan) is None or kind not in KINDS:
         raise HTTPException(422, "Name a table of the project, and choose the plan that it is judged by.")
-    job = request.app.state.jobs.ask(kind, [kind, project.shown(path), "--plan", plan], plan=plan)
-    return after(f"/jobs/{job.id}")
+    return to_job(request, kind, [kind, project.shown(path), "--plan", plan], plan=plan)
 
 
 ROUTES = [get("/judge", show), post("/judge", judge)]

@@ -16,9 +16,10 @@ from starlette.responses import Response
 from sfumato.data.files import Source, read_columns
 from sfumato.errors import InputError
 from sfumato.plan.keys import KNOWLEDGE
+from sfumato.webapp.forms import said
 from sfumato.webapp.plans import fields_at, filled_in, found_plan
 from sfumato.webapp.routes import get, post
-from sfumato.webapp.showing import after, page
+from sfumato.webapp.showing import after, page, to_job
 
 FOLDER = "knowledge"
 ALIASES = f"{FOLDER}/aliases.csv"
@@ -33,7 +34,7 @@ async def show(request: Request) -> Response:
 
 async def choose(request: Request, form: FormData) -> Response:
     """Show the columns of a file, to build a table from some of them."""
-    source = request.app.state.project.opened(str(form.get("source", "")).strip())
+    source = request.app.state.project.opened(said(form, "source"))
     columns = await to_thread.run_sync(_columns, source) if source is not None else []
     if source is None or not columns:
         raise HTTPException(422, "Name a file that can be opened here, and read as a table with names of columns.")
@@ -105,28 +106,25 @@ async def change(request: Request, form: FormData) -> Response:
 async def build(request: Request, form: FormData) -> Response:
     """Ask for a knowledge table from a list, from events, or from the data themselves."""
     plan = found_plan(request)
-    project, jobs = request.app.state.project, request.app.state.jobs
-    source = project.opened(str(form.get("source", "")).strip())
-    name = str(form.get("name", "")).strip().lower()
-    label, terms = str(form.get("label", "")).strip(), str(form.get("terms", "")).strip()
+    project = request.app.state.project
+    source, name = project.opened(said(form, "source")), said(form, "name").lower()
+    label, terms = said(form, "label"), said(form, "terms")
     if source is None or not _NAME.fullmatch(name) or not label or not terms:
         raise HTTPException(422, "Name a file of the project, its two columns, and the table to be made (a-z, 0-9, -).")
     words = ["knowledge", "build", project.shown(source), "--label", label, "--terms", terms]
     for option in _OPTIONS:
-        value = str(form.get(option, "")).strip()
-        words += [f"--{option}", value] if value else []
+        words += [f"--{option}", value] if (value := said(form, option)) else []
     words += [f"--{flag}" for flag in ("insider", "ancestors", "names", "overwrite") if form.get(flag) == "yes"]
     for option in ("aliases", "ontology"):
-        given = str(form.get(option, "")).strip()
-        path = project.opened(given) if given else None
+        given = said(form, option)
+        path = project.opened(given)
         if given and path is None:
             raise HTTPException(422, "The list of spellings, or the ontology, is not there or may not be opened.")
         words += [f"--{option}", project.shown(path)] if path is not None else []
     (project.folder / FOLDER).mkdir(exist_ok=True)
     words += ["--out", target := f"{FOLDER}/{name}.csv"]
-    then = f"/plans/{plan.name}/knowledge"
-    job = jobs.ask("knowledge", words, plan=plan.name, target=target, then=then, watched=False)
-    return after(f"/jobs/{job.id}")
+    about = {"plan": plan.name, "target": target, "then": f"/plans/{plan.name}/knowledge", "watched": False}
+    return to_job(request, "knowledge", words, **about)
 
 
 async def check(request: Request, form: FormData) -> Response:
@@ -138,8 +136,7 @@ async def check(request: Request, form: FormData) -> Response:
     found = request.app.state.project.shown(_found_in(request, plan.name))
     words = ["knowledge", "check", path, "--plan", plan.name, "--merge", found, "--overwrite"]
     about = {"plan": plan.name, "then": f"/plans/{plan.name}/knowledge", "watched": False}
-    job = request.app.state.jobs.ask("check", words, **about)
-    return after(f"/jobs/{job.id}")
+    return to_job(request, "check", words, **about)
 
 
 ROUTES = [

@@ -24,11 +24,11 @@ from sfumato.disk import stem_of
 from sfumato.errors import InputError
 from sfumato.generators import add_demo
 from sfumato.plan.keys import SOURCE
-from sfumato.webapp.forms import field_of, filled
+from sfumato.webapp.forms import field_of, filled, said, whole_number
 from sfumato.webapp.guard import UPLOADS, check_token, form_of
 from sfumato.webapp.project import Project
 from sfumato.webapp.routes import get, post
-from sfumato.webapp.showing import after, page, parts
+from sfumato.webapp.showing import after, page, parts, to_job
 from sfumato.workbench.looking import LOOKED_AT, looked_at, not_read
 
 FORM_UPLOAD = 64 << 20
@@ -47,8 +47,8 @@ async def show(request: Request) -> Response:
 
 async def look(request: Request, form: FormData) -> Response:
     """Show a folder inside a root: paths stand in forms, never in addresses."""
-    root = str(form.get("root", "0"))
-    return _doors(request, int(root) if root in map(str, range(100)) else 0, str(form.get("at", "")))
+    root = whole_number(str(form.get("root", "")), digits=2)
+    return _doors(request, root or 0, str(form.get("at", "")))
 
 
 def _doors(request: Request, root: int, at: str, problem: str = "") -> Response:
@@ -165,7 +165,7 @@ def _source(path: Path, form: FormData) -> Source:
 async def reading(request: Request, form: FormData) -> Response:
     """Show how a file is read, and its first rows."""
     project: Project = request.app.state.project
-    path = project.opened(str(form.get("path", "")).strip())
+    path = project.opened(said(form, "path"))
     if path is None:
         problem = "There is no file at this path that may be opened: start `sfumato web` with --roots to allow others."
         return _doors(request, 0, "", problem)
@@ -212,7 +212,7 @@ async def previewed(
 async def draft(request: Request, form: FormData) -> Response:
     """Ask for the draft of a plan."""
     project: Project = request.app.state.project
-    path = project.opened(str(form.get("path", "")).strip())
+    path = project.opened(said(form, "path"))
     if path is None:
         raise HTTPException(422, "The file is not there any more, or may not be opened.")
     source = _source(path, form)
@@ -224,8 +224,7 @@ async def draft(request: Request, form: FormData) -> Response:
             words.append("--header" if value else "--no-header")
         elif value is not None:
             words += [f"--{option}", str(value)]
-    job = request.app.state.jobs.ask("draft", words, plan=name, then=f"/plans/{name}/columns", watched=False)
-    return after(f"/jobs/{job.id}")
+    return to_job(request, "draft", words, plan=name, then=f"/plans/{name}/columns", watched=False)
 
 
 async def example(request: Request, form: FormData) -> Response:

@@ -17,7 +17,7 @@ from sfumato.editing.presets import fill_in as fill_in_preset
 from sfumato.parameters import Parameter, Takes
 from sfumato.plan.members import Member, promise_of, requirable
 from sfumato.webapp.concepts import page_about
-from sfumato.webapp.forms import Field, field_of, fill_in, filled
+from sfumato.webapp.forms import Field, field_of, fill_in, filled, whole_number
 from sfumato.webapp.plans import OpenPlan, edited, found_plan
 from sfumato.webapp.routes import get, post
 from sfumato.webapp.showing import page
@@ -118,9 +118,7 @@ def _member(form: FormData) -> Member:
 async def change(request: Request, form: FormData) -> Response:
     """Add, change, move or take away a promise."""
     plan = found_plan(request)
-    do, place = str(form.get("do", "save")), str(form.get("place", ""))
-    number = int(place) if place.isascii() and place.isdigit() and len(place) < 6 else -1
-
+    do, number = str(form.get("do", "save")), whole_number(str(form.get("place", "")))
     if do == "preset" and form.get("preset") not in PRESETS:
         raise HTTPException(422, "There is no such occasion.")
 
@@ -129,7 +127,7 @@ async def change(request: Request, form: FormData) -> Response:
             fill_in_preset(document, PRESETS[str(form.get("preset"))])
         elif do == "add":
             document.append(("require",), _asked(plan, _member(form), form))
-        elif not 0 <= number < len(plan.requirements):
+        elif number is None or number >= len(plan.requirements):
             raise HTTPException(422, "That promise is not in the plan any more. Look at the page again.")
         elif do == "remove":
             document.remove(("require", number))

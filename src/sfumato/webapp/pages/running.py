@@ -17,20 +17,23 @@ from starlette.responses import HTMLResponse, Response
 from sfumato.editing import PlanDocument
 from sfumato.editing.settings import places, settings
 from sfumato.report.reading import mapping, mappings, text
+from sfumato.webapp.forms import said, whole_number
 from sfumato.webapp.guard import REPORT_POLICY
 from sfumato.webapp.plans import edited, found_plan, plan_named
-from sfumato.webapp.project import SWEEP_FILE
+from sfumato.webapp.project import SWEEP_FILE, Project
 from sfumato.webapp.routes import get, post
-from sfumato.webapp.showing import after, page
+from sfumato.webapp.showing import after, page, to_job
 
 _VALUES = re.compile(r"[0-9a-z.,/ -]{1,200}", re.IGNORECASE)
 
 
-def new_name(kind: str, taken: Any) -> str:
-    """Return a name for a folder that says when it was made and is not taken yet."""
+def _new_folder(project: Project, kind: str) -> str:
+    """Return a name for a run or a sweep that says when it was made and is not taken yet, once there is a place."""
+    folder = project.folder / f"{kind}s"
+    folder.mkdir(exist_ok=True)
     stem = datetime.datetime.now().strftime("%Y-%m-%d-%H%M")
     names = (f"{stem}-{kind}" if n == 1 else f"{stem}-{kind}-{n}" for n in range(1, 1000))
-    return next(name for name in names if name not in taken)
+    return next(name for name in names if not (folder / name).exists())
 
 
 async def show(request: Request) -> Response:
@@ -54,23 +57,21 @@ async def run(request: Request, form: FormData) -> Response:
     if plan.wrong:
         return after(f"/plans/{plan.name}/run")
     project, jobs = request.app.state.project, request.app.state.jobs
-    name = new_name("run", {path.name for path in (project.folder / "runs").glob("*")})
-    (project.folder / "runs").mkdir(exist_ok=True)
-    seed = str(form.get("seed", "")).strip()
-    if seed and not (seed.isascii() and seed.isdigit() and len(seed) < 16):
+    name = _new_folder(project, "run")
+    seed = said(form, "seed")
+    if seed and whole_number(seed, digits=15) is None:
         raise HTTPException(422, "A seed is a whole number. Leave it out unless you test.")
     words = ["anonymize", plan.name, "--out", f"runs/{name}", *(("--seed", seed) if seed else ())]
     for other in jobs.running():
         if other.kind == "warm":  # the run prepares what it needs by itself
             await jobs.cancel(other)
-    job = jobs.ask("run", words, plan=plan.name, digest=plan.digest, target=f"runs/{name}", then=f"/runs/{name}")
-    return after(f"/jobs/{job.id}")
+    about = {"plan": plan.name, "digest": plan.digest, "target": f"runs/{name}", "then": f"/runs/{name}"}
+    return to_job(request, "run", words, **about)
 
 
 async def sweep(request: Request, form: FormData) -> Response:
     """Ask for a sweep over the settings that have values."""
     plan = found_plan(request)
-    project, jobs = request.app.state.project, request.app.state.jobs
     vary = []
     for number, setting in enumerate(settings(plan.document) if plan.document is not None else ()):
         values = str(form.get(f"values.{number}", "")).replace(" ", "")
@@ -79,11 +80,10 @@ async def sweep(request: Request, form: FormData) -> Response:
         vary += ["--vary", f"{setting['name']}={values}"] if values else []
     if not vary:
         raise HTTPException(422, "Give values to at least one setting, such as 2,5,10 or 0.2..0.5.")
-    (project.folder / "sweeps").mkdir(exist_ok=True)
-    name = new_name("sweep", {path.name for path in (project.folder / "sweeps").glob("*")})
+    name = _new_folder(request.app.state.project, "sweep")
     words = ["sweep", plan.name, *vary, "--out", f"sweeps/{name}", "--jobs", "1"]
-    job = jobs.ask("sweep", words, plan=plan.name, digest=plan.digest, target=f"sweeps/{name}", then=f"/sweeps/{name}")
-    return after(f"/jobs/{job.id}")
+    about = {"plan": plan.name, "digest": plan.digest, "target": f"sweeps/{name}", "then": f"/sweeps/{name}"}
+    return to_job(request, "sweep", words, **about)
 
 
 # What a sweep found.
@@ -126,17 +126,13 @@ async def sweep_page(request: Request) -> Response:
 async def use(request: Request, form: FormData) -> Response:
     """Put the values of one combination into the plan."""
     _, _, facts = _found_sweep(request)
-    cells, place = mappings(facts.get("cells")), str(form.get("cell", ""))
+    cells, place = mappings(facts.get("cells")), whole_number(str(form.get("cell", "")))
     name = text(mapping(facts.get("plan")).get("path"))
-    project = request.app.state.project
-    if (
-        not (place.isascii() and place.isdigit() and len(place) < 6 and int(place) < len(cells))
-        or project.plan(name) is None
-    ):
+    if place is None or place >= len(cells) or request.app.state.project.plan(name) is None:
         raise HTTPException(422, "That combination, or its plan, is not there any more.")
     request.scope["path_params"]["plan"] = name
     plan = found_plan(request)
-    values = mapping(cells[int(place)].get("values"))
+    values = mapping(cells[place].get("values"))
 
     def edit(document: PlanDocument) -> None:
         for setting, value in values.items():

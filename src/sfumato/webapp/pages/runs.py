@@ -117,12 +117,10 @@ async def download(request: Request) -> Response:
         return FileResponse(path / "private" / "report.html", headers=_OWN_CONTENT | attached)
     files = files_of(path, facts)
     if wanted == "release.zip":
-        packed = await to_thread.run_sync(
-            _packed, path, files, certificate_page(facts), request.app.state.project.hidden
-        )
-        return FileResponse(
-            packed, headers=attached, media_type=_TYPES[".zip"], background=BackgroundTask(packed.unlink)
-        )
+        hidden = request.app.state.project.hidden
+        packed = await to_thread.run_sync(_packed, path, files, certificate_page(facts), hidden)
+        gone = BackgroundTask(packed.unlink)
+        return FileResponse(packed, headers=attached, media_type=_TYPES[".zip"], background=gone)
     if wanted not in files:
         raise HTTPException(404)
     kind = _TYPES.get(Path(wanted).suffix, "application/octet-stream")
