@@ -156,7 +156,7 @@ def _workplace(target: Path) -> Iterator[Path]:
     try:
         yield temporary
     except OSError as error:
-        if _is_about_writing(error):
+        if _number_of(error) in _ABOUT_WRITING:
             raise unwritable(target, error) from None
         raise
     except OutputError as error:  # nobody asked for the hidden name
@@ -353,10 +353,6 @@ def _number_of(error: OSError) -> int | None:
         return error.errno
     text = str(error)
     return next((number for number in _ABOUT_WRITING if f"errno {number}]" in text.lower()), None)
-
-
-def _is_about_writing(error: OSError) -> bool:
-    return _number_of(error) in _ABOUT_WRITING
 
 
 def unwritable(target: Path, error: Exception) -> OutputError:

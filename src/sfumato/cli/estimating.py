@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from sfumato.cli.app import Json, app
-from sfumato.cli.terminal import print_json, say, stdout, telling, watching
+from sfumato.cli.terminal import print_json, say, show_table, telling, watching
 from sfumato.errors import PolicyError
-
-SHOWN = 30  # cells of a table that fit a screen
 
 
 @app.command()
@@ -42,50 +39,43 @@ def estimate(
     """Estimate tables, means and regressions from generalized columns, with errors and bounds that hold for sure."""
     from sfumato import api
     from sfumato.data.base_rates import read_base_rates
+    from sfumato.receiving.estimates import shown as figure
 
     if sum(each is not None for each in (columns, mean, regress)) != 1:
         raise PolicyError("An estimate was asked for, but not which one.\nGive one of --columns, --mean and --regress.")
-    edges = {name: _listed(given, ",") for name, given in _named(bins, "--bins").items()}
-    common = {name: read_base_rates(Path(path), ("",)) for name, path in _named(rates, "--rates").items()}
+    edges = {name: listed(given, ",") for name, given in named(bins, "--bins").items()}
+    common = {name: read_base_rates(Path(path), ("",)) for name, path in named(rates, "--rates").items()}
     with watching():
         loaded = api.load(release)
         if columns is not None:
-            cells = loaded.table(_listed(columns, ","), bins=edges, rates=common, weight=weight)
+            cells = loaded.table(listed(columns, ","), bins=edges, rates=common, weight=weight)
             found, shown = [cells.as_dict()], [str(cells)]
         elif mean is not None:
-            ends = None if limits is None else _listed(limits, ",")
-            means = loaded.mean(mean, by=_listed(by or "", ","), limits=ends, rates=common.get(mean), weight=weight)
+            ends = None if limits is None else listed(limits, ",")
+            means = loaded.mean(mean, by=listed(by or "", ","), limits=ends, rates=common.get(mean), weight=weight)
             found, shown, cells = [each.as_dict() for each in means], [str(each) for each in means], None
         else:
             outcome, _, terms = (regress or "").partition("~")
-            fit = loaded.regression(outcome.strip(), _listed(terms, "+"), value=value, rates=common, weight=weight)
+            fit = loaded.regression(outcome.strip(), listed(terms, "+"), value=value, rates=common, weight=weight)
             found, shown, cells = [fit.as_dict()], [str(fit)], None
     with telling():
         if as_json:
             print_json({"estimates": found})
         else:
             say("\n".join(shown))
-            _show(cells.table().to_pylist() if cells is not None else [])
+            rows = cells.table().to_pylist() if cells is not None else []
+            texts = ([figure(cell) if isinstance(cell, float) else str(cell) for cell in row.values()] for row in rows)
+            if rows:
+                show_table(rows[0], texts, len(rows), "--json prints them all")
 
 
-def _show(cells: Sequence[dict[str, object]]) -> None:
-    from sfumato.receiving.estimates import shown
-
-    if not cells:
-        return
-    screen = Table(*cells[0], box=None, pad_edge=False)
-    for row in cells[:SHOWN]:
-        screen.add_row(*(shown(cell) if isinstance(cell, float) else str(cell) for cell in row.values()))
-    stdout().print(screen, markup=False, highlight=False)
-    if len(cells) > SHOWN:
-        say(f"and {len(cells) - SHOWN:,} more; --json prints them all")
-
-
-def _listed(text: str, separator: str) -> list[str]:
+def listed(text: str, separator: str) -> list[str]:
+    """Return the names in a text, without blanks around them."""
     return [name.strip() for name in text.split(separator) if name.strip()]
 
 
-def _named(given: Sequence[str] | None, option: str) -> dict[str, str]:
+def named(given: Sequence[str] | None, option: str, shape: str = "COLUMN=...") -> dict[str, str]:
+    """Return what an option, which may be repeated, says of columns, or raise where it was written otherwise."""
     if bad := [each for each in given or () if "=" not in each]:
-        raise PolicyError(f"{option} was given as {bad[0]!r}.\nWrite {option} COLUMN=...")
+        raise PolicyError(f"{option} was given as {bad[0]!r}.\nWrite {option} {shape}")
     return dict(each.split("=", 1) for each in given or ())

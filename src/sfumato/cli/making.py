@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich.padding import Padding
 from rich.text import Text
 
 from sfumato.cli.app import (
@@ -27,7 +26,7 @@ from sfumato.cli.app import (
     Threads,
     app,
 )
-from sfumato.cli.terminal import print_json, reply, say, show_columns, stdout, telling, warn, watching, wrote
+from sfumato.cli.terminal import indented, print_json, reply, say, show_columns, stdout, telling, warn, watching, wrote
 
 if TYPE_CHECKING:
     from sfumato.drafting import Draft
@@ -184,7 +183,7 @@ def _show_preview(facts: Mapping[str, Any]) -> None:
     console.print(f"Source: {source}", highlight=False, markup=False)
     for key, found in facts["reading"].items():
         shown = json.dumps(found["value"], ensure_ascii=False)
-        console.print(Padding(Text(f"{key} = {shown}: {found['reason']}"), (0, 0, 0, 4)))
+        console.print(indented(f"{key} = {shown}: {found['reason']}"))
     console.print()
     rows = []
     for column in facts["columns"]:
@@ -194,25 +193,18 @@ def _show_preview(facts: Mapping[str, Any]) -> None:
     for number, step in enumerate(facts["steps"], start=1):
         console.print(f"\nStep {number}: {step['anonymizer']}, because {step['why']}.", highlight=False, markup=False)
         for name, value in step["options"].items():
-            console.print(
-                Padding(Text(f"{name} = {json.dumps(value, default=str)}: {step['about'][name]}"), (0, 0, 0, 4))
-            )
+            console.print(indented(f"{name} = {json.dumps(value, default=str)}: {step['about'][name]}"))
     for said in (facts["knowledge"], facts["sample"]):
         if said is not None:
             console.print(f"\n{said}", highlight=False, markup=False)
     console.print("\nThen an independent audit of the written release, requirement by requirement:", highlight=False)
     for requirement in facts["requirements"]:
-        parameters = {
-            key: value for key, value in requirement.items() if key not in ("model", "promise", "limit", "advice")
-        }
-        shown = ", ".join(f"{key} = {plain(value)}" for key, value in parameters.items())
+        words = ("model", "promise", "limit", "advice")
+        shown = ", ".join(f"{key} = {plain(value)}" for key, value in requirement.items() if key not in words)
         asked = textwrap.wrap(f"- {requirement['model']} ({shown})", console.width, subsequent_indent="  ")
         console.print(Text("\n".join(asked)))
-        for said in (
-            f"promises: {requirement['promise']}",
-            f"does not stop: {requirement['limit']} {requirement['advice']}".rstrip(),
-        ):
-            console.print(Padding(Text(said), (0, 0, 0, 4)))
+        console.print(indented(f"promises: {requirement['promise']}"))
+        console.print(indented(f"does not stop: {requirement['limit']} {requirement['advice']}".rstrip()))
     order = "in random order" if facts["release"]["shuffle"] else "in the order of the source"
     release = facts["release"]
     forms = [f"as {release['format']}"] if release["format"] else []

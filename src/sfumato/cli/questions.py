@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from sfumato.cli.app import (
     DistinctOnDriver,
@@ -23,6 +22,7 @@ from sfumato.cli.app import (
     TableOption,
     app,
 )
+from sfumato.cli.estimating import listed, named
 from sfumato.cli.junit import telling_junit
 from sfumato.cli.terminal import (
     INTERRUPTED,
@@ -30,6 +30,7 @@ from sfumato.cli.terminal import (
     print_json,
     reply,
     say,
+    show_table,
     stderr,
     stdout,
     telling,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from sfumato.estimators.base import CrossTable
     from sfumato.metrics.base import Measurement
     from sfumato.models.base import Verdict
-
-SHOWN = 30  # rows of a table that fit a screen
 
 AnyTable = Annotated[
     Path,
@@ -183,15 +182,10 @@ def _statistics(measurements: Sequence[Measurement]) -> list[dict[str, Any]]:
 
 
 def _show_statistics(found: Sequence[Mapping[str, Any]]) -> None:
-    if not found:
-        return
-    say("\nWhat an analyst would compute:")
-    shown = Table("", "before", "after", box=None, pad_edge=False)
-    for each in found[:SHOWN]:
-        shown.add_row(each["what"], f"{each['before']:.4g}", f"{each['after']:.4g}")
-    stdout().print(shown, markup=False, highlight=False)
-    if len(found) > SHOWN:
-        say(f"and {len(found) - SHOWN:,} more; --json prints them all")
+    if found:
+        say("\nWhat an analyst would compute:")
+        rows = ((each["what"], f"{each['before']:.4g}", f"{each['after']:.4g}") for each in found)
+        show_table(("", "before", "after"), rows, len(found), "--json prints them all")
 
 
 @app.command()
@@ -214,10 +208,8 @@ def attack(
 
     with _asking(data, table, plan, engine, master, distinct_on_driver) as asked:
         exposures = api.attack(**asked, threshold=threshold, population=population)
-    words, notes = (
-        "\n".join(map(str, exposures)) or "No attack of this version applies to the table.",
-        _notes(exposures),
-    )
+    notes = _notes(exposures)
+    words = "\n".join(map(str, exposures)) or "No attack of this version applies to the table."
     if not as_json:
         warn(notes, "Note")
     reply(as_json, {"attacks": [exposure.as_dict() for exposure in exposures], "notes": notes}, words)
@@ -251,17 +243,14 @@ def reconstruct(
 ) -> None:
     """Compute a table back from a randomized release: counts with standard errors."""
     from sfumato.data.files.release import read_release
-    from sfumato.errors import PolicyError
     from sfumato.estimators import ESTIMATORS, query
     from sfumato.parameters import one_of
     from sfumato.pipeline import columns_at
 
-    if bad := [each for each in where or () if "=" not in each]:
-        raise PolicyError(f"--where was given as {bad[0]!r}.\nWrite --where column=value.")
+    kept = named(where, "--where", "column=value.")
     estimator = ESTIMATORS[one_of(method, "--method", ESTIMATORS)]()
-    names = [name.strip() for each in columns for name in each.split(",") if name.strip()]
+    names = [name for each in columns for name in listed(each, ",")]
     with watching() as progress:
-        kept = dict(each.split("=", 1) for each in where or ())
         elsewhere = _where(engine, master, distinct_on_driver)
         if elsewhere:
             seen = columns_at(release, (*names, *kept), **elsewhere)
@@ -295,15 +284,17 @@ def _show_answer(answer: CrossTable, out: Path | None, *, as_json: bool) -> None
     if out is not None:
         say(f"Table: {out}")
         return
-    shown = Table(*answer.columns, "count", "std_error", "", box=None, pad_edge=False)
-    for row in sorted(rows, key=lambda row: -row["count"])[:SHOWN]:
-        figures = (f"{row['count']:,.1f}", f"{row['std_error']:,.1f}", "?" if row["uncertain"] else "")
-        shown.add_row(*(row[name] for name in answer.columns), *figures)
-    stdout().print(shown, markup=False, highlight=False)
-    if answer.uncertain.any():
-        say("? The standard error exceeds the count: such a cell tells nothing by itself.")
-    if len(rows) > SHOWN:
-        say(f"and {len(rows) - SHOWN:,} more; --out FILE writes them all")
+    doubt = "? The standard error exceeds the count: such a cell tells nothing by itself."
+    below = doubt if answer.uncertain.any() else ""
+    texts = (
+        (
+            *(row[name] for name in answer.columns),
+            *(f"{row['count']:,.1f}", f"{row['std_error']:,.1f}", "?" if row["uncertain"] else ""),
+        )
+        for row in sorted(rows, key=lambda row: -row["count"])
+    )
+    head = (*answer.columns, "count", "std_error", "")
+    show_table(head, texts, len(rows), "--out FILE writes them all", below)
 
 
 @app.command()

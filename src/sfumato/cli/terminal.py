@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sfumato.progress import Lines, Progress
 
 INTERRUPTED = 130  # the exit code of a command that was stopped, as shells have it
+SHOWN = 30  # rows of a table that fit a screen
 TABLE_WIDTH = 80  # columns of a terminal below which tables are set as lists
 
 COMPILING = (
@@ -183,13 +185,30 @@ def watching() -> Iterator[Progress]:
         yield listener
 
 
+def show_table(head: Iterable[str], rows: Iterable[Sequence[str]], size: int, others: str, below: str = "") -> None:
+    """Show as many rows of a table as fit a screen, what is to be said below, and where the others of `size` are."""
+    table = Table(*head, box=None, pad_edge=False)
+    for row in islice(rows, SHOWN):
+        table.add_row(*row)
+    stdout().print(table, markup=False, highlight=False)
+    if below:
+        say(below)
+    if size > SHOWN:
+        say(f"and {size - SHOWN:,} more; {others}")
+
+
+def indented(words: str) -> Padding:
+    """Return text to be printed below what it is about, to the letter."""
+    return Padding(Text(words), (0, 0, 0, 4))
+
+
 def show_columns(console: Console, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Show columns of the data side by side where there is room, else one below the other: nothing is cut off."""
     if console.width < TABLE_WIDTH:
         for name, role, kind, words in rows:
             about = f"{role}, {kind}" if kind else role
             console.print(f"{name}: {about}", markup=False, highlight=False)
-            console.print(Padding(Text(words), (0, 0, 0, 4)))
+            console.print(indented(words))
         return
     table = Table(box=None, pad_edge=False)
     for word in head:

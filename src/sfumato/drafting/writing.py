@@ -252,7 +252,12 @@ class _Writer:
         lines += self._multi_diversity()
         for guess in self.guesses:
             if guess.role is Role.SENSITIVE and guess.name not in self.masked:
-                lines += self._diversity(guess)
+                lines += _required(
+                    '"l-diversity"',
+                    f"sensitive = {quoted(guess.name)}",
+                    "l = 2  # different values in each group",
+                    'kind = "distinct"  # distinct | entropy | recursive | frequency',
+                )
             elif guess.role is Role.ITEMS:
                 lines += self._uncertainty(guess)
         return "\n".join(lines)
@@ -278,7 +283,7 @@ class _Writer:
         if not self.known:
             return []
         k = K if self.rows >= 2 * K else 2
-        lines = ["[[require]]", 'model = "k-anonymity"', f"k = {k}  # each person hides among at least so many"]
+        lines = [f"k = {k}  # each person hides among at least so many"]
         if self.rows < 10 * K:
             self.warnings.append(f"The table has {self.rows:,} rows only: there is little to hide among.")
         if len(self.known) > MANY_QUASI_IDENTIFIERS:
@@ -287,40 +292,30 @@ class _Writer:
                 f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many: "
                 "make those that nobody can know about a person sensitive or other."
             )
-        return [*lines, ""]
+        return _required('"k-anonymity"', *lines)
 
     def _multi_diversity(self) -> list[str]:
         """Return the requirement that no secret gives another away."""
         if not self.masked:
             return []
-        return [
-            "[[require]]",
-            'model = "multi-diversity"  # masks values where one secret would tell another',
+        return _required(
+            '"multi-diversity"  # masks values where one secret would tell another',
             f"sensitive = [{', '.join(map(quoted, self.masked))}]",
             "alpha_sa = 0.5  # highest chance of a value for who knows the other secrets",
             "alpha_qi = 0.5  # the same for who knows the quasi-identifiers only",
-            "",
-        ]
+        )
 
     def _uncertainty(self, guess: Guess) -> list[str]:
-        return [
-            "[[require]]",
-            'model = "rho-uncertainty"',
+        return _required(
+            '"rho-uncertainty"',
             f"column = {quoted(guess.name)}",
             "rho = 0.7  # highest chance of a secret item for who knows others of the record",
             *(['within = "classes"  # and the quasi-identifiers besides'] if self.known else []),
-            "",
-        ]
+        )
 
-    def _diversity(self, guess: Guess) -> list[str]:
-        return [
-            "[[require]]",
-            'model = "l-diversity"',
-            f"sensitive = {quoted(guess.name)}",
-            "l = 2  # different values in each group",
-            'kind = "distinct"  # distinct | entropy | recursive | frequency',
-            "",
-        ]
+
+def _required(model: str, *lines: str) -> list[str]:
+    return ["[[require]]", f"model = {model}", *lines, ""]
 
 
 def _tables(guesses: Sequence[Guess]) -> Iterator[tuple[str, Guess]]:

@@ -77,18 +77,9 @@ class PlanDocument:
         text = "".join(block.text for block in self._blocks)
         return text.replace("\n", "\r\n") if self._crlf else text
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the bytes of the file."""
-        return _digest(self.text.encode("utf-8"))
-
     def get(self, place: Place) -> Any:
         """Return what stands at a place as plain data; None if nothing does."""
         return _found(self._data, place)
-
-    def problems(self, folder: Path) -> tuple[Problem, ...]:
-        """Return what is wrong with the plan, each with its place."""
-        return problems(self.text, folder)
 
     def plan(self, folder: Path) -> Plan:
         """Return the plan that the document describes, or raise with all its problems."""
@@ -181,10 +172,7 @@ class PlanDocument:
         except tomllib.TOMLDecodeError:
             found = None
         if found is None or not any(_same(found, each) for each in expected):
-            raise EditError(
-                f"{named(place)} of the plan was to be changed, but it is written in a way that only a person can "
-                "change.\nChange it in the text of the plan."
-            )
+            raise _not_mastered(place)
         self._blocks, self._data = blocks, found
 
     def _value(self, blocks: list[Block], place: Place, value: Any) -> list[Block]:
@@ -256,10 +244,7 @@ def _changed(blocks: list[Block], position: int, inside: Place, value: Any, plac
                 inside = inside[:-1]
             changed = block.with_value(inside, value)
     except (TOMLKitError, KeyError, IndexError, TypeError, ValueError, AttributeError):
-        raise EditError(
-            f"{named(place)} of the plan was to be changed, but it is written in a way that only a person can change."
-            "\nChange it in the text of the plan."
-        ) from None
+        raise _not_mastered(place) from None
     return [*blocks[:position], changed, *blocks[position + 1 :]]
 
 
@@ -355,6 +340,13 @@ def _no_place(place: Place) -> EditError:
     return EditError(
         f"{named(place) or 'The whole'} of the plan was to be changed, but there is nothing to change there."
         "\nThe plan may have changed meanwhile: look at it again."
+    )
+
+
+def _not_mastered(place: Place) -> EditError:
+    return EditError(
+        f"{named(place)} of the plan was to be changed, but it is written in a way that only a person can change.\n"
+        "Change it in the text of the plan."
     )
 
 

@@ -59,14 +59,12 @@ def fill_in(document: PlanDocument, preset: Preset) -> None:
     k = 3  # kept
     """
     columns = document.get(("columns",)) or {}
-    secret = [
-        name for name, each in columns.items() if isinstance(each, Mapping) and each.get("role") == Role.SENSITIVE
-    ]
     for model, numbers in preset.everybody.items():
         _ask(document, {"model": model}, numbers)
-    for name in secret:
-        for model, numbers in preset.secrets.items():
-            _ask(document, {"model": model, "sensitive": name}, numbers)
+    for name, each in columns.items():
+        if isinstance(each, Mapping) and each.get("role") == Role.SENSITIVE:
+            for model, numbers in preset.secrets.items():
+                _ask(document, {"model": model, "sensitive": name}, numbers)
 
 
 def _ask(document: PlanDocument, of: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from sfumato import __version__
-from sfumato.data.knowledge import Knowledge
 from sfumato.disk import atomic_file
 from sfumato.errors import DataError, OutputError, PolicyError
 from sfumato.knowledge.aliases import Aliases
@@ -119,7 +118,8 @@ class Build:
         # A label on several lines of sets keeps as many rows, as [knowledge] reads them, unless lines are counted.
         repeated = len({label for label, _ in said}) < len(said)
         keeps_rows = repeated and not self.counts and self.weights is None and any(len(cell) > 1 for cell in cells)
-        rows = [Row(*line) for line in sorted(set(said), key=_key)] if keeps_rows else list(self._counted(said))
+        in_order = sorted(set(said), key=lambda line: (line[0], sorted(line[1])))
+        rows = [Row(*line) for line in in_order] if keeps_rows else list(self._counted(said))
         if not any(row.terms for row in rows):
             raise DataError(
                 f"A knowledge table was to be made of {self.source}, but no term goes with a label often enough "
@@ -195,7 +195,7 @@ class Build:
             "sources": [{"as": place, "file": path.name, "sha256": sha256} for place, (path, sha256) in files.items()],
             "label": self.columns[0],
             "terms": self.columns[1],
-            "separator": None if self._long(rows) else SEPARATOR,
+            "separator": None if all(row.counts is not None for row in rows) else SEPARATOR,
             "read": {"label": self.label, "terms": self.terms, "separator": self.separator, "person": self.person},
             "where": [str(where) for where in lines.where],
             "min_count": self.least,
@@ -222,9 +222,6 @@ class Build:
         if self.label == self.terms or {COUNT, WEIGHT} & {self.label, self.terms}:
             return "label", "term"
         return self.label, self.terms
-
-    def _long(self, rows: Sequence[Row]) -> bool:
-        return all(row.counts is not None for row in rows)
 
 
 def lengths(text: str) -> tuple[int, ...]:
@@ -274,10 +271,6 @@ class Row:
         return Row(self.label, names, counts, weights)
 
 
-def _key(line: tuple[str, frozenset[str]]) -> tuple[str, list[str]]:
-    return line[0], sorted(line[1])
-
-
 @dataclass(frozen=True, eq=False)
 class Built:
     """A knowledge table, and where it came from."""
@@ -285,11 +278,6 @@ class Built:
     asked: Build
     rows: tuple[Row, ...]
     provenance: Mapping[str, Any]
-
-    @property
-    def knowledge(self) -> Knowledge:
-        """The table as audits use it."""
-        return Knowledge.from_rows((row.label, row.terms) for row in self.rows)
 
     def text(self) -> str:
         """Return the table as CSV: one term a line, with its count; or sets, where labels keep several rows."""

@@ -20,13 +20,12 @@ import pyarrow.csv
 from sfumato.data.files import Source, read_columns, read_digested
 from sfumato.data.files.text import opened
 from sfumato.data.hierarchy import some
+from sfumato.data.kinds import is_list, value_type
 from sfumato.data.knowledge_reading import exact_weight
 from sfumato.errors import DataError, PolicyError, did_you_mean
 from sfumato.progress import SILENT, Progress
 
 ANNOTATIONS = ("aspect=P", "qualifier!=NOT")  # of an ontology: what a disease has
-
-
 # What the terms of HPO for frequencies mean: the middle of their ranges.
 FREQUENCIES = {
     "HP:0040280": Fraction(1),  # obligate
@@ -87,7 +86,7 @@ class Lines:
 
     def sets(self, column: str, separator: str | None) -> list[list[str]]:
         """Return the terms of each cell: a list, several in a text, or one."""
-        if pa.types.is_list(self.table.column(column).type) or pa.types.is_large_list(self.table.column(column).type):
+        if is_list(self.table.column(column).type):
             cells = self.table.column(column).to_pylist()
             return [[str(term).strip() for term in cell or () if term not in (None, "")] for cell in cells]
         texts = self.texts(column)
@@ -113,17 +112,14 @@ def read_lines(path: Path, columns: Sequence[str], where: Sequence[Where], progr
         where = [*where, *(each for each in map(Where.parse, ANNOTATIONS) if each.column not in asked)]
     rows = table.num_rows
     for each in where:
-        cells = pc.fill_null(pc.cast(_plain(table.column(each.column)), pa.string()), "")
+        column = table.column(each.column)
+        cells = pc.fill_null(column.cast(value_type(column.type)).cast(pa.string()), "")
         same = pc.equal(pc.utf8_trim_whitespace(cells), each.value)
         table = table.filter(pc.invert(same) if each.is_not else same)
     if not table.num_rows:
         kept = f" with {', '.join(map(str, where))}" if where else ""
         raise DataError(f"{path} was to give a knowledge table, but has no lines{kept}.\nName another, or other lines.")
     return Lines(table, sha256, rows, tuple(where))
-
-
-def _plain(array: pa.ChunkedArray) -> pa.ChunkedArray:
-    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
 def _check(columns: Sequence[str], where: Sequence[Where], names: Sequence[str], path: Path) -> None:

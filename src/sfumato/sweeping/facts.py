@@ -35,11 +35,7 @@ def facts_of(
         "plan": {"path": plan.path.name if plan.path else None, "sha256": plan.sha256},
         "source": dict(source),
         "settings": [
-            {
-                "name": axis.name,
-                "values": [plain_number(v) for v in axis.values],
-                "plan": plain_number(axis.setting.value),
-            }
+            {"name": axis.name, "values": [*map(plain_number, axis.values)], "plan": plain_number(axis.setting.value)}
             for axis in grid.axes
         ],
         "requirements": [

@@ -65,12 +65,11 @@ def losses_of(cells: Sequence[Mapping[str, Any]], score: Sequence[float | None])
     A loss that falls when strictness rises is no price of it (`falls`): it comes last, and is never taken. Of the
     others, what most settings move goes first, then a main one, then the one that metrics list first.
     """
-    found = []
-    for name, entry in measured(cells).items():
-        moved = _moved_by(name, cells)
-        if entry["about"] != "loss":
-            continue
-        found.append({**entry, "moved_by": moved, **trade(cells, score, entry)})
+    found = [
+        {**entry, "moved_by": _moved_by(name, cells), **trade(cells, score, entry)}
+        for name, entry in measured(cells).items()
+        if entry["about"] == "loss"
+    ]
     moving = [loss for loss in found if loss["moved_by"]] or found
     return sorted(moving, key=lambda loss: (loss["falls"], -loss["moved_by"], not loss["main"]))
 
@@ -122,20 +121,14 @@ def frontier(score: Sequence[float | None], loss: Sequence[float | None]) -> lis
     >>> frontier([0, 0.5, 0.5, 1, None], [0.1, 0.2, 0.3, 0.4, None])
     [0, 1, 3]
     """
-    points = sorted(
-        (
-            (s, -l, place)
-            for place, (s, l) in enumerate(zip(score, loss, strict=True))
-            if s is not None and l is not None
-        ),
-        reverse=True,
-    )
+    points = enumerate(zip(score, loss, strict=True))
+    known = [(s, -l, place) for place, (s, l) in points if s is not None and l is not None]
     found: list[int] = []
-    best = math.inf
-    for _, less, place in points:  # from the strictest down: only what loses less than all stricter ones stays
-        if -less < best:
+    best = -math.inf
+    for _, less, place in sorted(known, reverse=True):  # the strictest first: what loses less than all before it stays
+        if less > best:
             found.append(place)
-            best = -less
+            best = less
     return found[::-1]
 
 

@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sfumato.anonymizers.base import options_of
 from sfumato.anonymizers.choosing import aiming_at
 from sfumato.errors import InputError, PlanError, PolicyError, Problem, did_you_mean
-from sfumato.models.base import Policy, PrivacyModel, plain_number
+from sfumato.models.base import Policy, plain_number
 from sfumato.parameters import Takes, one_of, parameters_of
 from sfumato.plan import Plan
 
@@ -132,49 +133,36 @@ def settings_of(plan: Plan) -> Iterator[Setting]:
                 yield Setting(
                     tuple(prefix + name for prefix in prefixes),
                     value if part is None else value[part],
-                    _change_of_parameter(position, parameter.name, part),
+                    partial(_with_parameter, position, parameter.name, part),
                     position,
                 )
         named = tuple(f"{prefix}anonymizer" for prefix in prefixes)
-        yield Setting(named, plan.chosen.get(position), _change_of_anonymizer(position))
+        yield Setting(named, plan.chosen.get(position), partial(_with_anonymizer, position))
     for step in plan.steps():
         for option, value in options_of(step.anonymizer).items():
             names = (f"{step.anonymizer.name}.{option}", option)
-            yield Setting(names, value, _change_of_option(step.anonymizer.name, option))
+            yield Setting(names, value, partial(_with_option, step.anonymizer.name, option))
 
 
-def _change_of_parameter(position: int, parameter: str, part: str | None) -> Callable[[Plan, Any], Plan]:
-    def change(plan: Plan, value: Any) -> Plan:
-        models = list(plan.policy)
-        if part is not None:
-            value = {**getattr(models[position], parameter), part: value}
-        models[position] = _replaced(models[position], parameter, value)
-        return replace(plan, policy=Policy(tuple(models)))
-
-    return change
+def _with_parameter(position: int, parameter: str, part: str | None, plan: Plan, value: Any) -> Plan:
+    models = list(plan.policy)
+    if part is not None:
+        value = {**getattr(models[position], parameter), part: value}
+    models[position] = replace(models[position], **{parameter: value})  # type: ignore[type-var]
+    return replace(plan, policy=Policy(tuple(models)))
 
 
-def _replaced(model: PrivacyModel, parameter: str, value: Any) -> PrivacyModel:
-    return replace(model, **{parameter: value})  # type: ignore[type-var]
+def _with_anonymizer(position: int, plan: Plan, value: Any) -> Plan:
+    one_of(value, "anonymizer", aiming_at(plan.policy.requirements[position]))
+    return replace(plan, chosen={**plan.chosen, position: value})
 
 
-def _change_of_anonymizer(position: int) -> Callable[[Plan, Any], Plan]:
-    def change(plan: Plan, value: Any) -> Plan:
-        one_of(value, "anonymizer", aiming_at(plan.policy.requirements[position]))
-        return replace(plan, chosen={**plan.chosen, position: value})
-
-    return change
-
-
-def _change_of_option(anonymizer: str, option: str) -> Callable[[Plan, Any], Plan]:
-    def change(plan: Plan, value: Any) -> Plan:
-        at_work = {step.anonymizer.name: step.anonymizer for step in plan.steps()}
-        if anonymizer not in at_work:
-            return plan  # another one does the work in this combination
-        changed = replace(at_work[anonymizer], **{option: value})  # type: ignore[type-var]
-        return replace(plan, options={**plan.options, anonymizer: changed})
-
-    return change
+def _with_option(anonymizer: str, option: str, plan: Plan, value: Any) -> Plan:
+    at_work = {step.anonymizer.name: step.anonymizer for step in plan.steps()}
+    if anonymizer not in at_work:
+        return plan  # another one does the work in this combination
+    changed = replace(at_work[anonymizer], **{option: value})  # type: ignore[type-var]
+    return replace(plan, options={**plan.options, anonymizer: changed})
 
 
 def _named(name: str, settings: Sequence[Setting]) -> Setting:

@@ -116,11 +116,9 @@ def _attack(exposure: Mapping[str, Any], verdicts: Sequence[Verdict]) -> Row:
         for verdict in verdicts
     )
     control = exposure["control"] or {}
-    about = {key: exposure[key] for key in ("attack", "title", "threshold")}
-    found = {key: exposure["after"][key] for key in ("exposed", "people", "worst", "mean")}
     return {
-        **about,
-        **found,
+        **{key: exposure[key] for key in ("attack", "title", "threshold")},
+        **{key: exposure["after"][key] for key in ("exposed", "people", "worst", "mean")},
         "promised": promised,
         "guess": {key: control.get(key) for key in ("exposed", "worst", "mean")},
     }

@@ -57,20 +57,20 @@ def reach(dataset: Dataset, policy: Policy, public: PublicInputs, *, drops_rows:
 
     Where an anonymizer `drops_rows`, a release may be about fewer people, and less is known beforehand.
     """
-    found = (_reach(dataset, model, public, position) for position, model in enumerate(policy))
-    return [_of_fewer(each) if drops_rows else each for each in found]
-
-
-def _of_fewer(found: Reach) -> Reach:
-    if found.state is State.POSSIBLE:
-        return found
-    return replace(found, state=State.UNKNOWN, words="Rows may be dropped for it: only a run can tell what is left.")
+    found = [_reach(dataset, model, public, position) for position, model in enumerate(policy)]
+    words = "Rows may be dropped for it: only a run can tell what is left."
+    return [
+        replace(each, state=State.UNKNOWN, words=words) if drops_rows and each.state is not State.POSSIBLE else each
+        for each in found
+    ]
 
 
 def coarsest(dataset: Dataset, model: PrivacyModel) -> Release:
     """Return the release that tells least, as far as a model looks at it, with equal rows held once."""
     judged = [dataset.columns[name] for name in model.judged_columns if name in dataset.columns]
-    shown = [each for each in judged if isinstance(each, CodedColumn) and _is_shown(each, model)]
+    shown: list[CodedColumn] = []  # whose values are published whatever happens
+    if not model.masks:
+        shown = [each for each in judged if isinstance(each, CodedColumn) and each.role is Role.SENSITIVE]
     distinct = distinct_rows(shown, dataset.n_rows)
     n_rows = distinct.weight.size
     columns: dict[str, ReleasedColumn | CodedSets] = {
@@ -97,11 +97,6 @@ def coarsest(dataset: Dataset, model: PrivacyModel) -> Release:
         description={"columns": described},
         weights=distinct.weight,
     )
-
-
-def _is_shown(column: CodedColumn, model: PrivacyModel) -> bool:
-    """Whether the values of a column are published whatever happens."""
-    return column.role is Role.SENSITIVE and not model.masks
 
 
 def _all_alike(column: CodedColumn, dataset: Dataset, n_rows: int) -> ReleasedColumn:
