@@ -113,11 +113,8 @@ def _in_parts(path: Path) -> Path | None:
 
 
 def _rows_in(folder: Path) -> int:
-    return sum(pa_parquet.read_metadata(part).num_rows for part in parts_of(_data_in(folder)))
-
-
-def _data_in(folder: Path) -> Path:
-    return folder / PARTS if (folder / PARTS).is_dir() else folder
+    parts = parts_of(folder / PARTS if (folder / PARTS).is_dir() else folder)
+    return sum(pa_parquet.read_metadata(part).num_rows for part in parts)
 
 
 def make_elsewhere(frame: Any, plan: Plan, *, progress: Progress, **given: Any) -> tuple[Outcome, Callable[[], Any]]:

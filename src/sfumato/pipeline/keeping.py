@@ -105,39 +105,28 @@ class Kept:
         """
         kept = self.facts["plan"]
         if kept.get("text") is None or (at is None and kept.get("at") is None):
-            raise DataError(
-                f"{self.run} is to be completed, but it was made from a plan in Python, which is kept nowhere.\n"
-                "Complete it there: sf.complete(run, plan)."
-            )
+            why = "but it was made from a plan in Python, which is kept nowhere"
+            raise self._not_completed(why, "Complete it there: sf.complete(run, plan).")
         if at is not None and Plan.load(at).sha256 != kept["sha256"]:
-            raise DataError(
-                f"{self.run} is to be completed, but {at.name} is not the plan that it was made with.\n"
-                "Name that one with --plan, or run `sfumato anonymize` again."
-            )
+            why = f"but {at.name} is not the plan that it was made with"
+            raise self._not_completed(why, "Name that one with --plan, or run `sfumato anonymize` again.")
         place = at or self.run.resolve() / kept["at"]
         if not place.is_file():
-            raise DataError(
-                f"{self.run} is to be completed, which needs its plan and source, but the plan is not where it was.\n"
-                "Name it with --plan."
-            )
+            why = "which needs its plan and source, but the plan is not where it was"
+            raise self._not_completed(why, "Name it with --plan.")
         return Plan.from_text(kept["text"], place)
 
     def refuse_unless_same(self, record: Record | None, original: Original) -> None:
         """Raise unless release, source and all other inputs are those of the run: else figures would mislead."""
         todo = "Put back what was there, or run `sfumato anonymize` again."
         if record is None:
-            raise DataError(
-                f"{self.run} is to be completed, but its release is not the one that the run wrote.\n{todo}"
-            )
+            raise self._not_completed("but its release is not the one that the run wrote", todo)
         if not original.at_hand:
-            raise DataError(
-                f"{self.run} is to be completed, which needs the source of the run, but that is not there.\n"
-                f"{todo} If the plan was moved together with its source, name it with --plan."
-            )
+            moved = "If the plan was moved together with its source, name it with --plan."
+            why = "which needs the source of the run, but that is not there"
+            raise self._not_completed(why, f"{todo} {moved}")
         if changed := changed_since(record, original):
-            raise DataError(
-                f"{self.run} is to be completed, but inputs have changed since then: {', '.join(changed)}.\n{todo}"
-            )
+            raise self._not_completed(f"but inputs have changed since then: {', '.join(changed)}", todo)
 
     def replace(self, facts: Mapping[str, Any], page: Page) -> None:
         """Put facts and page into the place of those found; facts last, as a page can be made again from them."""
@@ -149,6 +138,9 @@ class Kept:
             told.write_text(_json(facts), encoding="utf-8", errors=NAMES)
             if path.read_bytes() != self.text:
                 raise self._gone()
+
+    def _not_completed(self, why: str, todo: str) -> DataError:
+        return DataError(f"{self.run} is to be completed, {why}.\n{todo}")
 
     def _gone(self) -> OutputError:
         return OutputError(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sfumato.data.bins import Bins
 from sfumato.data.builders import HierarchyFile, HierarchySource, hierarchy_source
@@ -13,9 +13,11 @@ from sfumato.data.files.text import whole_text
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.schema import ColumnSpec, Kind, Role, SensitiveShare
 from sfumato.data.worth import read_worth
-from sfumato.errors import DataError, InputError, PolicyError
+from sfumato.errors import DataError, InputError
 from sfumato.plan.keys import COLUMN, REST, REST_COLUMN
 from sfumato.plan.notes import Notes, kind_of, names, one_line
+
+Made = TypeVar("Made")
 
 
 def column_of(name: str, given: Mapping[str, Any], base: Path, notes: Notes) -> ColumnSpec:
@@ -67,14 +69,18 @@ class _Column:
     def add(self, key: str, text: str) -> None:
         self.notes.add(f"{self.place}.{key}", text)
 
+    def _made(self, key: str, make: Callable[[], Made]) -> Made | None:
+        """Return what a key is made into, or None with a note of what is wrong with it."""
+        try:
+            return make()
+        except InputError as error:
+            self.add(key, f"{self.where} {one_line(error)}")
+            return None
+
     def hierarchy(self) -> HierarchySource | None:
         if "hierarchy" not in self.given:
             return None
-        try:
-            found = hierarchy_source(self.given["hierarchy"], self.base)
-        except InputError as error:
-            self.add("hierarchy", f"{self.where} {one_line(error)}")
-            return None
+        found = self._made("hierarchy", lambda: hierarchy_source(self.given["hierarchy"], self.base))
         if isinstance(found, HierarchyFile):
             self.notes.files[f"{self.place}.hierarchy"] = found.path
         return found
@@ -94,11 +100,7 @@ class _Column:
         if self.role not in (None, Role.QUASI_SENSITIVE):
             self.add("worth", f"{self.where} has a worth, which only a column with the role 'quasi-sensitive' has.")
         self.notes.files[f"{self.place}.worth"] = path = self.base / str(given)
-        try:
-            return read_worth(path)
-        except InputError as error:
-            self.add("worth", f"{self.where} {one_line(error)}")
-            return None
+        return self._made("worth", lambda: read_worth(path))
 
     def weight(self) -> float:
         if "weight" in self.given and self.role not in (None, Role.QUASI_IDENTIFIER):
@@ -119,11 +121,7 @@ class _Column:
             self.add("bins", f"{self.where} has both a domain and bins. The bins are the domain; leave the other.")
         if self.kind not in (None, Kind.NUMBER):
             self.add("bins", f"{self.where} has bins, which are for numbers, but kind = {self.kind.value!r}.")
-        try:
-            return Bins.of(self.given["bins"])
-        except PolicyError as error:
-            self.add("bins", f"{self.where} {one_line(error)}")
-            return None
+        return self._made("bins", lambda: Bins.of(self.given["bins"]))
 
     def sensitive_items(self) -> tuple[str, ...] | SensitiveShare | None:
         if "sensitive_items" not in self.given:

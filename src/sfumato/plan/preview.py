@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -67,17 +67,7 @@ class Preview:
             "rows": self.rows,
             "whole": self.whole,
             "people": self.plan.gather is not None,  # what rows are
-            "columns": [
-                {
-                    "name": column.name,
-                    "role": column.role.value,
-                    "kind": column.kind.value if column.kind else None,
-                    "kind_inferred": column.kind_inferred,
-                    "hierarchy_levels": column.hierarchy_levels,
-                    "fate": column.fate,
-                }
-                for column in self.columns
-            ],
+            "columns": [asdict(column) for column in self.columns],
             "requirements": [
                 {
                     **describe(model),
@@ -121,13 +111,9 @@ class Preview:
             f"<td>{column.kind.value if column.kind else ''}</td><td>{html.escape(column.fate)}</td></tr>"
             for column in self.columns
         )
-        steps = "".join(
-            f"<li>{step.anonymizer.name}, because {html.escape(step.why)}</li>" for step in self.plan.steps()
-        )
-        audits = "".join(
-            f"<li>{model.name}: {html.escape(model.promise_beside(self.plan.schema))}</li>"
-            for model in self.plan.policy
-        )
+        done = (f"{step.anonymizer.name}, because {step.why}" for step in self.plan.steps())
+        judged = (f"{model.name}: {model.promise_beside(self.plan.schema)}" for model in self.plan.policy)
+        steps, audits = ("".join(f"<li>{html.escape(each)}</li>" for each in part) for part in (done, judged))
         warnings = "".join(f"<p>Warning: {html.escape(warning)}</p>" for warning in self.warnings)
         head = "<tr><th>column</th><th>role</th><th>kind</th><th>what happens</th></tr>"
         return f"<table>{head}{rows}</table><ol>{steps}</ol><p>Then an audit:</p><ul>{audits}</ul>{warnings}"

@@ -87,7 +87,6 @@ def _unwritten(value: object, place: str) -> PlanError:
 def _fields(value: Any, place: str) -> dict[str, Any]:
     """Return the fields that were set to something else than their default."""
     assert is_dataclass(value)
-    found = {item.name: getattr(value, item.name) for item in fields(value)}
-    defaults = {item.name: item.default for item in fields(value)}
-    told = {name: inner for name, inner in found.items() if inner is not None and inner != defaults[name]}
+    found = {item.name: (getattr(value, item.name), item.default) for item in fields(value)}
+    told = {name: inner for name, (inner, usual) in found.items() if inner is not None and inner != usual}
     return {name: plain(inner, f"{place}.{name}") for name, inner in told.items()}
