@@ -58,9 +58,9 @@ class BaseRates:
     def of(cls, column: CodedColumn) -> BaseRates:
         """Return how common the values of a column are in it."""
         counts = column.occurrences.tolist()
-        known = {label: count for code, (label, count) in enumerate(zip(column.labels, counts, strict=True))
-                 if code != column.missing}  # fmt: skip
-        return cls(weight=known, missing=counts[column.missing] if column.missing >= 0 else 0, counted=True)
+        missing = counts.pop(column.missing) if column.missing >= 0 else 0
+        known = [label for code, label in enumerate(column.labels) if code != column.missing]
+        return cls(weight=dict(zip(known, counts, strict=True)), missing=missing, counted=True)
 
     @classmethod
     def as_shown(cls, column: CodedColumn, markers: Sequence[str]) -> BaseRates:

@@ -115,8 +115,7 @@ def _merge_equal_numbers(
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.int64]]:
     """Return one label a number, the shortest of 1 and 1.0, with its value; and the place of each old label."""
     values = np.array([as_number(label) for label in labels], dtype=np.float64)
-    odd = int(np.isnan(values).sum())
-    if odd:
+    if odd := int(np.isnan(values).sum()):
         raise DataError(
             f"Column {spec.name!r} shall hold numbers, but {odd:,} of its {len(labels):,} distinct values are none.\n"
             "List their spelling under missing = [...] if they stand for missing values, or declare another kind."
@@ -137,8 +136,7 @@ def _binned(labels: list[str], values: Any, spec: ColumnSpec) -> tuple[list[str]
     """Return the labels of the bins that occur, and the place of each number among them."""
     assert spec.bins is not None
     place = spec.bins.place(values)
-    outside = int((place < 0).sum())
-    if outside:
+    if outside := int((place < 0).sum()):
         raise DataError(
             f"Column {spec.name!r} has {outside:,} distinct number(s) outside its {len(spec.bins.lower):,} bins.\n"
             "Widen the first or the last of them, or clean the data."
@@ -150,8 +148,7 @@ def _binned(labels: list[str], values: Any, spec: ColumnSpec) -> tuple[list[str]
 def _in_order_of_time(labels: list[str], spec: ColumnSpec) -> ColumnSpec:
     """Return the column as an ordered one whose domain is the dates that occur; those of one day by their text."""
     dated = [(day, label) for label in labels if (day := day_of(label)) is not None]
-    odd = len(labels) - len(dated)
-    if odd:
+    if odd := len(labels) - len(dated):
         shown = spec.shown(label for label in labels if day_of(label) is None)
         raise DataError(
             f"Column {spec.name!r} shall hold ISO dates such as 2024-05-31, but {odd:,} of its {len(labels):,} "

@@ -59,15 +59,9 @@ class Dates:
 
     def build(self, labels: Sequence[str], name: str, *, secret: bool = False) -> Hierarchy:
         """Return the hierarchy over these dates, in rising order."""
-        days: list[tuple[datetime.date, str]] = []
-        odd = []
-        for label in labels:
-            day = day_of(label)
-            if day is None:
-                odd.append(label)
-            else:
-                days.append((day, label))
-        if odd:
+        days = [(day, label) for label in labels if (day := day_of(label)) is not None]
+        if len(days) < len(labels):
+            odd = [label for label in labels if day_of(label) is None]
             raise HierarchyError(
                 f"{name} is one of dates, but {len(odd):,} of the {len(labels):,} values in the data are no ISO "
                 f"dates such as 2024-05-31{'' if secret else f': {some(odd)}'}.\n"
@@ -87,10 +81,8 @@ def day_of(label: str) -> datetime.date | None:
     (datetime.date(2024, 5, 31), datetime.date(2024, 5, 31), None, None)
     """
     match = _DATE.fullmatch(label)
-    if match is None:
-        return None
     try:
-        return datetime.date(int(match["year"]), int(match["month"]), int(match["day"]))
+        return datetime.date(int(match["year"]), int(match["month"]), int(match["day"])) if match is not None else None
     except ValueError:
         return None
 

@@ -150,9 +150,9 @@ class Hierarchy:
         return cls.from_paths(nested_paths(tree, (), name), name, secret=secret)
 
     @classmethod
-    def flat(cls, values: Iterable[str], name: str = "The hierarchy") -> Hierarchy:
+    def flat(cls, values: Iterable[str]) -> Hierarchy:
         """Build the hierarchy that knows only the value and `*`."""
-        return cls.from_paths([(value, ROOT) for value in values], name)
+        return cls.from_paths((value, ROOT) for value in values)
 
     @classmethod
     def balanced(cls, values: Sequence[str]) -> Hierarchy:

@@ -179,25 +179,19 @@ class Knowledge:
         True
         """
         rows = [(str(label), [str(term) for term in terms]) for label, terms in content["rows"]]
-        given = content.get("likelihood")
-        likelihood = (
-            None
-            if given is None
-            else {
+        likelihood, paths = None, content.get("hierarchy")
+        if (given := content.get("likelihood")) is not None:
+            likelihood = {
                 (label, term): Fraction(each)
                 for (label, terms), own in zip(rows, given, strict=True)
                 for term, each in zip(terms, own, strict=True)
             }
-        )
-        misses = content.get("misses", 0)
-        paths = content.get("hierarchy")
-        hierarchy = None if paths is None else Hierarchy.from_paths([tuple(map(str, path)) for path in paths])
         return cls.from_rows(
             rows,
             weight=content["weight"],
             likelihood=likelihood,
-            hierarchy=hierarchy,
-            misses=misses,
+            hierarchy=None if paths is None else Hierarchy.from_paths([tuple(map(str, path)) for path in paths]),
+            misses=content.get("misses", 0),
             unlinked=content["unlinked"],
         )
 

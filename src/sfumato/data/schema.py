@@ -36,14 +36,8 @@ class _Word(StrEnum):
 class Role(_Word):
     """What a column may reveal."""
 
-    IDENTIFIER = (
-        "identifier",
-        "Names a person by itself: dropped, and read only to count people.",
-    )
-    QUASI_IDENTIFIER = (
-        "quasi-identifier",
-        "Others may know it about a person: generalized until the requirements hold.",
-    )
+    IDENTIFIER = "identifier", "Names a person by itself: dropped, and read only to count people."
+    QUASI_IDENTIFIER = "quasi-identifier", "Others may know it about a person: generalized until the requirements hold."
     SENSITIVE = (
         "sensitive",
         "Must not be learnt about a person: published, or masked by labels, and judged by the requirements on it.",

@@ -119,8 +119,7 @@ class SetCodebook:
         """Return the column, or a part of it, in codes; what was placed is used up."""
         tally = placed.members.tally
         place_of = tally.places_in(self.tally)
-        unknown = int((place_of < 0).sum())
-        if unknown:
+        if unknown := int((place_of < 0).sum()):
             raise DataError(
                 f"Column {self.column.name!r} has {unknown:,} distinct member(s) that its codebook does not know.\n"
                 "Make the codebook from all parts of the table."
@@ -152,8 +151,7 @@ _ONE_EMPTY = np.zeros(1, dtype=np.int64)
 def _places_in_domain(labels: tuple[str, ...], spec: ColumnSpec) -> NDArray[np.int32]:
     assert spec.domain is not None
     place_of = {label: place for place, label in enumerate(spec.domain)}
-    outside = sum(label not in place_of for label in labels)
-    if outside:
+    if outside := sum(label not in place_of for label in labels):
         raise DataError(
             f"Column {spec.name!r}: {outside:,} of {len(labels):,} distinct members are outside the domain of "
             f"{len(spec.domain):,}."
@@ -164,8 +162,7 @@ def _places_in_domain(labels: tuple[str, ...], spec: ColumnSpec) -> NDArray[np.i
 def _sensitive(labels: tuple[str, ...], spec: ColumnSpec) -> NDArray[np.bool_] | None:
     if spec.sensitive_items is None:
         return None
-    named = spec.sensitive_items
-    chosen = set(named) if isinstance(named, tuple) else named
+    chosen = set(spec.sensitive_items) if isinstance(spec.sensitive_items, tuple) else spec.sensitive_items
     return np.array([label in chosen for label in labels], dtype=np.bool_)
 
 

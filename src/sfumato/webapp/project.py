@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,16 +77,17 @@ class Project:
 
     def runs(self) -> dict[str, Path]:
         """Return the folders of runs by their names, the youngest first."""
-        return _youngest_first(self._with(RUN_FILE, "runs"))
+        return self._youngest_first("runs", RUN_FILE)
 
     def sweeps(self) -> dict[str, Path]:
         """Return the folders of sweeps by their names, the youngest first."""
-        return _youngest_first(self._with(Path(SWEEP_FILE), "sweeps"))
+        return self._youngest_first("sweeps", SWEEP_FILE)
 
-    def _with(self, file: Path, kind: str) -> Iterator[Path]:
-        for path in (*self.folder.glob("*"), *self.folder.glob(f"{kind}/*")):
-            if ID.fullmatch(path.name) and not path.is_symlink() and (path / file).is_file():
-                yield path / file
+    def _youngest_first(self, kind: str, file: str | Path) -> dict[str, Path]:
+        places = (*self.folder.glob("*"), *self.folder.glob(f"{kind}/*"))
+        named = [path for path in places if ID.fullmatch(path.name) and not path.is_symlink()]
+        found = {path: (path / file).stat().st_mtime for path in named if (path / file).is_file()}
+        return {path.name: path for path in sorted(found, key=found.__getitem__, reverse=True)}
 
     # What may be opened.
 
@@ -113,15 +114,6 @@ def _looks_like_a_plan(path: Path) -> bool:
     with suppress(OSError):
         return _COLUMNS.search(path.read_text(encoding="utf-8", errors="replace")) is not None
     return False
-
-
-def _youngest_first(files: Iterator[Path]) -> dict[str, Path]:
-    found = sorted(files, key=lambda file: -file.stat().st_mtime)
-    return {_folder(file).name: _folder(file) for file in found}
-
-
-def _folder(file: Path) -> Path:
-    return file.parent.parent if file.name == RUN_FILE.name else file.parent
 
 
 # One server a folder.

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -32,10 +33,10 @@ class Lost(SfumatoError):  # noqa: N818 - says what is the case, not that someth
 
 
 QUESTIONS: Mapping[str, Callable[..., Any]] = {
-    "columns": lambda bench: [each.as_dict() for each in bench.columns()],
+    "columns": lambda bench: [asdict(each) for each in bench.columns()],
     "values": lambda bench, name, most=500: bench.values(name, most),
-    "uniqueness": lambda bench, names: bench.uniqueness(names).as_dict(),
-    "coverage": lambda bench, name, hierarchy=None: bench.coverage(name, hierarchy).as_dict(),
+    "uniqueness": lambda bench, names: asdict(bench.uniqueness(names)),
+    "coverage": lambda bench, name, hierarchy=None: asdict(bench.coverage(name, hierarchy)),
     "groups": lambda bench, name, hierarchy=None, most=500: bench.groups(name, hierarchy, most),
     "looks": lambda bench, names: bench.looks(names),
     "known_by": lambda bench, name: bench.known_by(name),

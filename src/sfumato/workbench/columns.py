@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,6 @@ class ColumnFacts:
     longest: int
     hierarchy: str  # none, complete, misses or broken
     hierarchy_missing: int  # values that it does not know
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 def misfits(table: pa.Table) -> dict[str, tuple[str, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.data.codebook import hierarchy_over
@@ -32,10 +32,6 @@ class Coverage:
     all_rows: int = 0
     rows_missing: int = 0  # cells that are missing: they stand alone
     paths: tuple[tuple[str, ...], ...] = ()  # some values, each with what it becomes at every level
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 def groups_of(hierarchy: Hierarchy) -> dict[str, str]:

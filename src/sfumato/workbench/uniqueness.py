@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,10 +19,6 @@ class Uniqueness:
     people: int
     unique: int
     without: Mapping[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 def uniqueness(columns: Mapping[str, tuple[Codes, int]], people: int) -> Uniqueness:

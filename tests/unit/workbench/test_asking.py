@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+from dataclasses import asdict
 
 import pytest
 
@@ -39,11 +40,11 @@ def test_every_question_is_answered_as_the_workbench_does(plan):
     )
 
     assert len(found) == len(QUESTIONS)
-    assert found[0]["answer"] == [each.as_dict() for each in bench.columns()]
+    assert found[0]["answer"] == [asdict(each) for each in bench.columns()]
     assert [each["answer"] for each in found[1:4]] == [
         bench.looks(["job"]),
         bench.values("job", 1),
-        bench.uniqueness(["age"]).as_dict(),
+        asdict(bench.uniqueness(["age"])),
     ]
     assert found[4]["answer"]["state"] == "complete"
     assert [each["state"] for each in found[5]["answer"]] == ["possible", "possible"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 
 import pytest
 
 import sfumato as sf
 from house import ROOT
+from sfumato.data.files import digest
 from sfumato.editing import PlanDocument
 from sfumato.errors import DataError, PlanError, PolicyError, SfumatoError
 from sfumato.workbench.bench import Workbench
@@ -21,7 +23,7 @@ def bench(plan):
 
 def edited(plan, place, value):
     document = PlanDocument.open(plan)
-    before = document.digest
+    before = digest(plan)
     document.set(place, value)
     document.save(plan, expected=before)
 
@@ -34,7 +36,7 @@ def test_columns_say_what_they_are_and_what_they_look_like(bench):
     assert (town.shortest, town.longest, town.hierarchy) == (4, 5, "complete")
     assert (job.role, job.missing, job.hierarchy) == ("sensitive", 0.2, "none")
     assert all(each.reason and each.warning for each in (name, age, town, job))
-    assert not any(cell in str(job.as_dict()) for cell in ("nurse", "cook"))
+    assert not any(cell in str(asdict(job)) for cell in ("nurse", "cook"))
 
 
 def test_values_are_shown_one_column_at_a_time(bench):
@@ -70,7 +72,7 @@ def test_a_trial_says_what_a_run_would_cost(bench, plan):
 
 
 def test_uniqueness_counts_people_whatever_the_roles(bench):
-    assert bench.uniqueness(["age", "town"]).as_dict() == {"people": 5, "unique": 1, "without": {"age": 1, "town": 1}}
+    assert asdict(bench.uniqueness(["age", "town"])) == {"people": 5, "unique": 1, "without": {"age": 1, "town": 1}}
     assert bench.uniqueness(["name"]).unique == 5
 
 
@@ -258,7 +260,7 @@ def test_a_changed_table_is_read_again_and_an_unchanged_one_is_not(bench, plan, 
     table.write_text(table.read_text(encoding="utf-8") + "Flo Orr,70,Chur,cook\n", encoding="utf-8")
     os.utime(table, ns=(1, 1))
 
-    assert bench.uniqueness(["age"]).as_dict()["people"] == 6
+    assert asdict(bench.uniqueness(["age"]))["people"] == 6
     table.unlink()
     with pytest.raises(DataError, match="not where the plan says"):
         bench.columns()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from sfumato.data.hierarchy import Hierarchy
@@ -27,7 +29,7 @@ def test_a_hierarchy_is_checked_before_it_takes_the_place_of_another(bench, plan
         ("Chur", "Basel"),
         {"Basel": "Basell"},
     )
-    assert bench.coverage("job", {"flat": True}).as_dict() | {"paths": ()} == {
+    assert asdict(bench.coverage("job", {"flat": True})) | {"paths": ()} == {
         "state": "complete",
         "values": 2,
         "covered": 2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 
 import numpy as np
 from hypothesis import given, settings
@@ -40,7 +41,7 @@ def test_columns_with_very_many_values_are_combined_as_well():
 def test_without_any_column_nobody_is_alone_unless_there_is_nobody_else():
     assert uniqueness({}, 3) == Uniqueness(3, 0, {})
     assert uniqueness({}, 1).unique == 1
-    assert uniqueness({"age": (np.array([0, 1], np.int32), 2)}, 2).as_dict() == {
+    assert asdict(uniqueness({"age": (np.array([0, 1], np.int32), 2)}, 2)) == {
         "people": 2,
         "unique": 2,
         "without": {"age": 0},

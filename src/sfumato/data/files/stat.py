@@ -95,7 +95,9 @@ def read_stat(asked: Reading) -> pa.Table:
     """Return the table; codes with a label show the label."""
     source, form = asked.source, asked.form
     about = _about(source, form)
-    _refuse_what_cannot_be(source, form, about["rows"])
+    rows, packed = about["rows"], MOST_PACKED if form == "spss" else 1
+    if rows is not None and rows > packed * source.path.stat().st_size:
+        raise _damaged(source, form)  # before memory is asked for all the rows that it claims
     kept = kept_names(checked_names(about["names"], asked.path), asked.drop, asked.path)
     wanted = {"columns": kept, "limit": asked.limit or 0, "labels": source.labels}
     _, table = _answered(_request(source, form) | wanted, source, form)
@@ -216,13 +218,6 @@ def _blamed(request: Mapping[str, Any], source: Source, form: Format) -> DataErr
                 "Save it again. Without catalog under [source], or with labels = false, codes stand for themselves."
             )
     return _damaged(source, form)
-
-
-def _refuse_what_cannot_be(source: Source, form: Format, rows: int | None) -> None:
-    """Raise where a file claims more rows than it has room for: memory would be asked for before anybody notices."""
-    packed = MOST_PACKED if form == "spss" else 1
-    if rows is not None and rows > packed * source.path.stat().st_size:
-        raise _damaged(source, form)
 
 
 def _damaged(source: Source, form: Format) -> DataError:

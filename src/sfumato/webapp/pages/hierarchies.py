@@ -170,13 +170,12 @@ async def change(request: Request, form: FormData) -> Response:
         given = file_name(name, text, {each for each in others if isinstance(each, str)})  # those stay as they are
     else:
         raise HTTPException(422, "Choose a way to make the hierarchy.")
-    if given is not None and form.get("do") == "look":
-        return await _editor(request, plan, name, _tried(request, plan, given, text), proposed=True, file=text)
     if given is not None:
-        tried = _tried(request, plan, given, text)
-        found, _why = await asked(request, plan, "coverage", name=name, hierarchy=tried)
-        holds = found is not None and found["state"] == "complete"
-        if not holds and form.get("sure") != "yes":
+        tried, taken = _tried(request, plan, given, text), False
+        if form.get("do") != "look":
+            found, _ = await asked(request, plan, "coverage", name=name, hierarchy=tried)
+            taken = form.get("sure") == "yes" or (found is not None and found["state"] == "complete")
+        if not taken:
             return await _editor(request, plan, name, tried, proposed=True, file=text)
     numbered = f"/plans/{plan.name}/columns/{request.path_params['column']}/hierarchy"
 
