@@ -251,8 +251,7 @@ def reconstruct(
     estimator = ESTIMATORS[one_of(method, "--method", ESTIMATORS)]()
     names = [name for each in columns for name in listed(each, ",")]
     with watching() as progress:
-        elsewhere = _where(engine, master, distinct_on_driver)
-        if elsewhere:
+        if elsewhere := _where(engine, master, distinct_on_driver):
             seen = columns_at(release, (*names, *kept), **elsewhere)
         else:
             seen = read_release(release, progress=progress)

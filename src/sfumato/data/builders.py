@@ -277,8 +277,7 @@ class Edges:
         levels = [[Fraction(edge) for edge in level] for level in self.levels]
         numbers, scale = _in_order(labels, levels[0], name, secret=secret)
         whole = [[int(edge * scale) for edge in level] for level in levels]
-        outside = sum(not whole[0][0] <= number <= whole[0][-1] for number, _ in numbers)
-        if outside:
+        if outside := sum(not whole[0][0] <= number <= whole[0][-1] for number, _ in numbers):
             raise HierarchyError(
                 f"{name} has edges, but {outside:,} of the {len(labels):,} values in the data lie outside.\n"
                 "Move the first or the last edge of each level."

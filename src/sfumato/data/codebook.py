@@ -91,8 +91,7 @@ class Codebook:
     def encode(self, placed: Placed) -> CodedColumn:
         """Return the column, or a part of it, in codes; what was placed is used up."""
         place_of = placed.tally.places_in(self.tally)
-        unknown = int((place_of < 0).sum()) + (placed.tally.absent > 0 and self.column.missing < 0)
-        if unknown:
+        if unknown := int((place_of < 0).sum()) + (placed.tally.absent > 0 and self.column.missing < 0):
             raise DataError(
                 f"Column {self.column.name!r} has {unknown:,} distinct value(s) that its codebook does not know.\n"
                 "Make the codebook from all parts of the table."
@@ -217,13 +216,11 @@ def _order_of(
 ) -> NDArray[np.int64]:
     """Return the old codes in their new order."""
     place_in_domain = {value: place for place, value in enumerate(spec.domain or ())}
-    if spec.domain is not None:
-        outside = sum(label not in place_in_domain for label in labels)
-        if outside:
-            raise DataError(
-                f"Column {spec.name!r} has {outside:,} distinct value(s) outside its declared domain of "
-                f"{len(spec.domain):,}.\nAdd them to domain = [...], or clean the data."
-            )
+    if spec.domain is not None and (outside := sum(label not in place_in_domain for label in labels)):
+        raise DataError(
+            f"Column {spec.name!r} has {outside:,} distinct value(s) outside its declared domain of "
+            f"{len(spec.domain):,}.\nAdd them to domain = [...], or clean the data."
+        )
     keys: Sequence[Any] = labels
     if hierarchy is not None:
         keys = [hierarchy.node_of[label] for label in labels]

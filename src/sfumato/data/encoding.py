@@ -194,8 +194,7 @@ def check_columns(found: Sequence[str], schema: Schema, dropped: Collection[str]
             problems.append(
                 f"The plan names a column that the table does not have: {name!r}.{did_you_mean(name, found)}"
             )
-    silent = [name for name in found if schema.spec(name) is None]
-    if silent:
+    if silent := [name for name in found if schema.spec(name) is None]:
         problems.append(
             f"The plan says nothing about {len(silent)} column(s) of the table: {some(silent, 20)}.\n"
             'Give each a role under [columns], or all of them with [columns."*"] role = "other".'
@@ -210,8 +209,7 @@ def check_released_columns(found: list[str], schema: Schema) -> None:
     if twice := repeated(found):
         problems.append(f"The table has columns with the same name: {some(twice)}.")
     dispensable = (Role.IDENTIFIER, Role.OTHER)
-    absent = [spec.name for spec in schema if spec.role not in dispensable and spec.name not in found]
-    if absent:
+    if absent := [spec.name for spec in schema if spec.role not in dispensable and spec.name not in found]:
         problems.append(
             f"The table lacks {len(absent)} column(s) of the plan: {some(absent, 20)}.\nIt has: {some(found, 20)}."
         )

@@ -100,8 +100,7 @@ class Gather(_OfPeople):
         made = [column.name for column in (*self.columns, *(each for events in self.events for each in events.columns))]
         spent = self.used - set(made) - set(schema.columns)
         own = {column.name for column in self.columns if column.column in (column.name, None)}
-        twice = {name for name in made if made.count(name) > 1 or (name in found and name not in own)}
-        if twice:
+        if twice := {name for name in made if made.count(name) > 1 or (name in found and name not in own)}:
             raise DataError(
                 f"[gather] makes columns that are there already: {some(twice)}.\nGive each a name of its own."
             )

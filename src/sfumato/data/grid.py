@@ -183,8 +183,7 @@ class _Line:
         parts = [(0, len(self.at))]
         while parts:
             first, last = parts.pop()
-            edge = self._edge(first, last)
-            if edge is not None:
+            if (edge := self._edge(first, last)) is not None:
                 middle = bisect_left(self.at, edge)
                 found.append(edge)
                 parts += [(first, middle), (middle, last)]

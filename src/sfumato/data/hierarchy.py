@@ -131,8 +131,7 @@ class Hierarchy:
             raise HierarchyError(
                 f"{name} lists values more than once: {trie.repeated:,} line(s) too many.\nKeep one line a value."
             )
-        circle = trie.circle()
-        if circle:
+        if circle := trie.circle():
             shown = "" if secret else f" ({some(circle)})"
             raise HierarchyError(
                 f"{name} runs in a circle: {len(circle)} label(s) lie above themselves{shown}.\n"

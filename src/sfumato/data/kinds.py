@@ -72,8 +72,7 @@ def infer_kind(labels: Sequence[str], found_type: pa.DataType) -> Kind:
     """Return `number` or `date` when every value is one; codes with leading zeros are categories."""
     if pa.types.is_boolean(found_type) or not labels:
         return Kind.CATEGORY
-    numbers = all(_NUMBER.fullmatch(label) and math.isfinite(float(label)) for label in labels)
-    if numbers:
+    if all(_NUMBER.fullmatch(label) and math.isfinite(float(label)) for label in labels):
         return Kind.NUMBER
     return Kind.DATE if all(day_of(label) for label in labels) else Kind.CATEGORY
 
@@ -83,8 +82,7 @@ def missing_markers(labels: Sequence[str], found_type: pa.DataType) -> list[str]
     if not is_text(value_type(found_type)):
         return []
     found = [marker for marker in MARKERS if marker in set(labels)]
-    odd = [label for label in labels if label in MARKERS_AMONG_NUMBERS]
-    if odd:
+    if odd := [label for label in labels if label in MARKERS_AMONG_NUMBERS]:
         rest = [label for label in labels if label not in MARKERS and label not in MARKERS_AMONG_NUMBERS]
         if len(rest) > 2 * len(odd) and infer_kind(rest, found_type) in (Kind.NUMBER, Kind.DATE):
             found += odd

@@ -197,11 +197,9 @@ class Knowledge:
 
 
 def _weight_of(labels: tuple[str, ...], weight: Mapping[str, float]) -> NDArray[np.float64]:
-    absent = sum(label not in weight for label in labels)
-    if absent:
+    if absent := sum(label not in weight for label in labels):
         raise DataError(f"The prior misses {absent:,} of {len(labels):,} labels.\nGive each label a weight.")
-    beyond = len(weight) - len(labels)
-    if beyond:
+    if beyond := len(weight) - len(labels):
         raise DataError(
             f"The prior gives weight to {beyond:,} labels that the knowledge table of {len(labels):,} does not have.\n"
             "Leave them out, and let the weights of the others sum to one."
@@ -218,8 +216,7 @@ def _likelihood_of(
             f"The knowledge table weighs terms, but {further_rows:,} of its rows are second ones of a label.\n"
             "Give each label one row: one term a line, with its weight."
         )
-    wrong = sum(not 0 < likelihood.get(pair, Fraction(0)) <= 1 for pair in pairs)
-    if wrong:
+    if wrong := sum(not 0 < likelihood.get(pair, Fraction(0)) <= 1 for pair in pairs):
         raise DataError(
             f"The knowledge table weighs terms, but {wrong:,} of {len(pairs):,} weights are missing, or not from 0 to "
             "1.\nA weight is the share of those with the label who have the term; leave out what never goes together."
@@ -236,8 +233,7 @@ def _checked_weight(weight: NDArray[np.float64], n_labels: int) -> NDArray[np.fl
             f"The prior has {weight.size:,} weights, the knowledge table {n_labels:,} labels.\n"
             "Give each label a weight."
         )
-    wrong = int((~np.isfinite(weight) | (weight < 0)).sum())
-    if wrong:
+    if wrong := int((~np.isfinite(weight) | (weight < 0)).sum()):
         raise DataError(
             f"The prior has {wrong:,} of {n_labels:,} weights that are negative or no number.\n"
             "A weight is a probability, from 0 to 1."

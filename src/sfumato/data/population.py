@@ -22,8 +22,7 @@ def population_source(path: Path, schema: Schema, *, of_plan: bool = True) -> So
     """
     source = Source(path, missing=schema.missing, of_plan=of_plan)
     found = read_columns(source)
-    absent = [name for name in schema.named(Role.QUASI_IDENTIFIER) if name not in found]
-    if absent:
+    if absent := [name for name in schema.named(Role.QUASI_IDENTIFIER) if name not in found]:
         raise DataError(
             f"The population {path.name!r} was asked for every quasi-identifier, but lacks: {', '.join(absent)}.\n"
             "Give it these columns, named as in the plan."

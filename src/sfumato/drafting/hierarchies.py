@@ -40,15 +40,13 @@ def hierarchy_lines(look: Look, labels: Sequence[str]) -> tuple[Kind, str, str]:
 
 def mask_lines(look: Look, labels: Sequence[str]) -> tuple[Kind, str]:
     """Return the kind of a sensitive column, and the line of the hierarchy that its masks are labels of."""
-    if look.kind is Kind.NUMBER and not _is_code(look):
-        edges = _quantiles(look, labels)
-        if edges:
-            shown = ", ".join(f"[{', '.join(map(_plain, level))}]" for level in edges)
-            try:
-                hierarchy_source({"edges": edges}, Path()).build(labels, "The hierarchy")
-                return Kind.NUMBER, f"hierarchy = {{ edges = [{shown}] }}"
-            except InputError:
-                pass
+    if look.kind is Kind.NUMBER and not _is_code(look) and (edges := _quantiles(look, labels)):
+        shown = ", ".join(f"[{', '.join(map(_plain, level))}]" for level in edges)
+        try:
+            hierarchy_source({"edges": edges}, Path()).build(labels, "The hierarchy")
+            return Kind.NUMBER, f"hierarchy = {{ edges = [{shown}] }}"
+        except InputError:
+            pass
     kind, line, _ = hierarchy_lines(look, labels)
     return kind, line
 
@@ -91,8 +89,7 @@ def _proposals(look: Look, labels: Sequence[str]) -> list[tuple[Kind, dict[str, 
         note = "looks like dates; write them as 2024-05-31 to get months and years"
         found.append((Kind.CATEGORY, {"flat": True}, "{ flat = true }", note))
     else:
-        lengths = _prefixes(labels)
-        if lengths:
+        if lengths := _prefixes(labels):
             text = str(lengths[0]) if list(range(lengths[0], 0, -1)) == lengths else str(lengths)
             found.append((Kind.CATEGORY, {"prefix": lengths}, f"{{ prefix = {text} }}", "its codes share prefixes"))
     kind = Kind.CATEGORY if look.kind is Kind.NUMBER and _is_code(look) else look.kind

@@ -140,8 +140,7 @@ def _constant(look: Look) -> Told:
     """Return the role of a column that says the same of everybody, which may be whose patients they are."""
     if not look.n_known:
         return Role.OTHER, "it has no value at all", None
-    person = _person(look)
-    if person is not None:
+    if (person := _person(look)) is not None:
         return person
     named = roles_by_name(look.name)
     if Role.SENSITIVE in named:

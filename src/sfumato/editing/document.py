@@ -177,8 +177,7 @@ class PlanDocument:
 
     def _value(self, blocks: list[Block], place: Place, value: Any) -> list[Block]:
         """Return the blocks with a value at a place, in the block that has it already, or that it belongs to."""
-        home = _home(blocks, place)
-        if home is not None:
+        if (home := _home(blocks, place)) is not None:
             position, inside = home
             return _changed(blocks, position, inside, value, place)
         cleared = _cleared(blocks, place)
@@ -188,8 +187,7 @@ class PlanDocument:
             for number, table in enumerate(value):
                 cleared = _placed(cleared, new_block((*place, number), table))
             return cleared
-        at = [n for n, block in enumerate(cleared) if block.place == place[:-1]]
-        if at:
+        if at := [n for n, block in enumerate(cleared) if block.place == place[:-1]]:
             return _changed(cleared, at[0], place[-1:], value, place)
         if isinstance(place[-1], int):
             raise _no_place(place)
@@ -209,8 +207,7 @@ class PlanDocument:
         return blocks
 
     def _without(self, blocks: list[Block], place: Place) -> list[Block]:
-        home = _home(blocks, place)
-        if home is not None:
+        if (home := _home(blocks, place)) is not None:
             position, inside = home
             blocks = _changed(blocks, position, inside, None, place)
         return _cleared(blocks, place)

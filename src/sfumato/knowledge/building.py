@@ -152,8 +152,7 @@ class Build:
             return {}
         otherwise = None if self.missing_weight is None else exact_fraction(self.missing_weight, "--missing-weight")
         given = [otherwise if text is None else frequency(text) for text in lines.texts(self.weights)]
-        wrong = sum(weight is None or not 0 <= weight <= 1 for weight in given)
-        if wrong:
+        if wrong := sum(weight is None or not 0 <= weight <= 1 for weight in given):
             raise DataError(
                 f"Column {self.weights!r} was to weigh terms, but {wrong:,} of {len(given):,} cells are no share, "
                 "percentage or frequency of HPO.\nCorrect them, or say with --missing-weight what empty cells mean."
@@ -334,8 +333,7 @@ class Built:
         if self.asked.counts:
             share = f" and {float(self.asked.least_share):.3g} of the label's" if self.asked.least_share else ""
             yield f"A term belongs to a label when at least {found['min_count']:,} {counted}{share} say so."
-        left = found["labels"]["found"] - found["labels"]["kept"]
-        if left:
+        if left := found["labels"]["found"] - found["labels"]["kept"]:
             yield f"{left:,} labels are left out: none of their terms is said often enough."
         if found["knows"] == INSIDER:
             yield "This is what an insider knows: keep it in the house, and judge by what is public as well."

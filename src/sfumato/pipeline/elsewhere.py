@@ -106,8 +106,7 @@ def columns_at(path: Path, columns: Sequence[str], *, engine: str | Engine | Non
 
 def _in_parts(path: Path) -> Path | None:
     """Return the folder of a table in parts: of a release, or of Parquet files of any tool; None: it is one file."""
-    folder = release_folder(path)
-    if folder is not None:
+    if (folder := release_folder(path)) is not None:
         return folder if (folder / PARTS).is_dir() else None
     return path if path.is_dir() else None
 

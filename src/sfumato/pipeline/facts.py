@@ -234,8 +234,7 @@ def warnings_of(dataset: Dataset, known: Known) -> list[str]:
 def warnings_of_release(release: Release) -> list[str]:
     """Return what whoever passes a release on should know: cells that spreadsheets run, draws that can be repeated."""
     found = []
-    formulas = formula_cells(release)
-    if formulas:
+    if formulas := formula_cells(release):
         counts = ", ".join(f"{count:,} in {name!r}" for name, count in formulas.items())
         found.append(
             f"A spreadsheet would take cells of the release for formulas ({counts}). They are published as they are in "

@@ -131,8 +131,7 @@ def _told_by_rows(people: Dataset, recoding: Recoding) -> Iterator[str]:
     assert people.rows is not None
     rows_of = np.bincount(people.rows.person_of, minlength=people.n_rows)
     everybody = Persons("", np.arange(people.n_rows, dtype=np.int32), people.n_rows)
-    count = int((people_per_class(people, recoding, everybody, rows_of) == 1).sum())
-    if count:
+    if count := int((people_per_class(people, recoding, everybody, rows_of) == 1).sum()):
         yield (
             f"Rows of a person carry the same new number, so everybody sees how many there are: {count:,} of "
             f"{people.n_rows:,} people are the only ones of their class with as many. Who knows how many rows somebody "

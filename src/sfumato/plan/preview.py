@@ -269,8 +269,7 @@ def _several_rows(plan: Plan, names: Sequence[str], progress: Progress) -> Itera
         return
     with suppress(DataError):  # what is wrong behind the first rows, a run says
         table = read_table(plan.source, drop=set(names) - set(numbers), progress=progress)
-        persons = repeated_persons(table, numbers, plan.schema.missing)
-        if persons is not None:
+        if (persons := repeated_persons(table, numbers, plan.schema.missing)) is not None:
             yield persons.warning()
 
 

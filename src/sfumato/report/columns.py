@@ -88,8 +88,7 @@ def _fate(entry: Facts, kept: Facts | None, rows: Number, what: str) -> str:
         return "carried along as it is"
     if kept is None:
         return UNKNOWN
-    drawn = mapping(kept.get("randomized"))
-    if drawn:
+    if drawn := mapping(kept.get("randomized")):
         values, true = plural(drawn.get("values"), "value"), f"with the true one in {share(drawn.get('true'))}"
         return f"randomized: {count(drawn.get('shown'))} of {values} shown, {true} of {what}"
     if number(kept.get("items_before")) is not None:

@@ -104,8 +104,7 @@ def headline(facts: Facts) -> str:
     if not loss:
         return f"{said}; nothing that was measured gets worse with strictness."
     what = text(loss.get("title")).lower()
-    bend = next((cell for cell in holding if cell.get("knee")), None)
-    if bend is not None:
+    if (bend := next((cell for cell in holding if cell.get("knee")), None)) is not None:
         lost = amount(bend.get("loss"), text(loss.get("unit")))
         return f"{said}; by {what}, the knee is at {name_of(bend)}: {lost}."
     return f"{said}; by {what}, the frontier has no clear knee."

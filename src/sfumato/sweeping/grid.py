@@ -84,8 +84,7 @@ def grid_of(plan: Plan, vary: Mapping[str, str | Sequence[Any]]) -> Grid:
     for name, given in vary.items():
         setting = _named(name, settings)
         axes.append(Axis(name, setting, _values(given, name)))
-    twice = [axis.name for axis in axes if sum(other.setting is axis.setting for other in axes) > 1]
-    if twice:
+    if twice := [axis.name for axis in axes if sum(other.setting is axis.setting for other in axes) > 1]:
         raise PolicyError(
             f"The same setting was given more than once: {', '.join(twice)}.\nGive all its values at once."
         )
@@ -223,8 +222,7 @@ def _values(given: str | Sequence[Any], name: str) -> tuple[Any, ...]:
 def _expanded(part: str, name: str) -> list[Any]:
     if not part:
         raise PolicyError(f"{name!r} was given an empty value.\n{_EXAMPLE}")
-    match = _RANGE.fullmatch(part)
-    if match is not None:
+    if (match := _RANGE.fullmatch(part)) is not None:
         return spread(Decimal(match["low"]), Decimal(match["high"]), int(match["steps"]) if match["steps"] else None)
     if ".." in part:
         raise PolicyError(f"{name!r} was given the range {part!r}, whose ends are no plain numbers.\n{_EXAMPLE}")
@@ -260,8 +258,7 @@ def spread(low: Decimal, high: Decimal, steps: int | None = None) -> list[int | 
         raise PolicyError(f"{steps} steps were asked for.\nUse 1 to {MOST_COMBINATIONS:,}.")
     if low == high or steps == 1:
         return [_plain(low)]
-    whole = low.as_tuple().exponent == 0 and high.as_tuple().exponent == 0
-    if whole:
+    if low.as_tuple().exponent == 0 and high.as_tuple().exponent == 0:
         return list(_whole(int(low), int(high), steps))
     count = steps or min((5, 4, 6, 7, 3), key=lambda n: len(_decimals((high - low) / (n - 1))))
     return [float(round(low + (high - low) * place / (count - 1), 12)) for place in range(count)]

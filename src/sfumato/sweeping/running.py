@@ -138,8 +138,7 @@ def _prepare(dataset: Dataset) -> None:
 
 def _leave_with_parent() -> None:
     """End this worker when the main process is gone, however it went: nobody would come for the results."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
 

@@ -237,8 +237,7 @@ class Jobs:
         self._end(self._jobs[job.id], child.returncode if child is not None else None)
 
     def _alive(self, job: Job) -> bool:
-        child = self._children.get(job.id)
-        if child is not None:
+        if (child := self._children.get(job.id)) is not None:
             return child.poll() is None
         return job.pid is not None and job.since is not None and processes.born(job.pid) == job.since
 

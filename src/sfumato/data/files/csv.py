@@ -149,8 +149,7 @@ def header_of(source: Source, first: Sequence[str], records: Sequence[Sequence[s
     """Return whether the first line names the columns, or raise when it looks like a record."""
     if source.header is not None:
         return Found("header", source.header, "the plan says so")
-    odd = looks_like_a_record(first, records)
-    if odd:
+    if odd := looks_like_a_record(first, records):
         raise DataError(
             f"{source.path} may have no line of column names: in its first line, {odd} of {len(first)} cells are "
             "like those below: numbers, dates, codes or values that occur again.\n"
@@ -353,8 +352,7 @@ def _line_of(path: Path, layout: Layout, number: int) -> int | None:
 
 def _refuse_escapes(path: Path, layout: Layout) -> None:
     """Raise where a quoted cell goes on behind a backslash and a quote: nobody meant it to end there."""
-    line = _escaped_line(path, layout)
-    if line is not None:
+    if (line := _escaped_line(path, layout)) is not None:
         raise DataError(
             f"{path} has a quote behind a backslash inside a quoted cell, on line {line:,}, where the cell would end.\n"
             'Write quotes inside quoted cells twice: "say ""hi""".'

@@ -159,8 +159,7 @@ def _spelled(column: ReleasedColumn, dialect: Dialect) -> list[str]:
 
 def _set_maker(column: CodedSets, dialect: Dialect, empty: str, end: str) -> _CellMaker:
     separator = column.separator
-    mixed = sum(separator in label for label in column.labels)
-    if mixed:
+    if mixed := sum(separator in label for label in column.labels):
         raise DataError(
             f"Column {column.name!r} has {mixed:,} member(s) that contain {separator!r}, which separates members in a "
             'CSV cell.\nGive the column another separator, or write [release] format = "parquet".'

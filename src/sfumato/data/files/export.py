@@ -82,8 +82,7 @@ def write_stat(release: Release, path: Path, form: str, missing: str) -> Iterato
     Columns have the variable labels that they had in the source.
     """
     pyreadstat, polars = needed("pyreadstat", STAT, path), needed("polars", STAT, path)
-    odd = [name for name in release.order if not _NAME[form].fullmatch(name)]
-    if odd:
+    if odd := [name for name in release.order if not _NAME[form].fullmatch(name)]:
         raise DataError(
             f"The release has columns whose names {'Stata' if form == 'stata' else 'SPSS'} cannot have: {some(odd)}.\n"
             'Rename them in the source, or write [release] format = "csv" or "parquet".'

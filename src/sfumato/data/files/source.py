@@ -256,8 +256,7 @@ def parts_of(path: Path) -> list[Path]:
 
 def checked_names(names: Sequence[str], path: Path) -> list[str]:
     """Return the names of columns if each can be told from the others."""
-    empty = [position for position, name in enumerate(names, start=1) if not name.strip()]
-    if empty:
+    if empty := [position for position, name in enumerate(names, start=1) if not name.strip()]:
         raise DataError(
             f"{path} has columns without a name: {len(empty)} of {len(names)}, the first at position {empty[0]}.\n"
             "Name every column in the header."

@@ -129,8 +129,7 @@ def known_address(name: str) -> Address | None:
     hear()
     if text := os.environ.get(variable_of(name)) or _handed.get(variable_of(name)):
         return Address(text, f"the environment, as {variable_of(name)}")
-    kept = _kept().get(name)
-    if kept is not None:
+    if (kept := _kept().get(name)) is not None:
         return Address(kept, "connections.toml")
     if name in _services():
         return Address(f"postgresql://?service={name}", "pg_service.conf")

@@ -40,8 +40,7 @@ def session_of(source: Source, *, writes: bool) -> Session:
     from sfumato.data.files.databases.postgresql import PostgresqlSession
     from sfumato.data.files.databases.sqlite import SqliteSession
 
-    path = source.file
-    if path is not None:
+    if (path := source.file) is not None:
         if not writes and not path.is_file():
             raise DataError(f"{path} was asked for as a database, but there is no such file.\nCorrect the path.")
         kind = DuckdbSession if path.suffix.lower() in DUCKDB else SqliteSession
