@@ -44,7 +44,7 @@ class Codebook:
         if kind is Kind.NUMBER or spec.bins is not None:
             labels, values, label_of = _merge_equal_numbers(labels, spec)
         if spec.bins is not None:
-            labels, bin_of = _binned(labels, values, spec)
+            labels, bin_of = _binned(values, spec)
             values, label_of = None, bin_of[label_of]
         if dates:
             spec = _in_order_of_time(labels, spec)
@@ -131,7 +131,7 @@ def _merge_equal_numbers(
     return kept, np.array([as_number(label) for label in kept]), np.array([place_of[number] for number in numbers])
 
 
-def _binned(labels: list[str], values: Any, spec: ColumnSpec) -> tuple[list[str], NDArray[np.int64]]:
+def _binned(values: Any, spec: ColumnSpec) -> tuple[list[str], NDArray[np.int64]]:
     """Return the labels of the bins that occur, and the place of each number among them."""
     assert spec.bins is not None
     place = spec.bins.place(values)

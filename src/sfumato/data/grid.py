@@ -201,24 +201,23 @@ class _Line:
         middle = bisect_left(up_to, (up_to[first] + up_to[last]) // 2)
         near = self.at[min(max(middle, low), high)]
         kinds = self._marks(self.at[high] - self.at[low - 1])
-        for edge_of in (self._round_edge, self._any_edge, self._taken_edge):
+        tests: tuple[Callable[[Marks, int], bool], ...] = (  # what is wanted of an edge, the best first
+            lambda marks, edge: self._is_round(marks, edge, first, last) and not self._shows_few(edge),
+            lambda marks, edge: not self._shows_few(edge),
+            lambda marks, edge: marks.apart >= ROUND,
+        )
+        for may_be in tests:
             for marks in kinds:
                 for edge in marks.within(self.at[low - 1], self.at[high], near):
-                    if edge_of(marks, edge, first, last):
+                    if may_be(marks, edge):
                         return edge
         return None
 
-    def _round_edge(self, marks: Marks, edge: int, first: int, last: int) -> bool:
-        """Whether an edge shows no figure of few people, and is round for what it divides."""
+    def _is_round(self, marks: Marks, edge: int, first: int, last: int) -> bool:
+        """Whether an edge is round for what it divides."""
         above = bisect_left(self.at, edge)
         narrow = min(self.at[above - 1] - self.at[first], self.at[last - 1] - self.at[above])
-        return marks.apart * FINEST >= narrow and not self._shows_few(edge)
-
-    def _any_edge(self, marks: Marks, edge: int, first: int, last: int) -> bool:
-        return not self._shows_few(edge)
-
-    def _taken_edge(self, marks: Marks, edge: int, first: int, last: int) -> bool:
-        return marks.apart >= ROUND
+        return marks.apart * FINEST >= narrow
 
     def _shows_few(self, edge: int) -> bool:
         """Whether an edge prints a figure of too few people: itself, or the one below it that ends the lower band."""
