@@ -211,10 +211,20 @@ def test_a_search_that_is_cut_short_says_how_far_it_may_be_off():
     _, short, release = made(table, (K,), checks=1)
 
     assert not short.facts["proven_to_be_best"]
+    assert short.facts["choices_judged"] == 1
+    assert made(table, (K,), checks=3)[1].facts["choices_judged"] == 3 < whole.facts["choices_judged"]
     assert short.facts["may_be_off_by"].endswith("% of its ncp")
     assert K.audit(release).satisfied
     assert whole.facts["proven_to_be_best"]
     assert "may_be_off_by" not in whole.facts
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_goes_on_from_what_passes_so_few_of_24_choices_find_the_best(seed):
+    table = some_rows(np.random.default_rng(seed), 60)
+    (_, whole, _), (_, short, _) = made(table, (K,)), made(table, (K,), checks=6)
+
+    assert short.facts["levels"] == whole.facts["levels"]
 
 
 def test_a_lattice_above_the_limit_is_refused_with_its_size(monkeypatch):

@@ -64,6 +64,13 @@ def test_billions_of_equal_rows_are_judged_as_a_few_are(release_of, model):
     assert other.failing_rows == one.failing_rows * 2**31
 
 
+def test_each_kind_says_what_it_does_about_frequent_values():
+    assert like(1).promise.endswith("more than 2 times as likely as in the release.")
+    assert like(1, "enhanced").promise.endswith("and frequent values even less so: none gets certain.")
+    certain = "A value that is frequent in the release may be in every row of a class."
+    assert (certain in like(1).limit, certain in like(1, "enhanced").limit) == (True, False)
+
+
 @pytest.mark.parametrize("rest", [Fraction(1, 10**12), Fraction(1, 10**45), Fraction(1, 10**80)])
 def test_logarithms_are_compared_to_the_last_digit(release_of, rest):
     release = release_of({"a": list("xxxyyy"), "s": list("uuvuvv")})  # 4/3 and 2/3 of what is expected
