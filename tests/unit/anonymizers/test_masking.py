@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.optimize
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking import Masking, regions
 from sfumato.anonymizers.masking import search as searching
+from sfumato.anonymizers.masking.facts import numbered
 from sfumato.anonymizers.masking.program import Program, solve
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.builders import Flat, Given, Prefix, Widths
@@ -419,3 +421,9 @@ def test_programs_that_the_solver_gives_up_together_are_solved_one_by_one(monkey
     found = solve([one, one], [np.array([3]), np.array([4])])
 
     assert [None if rows is None else rows.tolist() for rows in found] == ([None, None] if stuck == 1 else [[3], [4]])
+
+
+def test_different_combinations_get_different_numbers():
+    one, other, third = (np.array(codes) for codes in zip(*[*product(range(3), range(2), range(4))] * 2, strict=True))
+
+    assert numbered(one, other, third).tolist() == [*range(24)] * 2
