@@ -139,6 +139,16 @@ class CodedSets:
         """Return the labels in one row."""
         return tuple(self.labels[item] for item in self.items[self.start[row] : self.start[row + 1]])
 
+    @property
+    def row_of(self) -> NDArray[np.int64]:
+        """The row of each item, (items,)."""
+        return np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
+
+    def with_items(self, row_of: NDArray[np.int64], items: NDArray[Any], **changes: Any) -> CodedSets:
+        """Return the column with other items, given the row of each, ascending."""
+        size = np.bincount(row_of, minlength=self.start.size - 1)
+        return replace(self, items=items.astype(np.int32), start=starts_of(size), **changes)
+
 
 def narrowed(codes: Codes, n_labels: int) -> NDArray[Any]:
     """Return codes as narrow as they can be, of one, two or four bytes: for keeping, not for work."""

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace, side_by_side
-from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows
+from sfumato.data.dataset import CodedSets, Codes, Dataset, distinct_rows, starts_of
 from sfumato.data.recoding import Recoding
+from sfumato.data.terms import without
 from sfumato.errors import DataError, PolicyError
 from sfumato.kernels.items.supports import Baskets, Bound, item_codes, make_baskets, make_bound
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
 
 Kept = NDArray[np.bool_]  # (o,): which occurrences of a column are published
+Job = TypeVar("Job")  # what is to be done with a column
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +35,35 @@ class Task:
     classes: NDArray[np.int64] | None = None  # where classes begin, and the end, when each must be safe by itself
 
 
-class ItemSuppression(Anonymizer, Protocol):
-    """An anonymizer that withholds items, column by column, until no rule about a sensitive one is unsafe."""
+class ColumnByColumn(Anonymizer, Protocol[Job]):
+    """An anonymizer of columns of items, one after the other."""
 
     phase: ClassVar[Phase] = Phase.ITEMS
     divides: ClassVar[Divides] = Divides.NOT
+
+    def jobs(self, dataset: Dataset, policy: Policy, before: Recoding) -> Iterator[Job]:
+        """Yield what is to be done with each column, or raise what is wrong with it."""
+
+    def done(self, job: Job, workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:
+        """Return a column as it is published, and what there is to say about it."""
+
+    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
+        """Raise what is wrong with a column."""
+        for _ in self.jobs(dataset, policy, Recoding()):
+            pass
+
+    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
+        """Return a recoding in which every column of items is as it is published."""
+        recoding = replace(before, facts={})
+        for job in self.jobs(dataset, policy, before):
+            sets, facts = self.done(job, workplace)
+            recoding = recoding.with_columns({sets.name: sets}, facts={**recoding.facts, sets.name: facts})
+        return recoding
+
+
+class ItemSuppression(ColumnByColumn[Task], Protocol):
+    """An anonymizer that withholds items until no rule about a sensitive one is unsafe."""
+
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
     by_class: ClassVar[bool] = False  # whether it can make each class safe by itself
 
@@ -45,21 +71,31 @@ class ItemSuppression(Anonymizer, Protocol):
         """Return what there is to say of all parts together."""
         return facts_together(parts)
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where nothing says which items are sensitive, or none of them is."""
-        for _ in tasks_of(policy, dataset, Recoding(), by_class=self.by_class):
-            pass
+    def jobs(self, dataset: Dataset, policy: Policy, before: Recoding) -> Iterator[Task]:
+        """Yield each column, or raise where nothing says which items are sensitive, or none of them is."""
+        yield from tasks_of(policy, dataset, before, by_class=self.by_class)
 
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding in which every column of items is safe."""
-        recoding = replace(before, facts={})
-        for task in tasks_of(policy, dataset, before, by_class=self.by_class):
-            kept, facts = self.suppress(task, workplace)
-            recoding = with_items(recoding, task, kept, facts)
-        return recoding
+    def done(self, job: Task, workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:
+        """Return the column without what is withheld."""
+        kept, facts = self.suppress(job, workplace)
+        if job.in_baskets is not None:
+            whole = np.zeros(job.column.items.size, dtype=np.bool_)
+            whole[job.in_baskets] = kept
+            kept = whole
+        return without(job.column, kept), facts
 
     def suppress(self, task: Task, workplace: Workplace) -> tuple[Kept, dict[str, Any]]:
         """Return which occurrences of a column stay, and what there is to say about it."""
+
+
+def whole_tasks_of(name: str, dataset: Dataset, policy: Policy, before: Recoding) -> Iterator[Task]:
+    """Yield the tasks of an anonymizer that looks at all rows, or raise where some are gone."""
+    for task in tasks_of(policy, dataset, before):
+        if task.in_baskets is not None:
+            raise DataError(
+                f"{name} was asked for column {task.column.name!r} after rows had been dropped.\nAsk for it alone."
+            )
+        yield task
 
 
 def tasks_of(policy: Policy, dataset: Dataset, before: Recoding, *, by_class: bool = False) -> Iterator[Task]:
@@ -122,7 +158,7 @@ def make_task(
             changes = np.flatnonzero(np.diff(class_of[rows])) + 1
             classes = np.concatenate([[0], changes, [rows.size]]).astype(np.int64)
         size = np.diff(start)[rows]
-        first, start = start[rows], np.concatenate([[0], np.cumsum(size)])
+        first, start = start[rows], starts_of(size)
         inside = np.repeat(first - start[:-1], size) + np.arange(int(start[-1]))
         items = items[inside]
     baskets = make_baskets(
@@ -168,19 +204,6 @@ def in_parts(
         work(replace(task, baskets=baskets, bound=bound, in_baskets=None, classes=None), kept[of_part], number, place)
 
     side_by_side(work_on, range(cuts.size - 1), workplace)
-
-
-def with_items(recoding: Recoding, task: Task, kept: Kept, facts: dict[str, Any]) -> Recoding:
-    """Return the recoding with only the kept occurrences of the task's column."""
-    column = task.column
-    if task.in_baskets is not None:
-        whole = np.zeros(column.items.size, dtype=np.bool_)
-        whole[task.in_baskets] = kept
-        kept = whole
-    row_of = np.repeat(np.arange(column.start.size - 1), np.diff(column.start))
-    size = np.bincount(row_of[kept], minlength=column.start.size - 1)
-    sets = replace(column, items=column.items[kept], start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64))
-    return recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts})
 
 
 def facts_together(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Phase, Workplace
-from sfumato.anonymizers.items import row_classes
-from sfumato.data.dataset import CodedSets, Dataset
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.items import ColumnByColumn, row_classes
+from sfumato.data.dataset import CodedSets, Dataset, starts_of
 from sfumato.data.hierarchy import Hierarchy, Tree
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import SensitiveShare
@@ -50,10 +50,9 @@ class Crowds:
         leaves = self.tree.leaves - 1
         return np.asarray(leaves / max(int(leaves[-1]), 1))
 
-    def published(self, recoding: Recoding, stands: NDArray[np.int32], facts: dict[str, Any]) -> Recoding:
-        """Return the recoding with a label in place of each occurrence, -1 where it is withheld."""
-        column, n_rows = self.column, self.column.start.size - 1
-        rows = np.flatnonzero(self.keep_row)
+    def published(self, stands: NDArray[np.int32]) -> tuple[CodedSets, dict[str, Any]]:
+        """Return the column with a label in place of each occurrence, -1 where it is withheld, and what is to say."""
+        column, rows = self.column, np.flatnonzero(self.keep_row)
         names = np.array([*self.tree.labels, *(column.labels[item] for item in self.secret_items)], dtype=object)
         shown = stands >= 0
         record = np.repeat(np.arange(rows.size), np.diff(self.start))[shown]
@@ -67,41 +66,31 @@ class Crowds:
         if column.sensitive is not None and not self.n_secrets:
             sensitive = {label for label, each in zip(column.labels, column.sensitive, strict=True) if each}
             secret[rank] = [name in sensitive for name in names]
-        sets = replace(
-            column,
-            items=place.astype(np.int32),
-            start=np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n_rows))]).astype(np.int64),
-            labels=tuple(names[np.argsort(rank)]),
-            sensitive=secret if column.sensitive is not None else None,
-        )
+        labels = tuple(names[np.argsort(rank)])
+        sets = column.with_items(row, place, labels=labels, sensitive=None if column.sensitive is None else secret)
         loss = np.where(shown, self.loss[stands], 1.0)
-        told = {
+        return sets, {
             "records": int(rows.size),
             "occurrences": int(self.leaf.size),
             "withheld": int((~shown).sum()),
             "generalized": int((loss[shown] > 0).sum()),
             "loss": float(loss.mean()) if loss.size else 0.0,
         }
-        return recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts | told})
 
 
-class InCrowds(Anonymizer, Protocol):
-    """An anonymizer that shows labels in place of items, column by column, so that few known ones find a crowd."""
+class InCrowds(ColumnByColumn[Crowds], Protocol):
+    """An anonymizer that shows labels in place of items, so that few known ones find a crowd."""
 
-    phase: ClassVar[Phase] = Phase.ITEMS
     search: ClassVar[str]  # what the report calls it
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where a column holds no sets, or its hierarchy does not fit its items."""
-        for _ in crowds_of(policy, dataset, Recoding()):
-            pass
+    def jobs(self, dataset: Dataset, policy: Policy, before: Recoding) -> Iterator[Crowds]:
+        """Yield each column, or raise where one holds no sets, or its hierarchy does not fit its items."""
+        yield from crowds_of(policy, dataset, before)
 
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding in which every column of items keeps its promise."""
-        recoding = replace(before, facts={})
-        for crowds in crowds_of(policy, dataset, before):
-            recoding = crowds.published(recoding, self.show(crowds, workplace), {"search": self.search})
-        return recoding
+    def done(self, job: Crowds, workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:
+        """Return the column with labels in place of items."""
+        sets, facts = job.published(self.show(job, workplace))
+        return sets, {"search": self.search, **facts}
 
     def show(self, crowds: Crowds, workplace: Workplace) -> NDArray[np.int32]:
         """Return the label that stands for each occurrence, -1 where it is withheld."""
@@ -137,16 +126,13 @@ def _task(
         secret = column.sensitive
     tree, code_of = _tree(dataset, column, secret)
     number_of = np.cumsum(secret) - 1
-    row_of = np.repeat(np.arange(n_rows), np.diff(column.start))
+    row_of = column.row_of
     kept = keep_row[row_of]
     record_of = (np.cumsum(keep_row) - 1)[row_of[kept]]
     items = column.items[kept]
     hidden = secret[items]
     public = np.lexsort((code_of[items[~hidden]], record_of[~hidden]))
     n_records = int(keep_row.sum())
-
-    def starts(records: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.concatenate([[0], np.cumsum(np.bincount(records, minlength=n_records))]).astype(np.int64)
 
     group_of = np.zeros(n_records, dtype=np.int64)
     if within_classes and dataset.quasi_identifiers:
@@ -155,9 +141,9 @@ def _task(
         column=column,
         keep_row=keep_row,
         tree=tree,
-        start=starts(record_of[~hidden]),
+        start=starts_of(np.bincount(record_of[~hidden], minlength=n_records)),
         leaf=code_of[items[~hidden]][public].astype(np.int32),
-        secret_start=starts(record_of[hidden]),
+        secret_start=starts_of(np.bincount(record_of[hidden], minlength=n_records)),
         secret=number_of[items[hidden]].astype(np.int32),
         secret_items=np.flatnonzero(secret),
         group_of=group_of,

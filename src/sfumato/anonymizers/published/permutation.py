@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.items import Task, tasks_of
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.items import ColumnByColumn, Task, whole_tasks_of
 from sfumato.data.dataset import CodedSets, Dataset
 from sfumato.data.recoding import Recoding
-from sfumato.errors import DataError, Unsatisfiable
+from sfumato.errors import Unsatisfiable
 from sfumato.kernels.items.supports import Baskets
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.rho_uncertainty import RhoUncertainty
@@ -25,7 +24,7 @@ Integers = NDArray[np.int64]
 
 
 @parametrized
-class Permutation(Anonymizer):
+class Permutation(ColumnByColumn[Task]):
     """Let sensitive items change places within groups in which each is rare, after Ghinita, Tao and Kalnis (2008).
 
     Records are put into an order of small bandwidth, so that those with alike other items are neighbours. Then each
@@ -39,36 +38,25 @@ class Permutation(Anonymizer):
     """
 
     name: ClassVar[str] = "permutation"
-    phase: ClassVar[Phase] = Phase.ITEMS
-    divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
     p: int = parameter(Takes.WHOLE, "Records in a group", "Among which sensitive items move.", default=4, least=2)
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where nothing says which items are sensitive, or one of them is in too many records."""
-        for task in tasks_of(policy, dataset, Recoding()):
+    def jobs(self, dataset: Dataset, policy: Policy, before: Recoding) -> Iterator[Task]:
+        """Yield each column, or raise where a sensitive item is in too many records."""
+        for task in whole_tasks_of(self.name, dataset, policy, before):
             _refuse_common(task, self.p)
+            yield task
 
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding with sensitive items in other places."""
-        recoding = replace(before, facts={})
-        for task in tasks_of(policy, dataset, before):
-            if task.in_baskets is not None:
-                raise DataError(
-                    f"permutation was asked for column {task.column.name!r} after rows had been dropped.\n"
-                    "Ask for it alone."
-                )
-            group_of = groups(task, self.p, workplace.checkpoint)
-            sets = permute(task, group_of, workplace.rng)
-            facts = {
-                "p": self.p,
-                "records": int(task.baskets.start.size - 1),
-                "groups": int(group_of.max(initial=-1)) + 1,
-                "gives_rho_uncertainty": False,
-            }
-            recoding = recoding.with_columns({sets.name: sets}, facts={**recoding.facts, sets.name: facts})
-        return recoding
+    def done(self, job: Task, workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:
+        """Return the column with sensitive items in other places."""
+        group_of = groups(job, self.p, workplace.checkpoint)
+        return permute(job, group_of, workplace.rng), {
+            "p": self.p,
+            "records": int(job.baskets.start.size - 1),
+            "groups": int(group_of.max(initial=-1)) + 1,
+            "gives_rho_uncertainty": False,
+        }
 
 
 def _refuse_common(task: Task, p: int) -> Integers:
@@ -208,8 +196,4 @@ def permute(task: Task, group_of: Integers, rng: np.random.Generator) -> CodedSe
         places = rng.integers(size, size=1) if many == 1 else rng.choice(size, many, replace=False)
         owner[occurrences] = by_group[first[group] + places]
     order = np.lexsort((baskets.items, owner))
-    return replace(
-        column,
-        items=baskets.items[order].astype(np.int32),
-        start=np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_records))]).astype(np.int64),
-    )
+    return column.with_items(owner[order], baskets.items[order])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.items import Kept, Task, tasks_of
+from sfumato.anonymizers.base import Workplace
+from sfumato.anonymizers.items import ColumnByColumn, Kept, Task, whole_tasks_of
 from sfumato.anonymizers.published.global_suppression import suppress_types
-from sfumato.data.dataset import CodedSets, Dataset
+from sfumato.data.dataset import CodedSets, Dataset, starts_of
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.recoding import Recoding
 from sfumato.data.schema import SensitiveShare
@@ -25,7 +25,7 @@ from sfumato.parameters import Takes, parameter, parametrized
 
 
 @parametrized
-class TdControl(Anonymizer):
+class TdControl(ColumnByColumn[tuple[Task, "_Tree"]]):
     """Split a hierarchy of items from the top as long as that loses less: a baseline after Cao et al. (2010).
 
     At first all items that are not sensitive are one, and sensitive types are deleted until no rule is unsafe. Then the
@@ -35,32 +35,20 @@ class TdControl(Anonymizer):
     """
 
     name: ClassVar[str] = "td-control"
-    phase: ClassVar[Phase] = Phase.ITEMS
-    divides: ClassVar[Divides] = Divides.NOT
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (RhoUncertainty,)
 
     splits: int = parameter(
         Takes.WHOLE, "Splits", "Nodes that are tried, those that tell most first.", default=64, least=0
     )
 
-    def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
-        """Raise where sensitive items are not known by name, or a hierarchy does not fit the others."""
-        for task in tasks_of(policy, dataset, Recoding()):
-            _tree_of(task.column, dataset)
+    def jobs(self, dataset: Dataset, policy: Policy, before: Recoding) -> Iterator[tuple[Task, _Tree]]:
+        """Yield each column, or raise where secrets are not known by name, or a hierarchy does not fit the others."""
+        for task in whole_tasks_of(self.name, dataset, policy, before):
+            yield task, _tree_of(task.column, dataset)
 
-    def anonymize(self, dataset: Dataset, policy: Policy, before: Recoding, workplace: Workplace) -> Recoding:
-        """Return a recoding with generalized items, and without the sensitive types that had to go."""
-        recoding = replace(before, facts={})
-        for task in tasks_of(policy, dataset, before):
-            column = task.column
-            if task.in_baskets is not None:
-                raise DataError(
-                    f"td-control was asked for column {column.name!r} after rows had been dropped.\nAsk for it alone."
-                )
-            tree = _tree_of(column, dataset)
-            sets, facts = _specialize(task, tree, self.splits, workplace)
-            recoding = recoding.with_columns({column.name: sets}, facts={**recoding.facts, column.name: facts})
-        return recoding
+    def done(self, job: tuple[Task, _Tree], workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:
+        """Return the column with generalized items, and without the sensitive types that had to go."""
+        return _specialize(*job, self.splits, workplace)
 
 
 def _tree_of(column: CodedSets, dataset: Dataset) -> _Tree:
@@ -190,7 +178,7 @@ def _safe(
     keys.sort()
     keys = keys[np.append(True, keys[1:] > keys[:-1])] if keys.size else keys
     record, items = np.divmod(keys, width)
-    start = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=baskets.start.size - 1))]).astype(np.int64)
+    start = starts_of(np.bincount(record, minlength=baskets.start.size - 1))
     sensitive = np.append(np.zeros(n_nodes, dtype=np.bool_), baskets.sensitive)
     general = replace(
         task, baskets=make_baskets(start, items.astype(np.int32), sensitive, item_codes(width)), in_baskets=None
@@ -215,11 +203,5 @@ def _published(task: Task, tree: _Tree, general: Task, kept: Kept) -> CodedSets:
     record = np.repeat(np.arange(baskets.start.size - 1), np.diff(baskets.start))[kept]
     items = code_of[baskets.items[kept]]
     order = np.lexsort((items, record))
-    size = np.bincount(record, minlength=baskets.start.size - 1)
-    return replace(
-        column,
-        items=items[order].astype(np.int32),
-        start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
-        labels=tuple(names[used]),
-        sensitive=baskets.sensitive[used],
-    )
+    labels, sensitive = tuple(names[used]), baskets.sensitive[used]
+    return column.with_items(record[order], items[order], labels=labels, sensitive=sensitive)
