@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.data.dataset import Dataset
 from sfumato.data.people import by_person
 from sfumato.data.recoding import Recoding
@@ -43,6 +46,35 @@ class Finding:
     worst: float  # the highest confidence that the intruder reaches, 0..1
     mean: float | None = None  # over people, where that says something
     facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data: counts, never values of secret columns
+
+    @classmethod
+    def of(
+        cls, sure: NDArray[np.float64], exposed: NDArray[np.bool_], weights: NDArray[Any] | None, **facts: Any
+    ) -> Finding:
+        """Return a finding from how sure the intruder is of some, who is exposed, and how many people each stands for.
+
+        weights None: one each.
+        """
+        people = sure.size if weights is None else int(weights.sum())
+        return cls(
+            people=people,
+            exposed=int(exposed.sum() if weights is None else weights[exposed].sum()),
+            worst=min(float(sure.max(initial=0.0)), 1.0),
+            mean=float(np.average(sure, weights=weights)) if people else None,
+            facts=facts,
+        )
+
+    @classmethod
+    def of_crowds(cls, crowd: NDArray[Any], weight: NDArray[Any], threshold: float, **facts: Any) -> Finding:
+        """Return a finding from how many fit what is known of some, of whom one is picked; each stands for `weight`."""
+        people = int(weight.sum())
+        return cls(
+            people=people,
+            exposed=int(weight[crowd * threshold < 1].sum()),
+            worst=1 / int(crowd.min()) if crowd.size else 0.0,
+            mean=float((weight / crowd).sum()) / people if people else None,
+            facts=facts,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as plain data."""

@@ -80,18 +80,9 @@ class ClassInference(AttackOfColumn):
         masked = self.column in table.masked_columns
         several = not masked and self._read(table).several
         found = (self._by_labels if masked else self._by_people if several else self._by_values)(table)
-        people = int(found.size.sum())
-        return Finding(
-            people=people,
-            exposed=int(found.size[found.exposes].sum()),
-            worst=min(float(found.highest.max(initial=0.0)), 1.0),
-            mean=float(np.average(found.highest, weights=found.size)) if people else None,
-            facts={
-                "classes": int(found.size.size),
-                "certain": int(found.size[found.highest >= 1 - NEAR].sum()),
-                "gain": found.gain,
-            },
-        )
+        certain = int(found.size[found.highest >= 1 - NEAR].sum())
+        facts = {"classes": int(found.size.size), "certain": certain, "gain": found.gain}
+        return Finding.of(found.highest, found.exposes, found.size, **facts)
 
     def guess(self, table: Release) -> Finding | None:
         """Believe in the most common value of the column for everybody: nobody is exposed by that."""

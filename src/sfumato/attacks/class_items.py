@@ -68,13 +68,7 @@ class ClassItems(AttackOfColumn):
             few = RuleInference(column=self.column, known=MOST_KNOWN, threshold=self.threshold)
             return few.on_sets(with_class(column, class_of))
         sure = _shares(column, class_of)
-        return Finding(
-            people=sure.size,
-            exposed=int((sure > self.threshold).sum()),
-            worst=float(sure.max(initial=0.0)),
-            mean=float(sure.mean()) if sure.size else None,
-            facts={"known_items": 0, "certain": int((sure == 1).sum())},
-        )
+        return Finding.of(sure, sure > self.threshold, None, known_items=0, certain=int((sure == 1).sum()))
 
     def guess(self, table: Release) -> Finding | None:
         """Name the most frequent sensitive item that the person has, from base rates alone."""
@@ -85,7 +79,7 @@ def _shares(column: CodedSets, class_of: NDArray[np.int32]) -> NDArray[np.float6
     """Return for each record the largest share that one of its sensitive items has of its class, (n,)."""
     assert column.sensitive is not None
     secret = column.sensitive[column.items]
-    row = np.repeat(np.arange(class_of.size), np.diff(column.start))[secret]
+    row = column.row_of[secret]
     key = class_of[row].astype(np.int64) * len(column.labels) + column.items[secret]
     _, pair, count = np.unique(key, return_inverse=True, return_counts=True)
     size = np.bincount(class_of)

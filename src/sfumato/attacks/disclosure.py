@@ -79,17 +79,14 @@ class Disclosure(Attack):
             sure, exposed = self._by_group(secrets, knowing_others=True)
         else:
             sure, exposed, looked_at = self._by_exclusion(secrets)
-        return Finding(
-            people=secrets.n_rows,
-            exposed=rows_in(exposed, secrets.weights),
-            worst=float(sure.max(initial=0.0)),
-            mean=float(np.average(sure, weights=secrets.weights)) if secrets.n_rows else None,
-            facts={
-                "newly": rows_in(exposed & ~alone[1], secrets.weights),
-                "exposed_by_class": rows_in(alone[1], secrets.weights),
-                "columns": list(self.columns),
-                "looked_at": looked_at,
-            },
+        return Finding.of(
+            sure,
+            exposed,
+            secrets.weights,
+            newly=rows_in(exposed & ~alone[1], secrets.weights),
+            exposed_by_class=rows_in(alone[1], secrets.weights),
+            columns=list(self.columns),
+            looked_at=looked_at,
         )
 
     def guess(self, table: Release) -> Finding | None:

@@ -58,18 +58,7 @@ class FewColumns(Attack):
         shown = [codes_of_labels(column, table.n_rows) for column in columns]
         distinct = distinct_codes(shown, table.n_rows, row_weights(table))
         found = minimal_uniques(distinct, self.most)
-        crowd, weight = found.crowd, distinct.weight
-        people = int(weight.sum())
-        return Finding(
-            people=people,
-            exposed=int(weight[crowd * self.threshold < 1].sum()),
-            worst=1 / int(crowd.min()) if crowd.size else 0.0,
-            mean=float((weight / crowd).sum()) / people if people else None,
-            facts={
-                "unique": int((crowd == 1).sum()),
-                "size": found.size,
-                "columns": dict(
-                    zip((column.name for column in columns), found.by_column.sum(axis=1).tolist(), strict=True)
-                ),
-            },
-        )
+        unique, names = int((found.crowd == 1).sum()), (column.name for column in columns)
+        by_column = dict(zip(names, found.by_column.sum(axis=1).tolist(), strict=True))
+        facts = {"unique": unique, "size": found.size, "columns": by_column}
+        return Finding.of_crowds(found.crowd, distinct.weight, self.threshold, **facts)

@@ -53,18 +53,14 @@ class HouseholdLinking(Attack):
             return Finding(people=table.total, exposed=0, worst=0.0, mean=0.0)
         classes = classes_of(table)
         alike = like_households(household_of, classes.class_of)
-        sure = 1 / alike
         chance = household_risk(1 / classes.size[classes.class_of], household_of)
-        return Finding(
-            people=table.n_rows,
-            exposed=int((alike * self.threshold < 1).sum()),
-            worst=float(sure.max()),
-            mean=float(sure.mean()),
-            facts={
-                "households": int(np.unique(household_of).size),
-                "unique": int(np.unique(household_of[alike == 1]).size),
-                "by_chance": {"mean": float(chance.mean()), "max": float(chance.max())},
-            },
+        return Finding.of_crowds(
+            alike,
+            np.ones_like(alike),
+            self.threshold,
+            households=int(np.unique(household_of).size),
+            unique=int(np.unique(household_of[alike == 1]).size),
+            by_chance={"mean": float(chance.mean()), "max": float(chance.max())},
         )
 
     def guess(self, table: Release) -> Finding | None:

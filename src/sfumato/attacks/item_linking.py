@@ -80,11 +80,5 @@ class ItemLinking(AttackOfColumn):
         start, items = column.start.astype(np.int64), column.items.astype(np.int64)
         bounds = np.concatenate([[0], np.flatnonzero(np.diff(class_of[order])) + 1, [n_rows]]).astype(np.int64)
         fewest_that_fit(order, bounds, start, items, weight, len(column.labels), self.known, fewest)
-        people = table.total
-        return Finding(
-            people=people,
-            exposed=rows_in(fewest * self.threshold < 1, weights) if n_rows else 0,
-            worst=1 / int(fewest.min()) if n_rows else 0.0,
-            mean=float(np.average(1 / fewest, weights=weight)) if n_rows else None,
-            facts={"known_items": self.known, "unique": rows_in(fewest == 1, weights) if n_rows else 0},
-        )
+        unique = rows_in(fewest == 1, weights)
+        return Finding.of_crowds(fewest, weight, self.threshold, known_items=self.known, unique=unique)

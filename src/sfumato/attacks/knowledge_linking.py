@@ -60,18 +60,14 @@ class KnowledgeLinking(Attack):
         for found in beliefs(classes.class_of, classes.size.size, terms, Index(knowledge)):
             sure[found.group] = largest_and_rest(found, 1)[0] / found.divisor("linked")
             unlinked += int((found.rows - found.linked).sum())
-        people = int(classes.size.sum())
-        return Finding(
-            people=people,
-            exposed=int(classes.size[sure > self.threshold + NEAR].sum()),
-            worst=min(float(sure.max(initial=0.0)), 1.0),
-            mean=float(np.average(sure, weights=classes.size)) if people else None,
-            facts={
-                "labels": knowledge.n_labels,
-                "groups": int(classes.size.size),
-                "certain": int(classes.size[sure >= 1 - NEAR].sum()),
-                "records_without_link": unlinked,
-            },
+        return Finding.of(
+            sure,
+            sure > self.threshold + NEAR,
+            classes.size,
+            labels=knowledge.n_labels,
+            groups=int(classes.size.size),
+            certain=int(classes.size[sure >= 1 - NEAR].sum()),
+            records_without_link=unlinked,
         )
 
     def guess(self, table: Release) -> Finding | None:

@@ -42,21 +42,18 @@ class Linking(Attack):
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
         size = classes_of(table).size
-        people = int(size.sum())
-        return Finding(
-            people=people,
-            exposed=int(size[size * self.threshold < 1].sum()),
-            worst=1 / int(size.min()) if size.size else 0.0,
-            mean=size.size / people if people else None,
-            facts={
-                "unique": int((size == 1).sum()),
-                "unique_share": int((size == 1).sum()) / people if people else 0.0,
-                "classes": int(size.size),
-                "columns": [column.name for column in table.quasi_identifiers],
-                "prosecutor": 1 / int(size.min()) if size.size else 0.0,
-                "marketer": size.size / people if people else 0.0,
-                "journalist": self._journalist(table),
-            },
+        people, unique = int(size.sum()), int((size == 1).sum())
+        return Finding.of_crowds(
+            size,
+            size,
+            self.threshold,
+            unique=unique,
+            unique_share=unique / people if people else 0.0,
+            classes=int(size.size),
+            columns=[column.name for column in table.quasi_identifiers],
+            prosecutor=1 / int(size.min()) if size.size else 0.0,
+            marketer=size.size / people if people else 0.0,
+            journalist=self._journalist(table),
         )
 
     def _journalist(self, table: Release) -> float | None:

@@ -6,7 +6,6 @@ from typing import ClassVar, Self
 
 from sfumato.attacks.base import Asked, Finding
 from sfumato.attacks.knowledge_linking import KnowledgeLinking, terms_of
-from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
 from sfumato.models.judging.coverage import coverage
 
@@ -18,7 +17,7 @@ class PartialMatching(KnowledgeLinking):
     This is what somebody does who takes a misspelt or a wrong term for what it is. Records that some label explains
     are looked up as before, so it tells what the others give away. A plan covers it with `misses = 1`.
 
-    >>> from sfumato.data.knowledge import PublicInputs
+    >>> from sfumato.data.knowledge import Knowledge, PublicInputs
     >>> public = PublicInputs(Knowledge.from_rows([("flu", ["cough", "fever", "ache"]), ("gout", ["joint pain"])]))
     >>> table = {"age": ["20"], "symptoms": [["cough", "fever", "joint pain"]]}
     >>> release = Release.of(table, age="quasi-identifier", symptoms="quasi-sensitive")
@@ -50,8 +49,5 @@ class PartialMatching(KnowledgeLinking):
         knowledge = table.public.knowledge
         if knowledge is None:
             return super().on(table)  # which says what is missing
-        return super().on(replace(table, public=replace(table.public, knowledge=_overlooking(knowledge))))
-
-
-def _overlooking(knowledge: Knowledge) -> Knowledge:
-    return replace(knowledge, misses=1)
+        overlooking = replace(knowledge, misses=1)
+        return super().on(replace(table, public=replace(table.public, knowledge=overlooking)))

@@ -15,7 +15,7 @@ from sfumato.data.kinds import as_number, exact_number
 from sfumato.data.labels import parse_set, range_ends
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
-from sfumato.models.judging.weights import row_weights, rows_in, tally
+from sfumato.models.judging.weights import row_weights, tally
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class PrintedFigures(Attack):
 
     def on(self, table: Release) -> Finding:
         """Count the people whose figure is printed."""
-        people, weights = self.people.total, row_weights(self.people)
+        weights = row_weights(self.people)
         sure = np.zeros(self.people.n_rows)
         in_print = {}
         for name in self.columns:
@@ -74,13 +74,7 @@ class PrintedFigures(Attack):
             printed = _printed(known, table.column(name)) if name in table.columns else np.zeros(count.size, np.bool_)
             in_print[name] = int(count[printed].sum())
             sure = np.maximum(sure, np.where(printed, 1 / np.maximum(count, 1), 0.0)[known.codes])
-        return Finding(
-            people=people,
-            exposed=rows_in(sure > self.threshold, weights),
-            worst=float(sure.max(initial=0.0)),
-            mean=float(np.average(sure, weights=weights)) if people else None,
-            facts={"in_print": in_print},
-        )
+        return Finding.of(sure, sure > self.threshold, weights, in_print=in_print)
 
     def guess(self, table: Release) -> Finding | None:
         """Name anybody's figure."""

@@ -111,15 +111,9 @@ class RuleInference(AttackOfColumn):
         if not n_records:
             return None
         rate = np.bincount(column.items, minlength=len(column.labels)) / n_records * column.sensitive
-        row_of = np.repeat(np.arange(n_records), np.diff(column.start))
         best = np.zeros(n_records)
-        np.maximum.at(best, row_of, rate[column.items])
-        return Finding(
-            people=n_records,
-            exposed=int((best > self.threshold).sum()),
-            worst=float(best.max(initial=0.0)),
-            mean=float(best.mean()),
-        )
+        np.maximum.at(best, column.row_of, rate[column.items])
+        return Finding.of(best, best > self.threshold, None)
 
 
 def _people(chosen: NDArray[np.bool_], stands_for: NDArray[np.float64]) -> int:

@@ -52,19 +52,9 @@ class SampleLinking(Attack):
         stand_for = np.bincount(classes.class_of, weights=people, minlength=size.size)
         risk = individual_risk(size, stand_for)
         rows, total = int(size.sum()), self.sampling.population(people, table.total)
-        return Finding(
-            people=rows,
-            exposed=int(size[risk > self.threshold].sum()),
-            worst=float(risk.max(initial=0.0)),
-            mean=float((risk * size).sum()) / rows if rows else None,
-            facts={
-                "population": total,
-                "expected": float((risk * size).sum()),
-                "unique_match": unique_match(int((size == 1).sum()), int((size == 2).sum()), min(rows / total, 1.0))
-                if rows
-                else 0.0,
-            },
-        )
+        match = unique_match(int((size == 1).sum()), int((size == 2).sum()), min(rows / total, 1.0)) if rows else 0.0
+        expected = float((risk * size).sum())
+        return Finding.of(risk, risk > self.threshold, size, population=total, expected=expected, unique_match=match)
 
     def guess(self, table: Release) -> Finding | None:
         """Take any record for that of any person of the population."""

@@ -69,18 +69,14 @@ class SinglingOut(Attack):
     def on(self, table: Release) -> Finding:
         """Attack a table as published."""
         size = self._sizes(table, self.columns)
-        people = int(size.sum())
-        return Finding(
-            people=people,
-            exposed=self._exposed(size),
-            worst=1 / int(size.min()) if size.size else 0.0,
-            mean=size.size / people if people else None,
-            facts={
-                "unique": int((size == 1).sum()),
-                "groups": int(size.size),
-                "without": self._exposed(self._sizes(table, ())),
-                "columns": {name: self._exposed(self._sizes(table, (name,))) for name in self.columns},
-            },
+        return Finding.of_crowds(
+            size,
+            size,
+            self.threshold,
+            unique=int((size == 1).sum()),
+            groups=int(size.size),
+            without=self._exposed(self._sizes(table, ())),
+            columns={name: self._exposed(self._sizes(table, (name,))) for name in self.columns},
         )
 
     def _exposed(self, size: Integers) -> int:
