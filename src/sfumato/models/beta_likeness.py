@@ -35,15 +35,8 @@ class BetaLikeness(PrivacyModel):
     Source: Cao and Karras (2012).
     Limit: what a class rules out is not looked at, and the shares in the whole release count as known.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE),
-    ... })
-    >>> table = pa.table({"age": ["20-29"] * 4 + ["30-39"] * 4, "illness": ["flu", "hiv"] * 2 + ["flu"] * 4})
-    >>> release = Release.from_table(table, schema)
+    >>> table = {"age": ["20-29"] * 4 + ["30-39"] * 4, "illness": ["flu", "hiv"] * 2 + ["flu"] * 4}
+    >>> release = Release.of(table, age="quasi-identifier", illness="sensitive")
     >>> print(BetaLikeness(sensitive="illness", beta=1).audit(release))
     beta-likeness of 'illness' holds: largest gain 1, required at most 1 (2 classes)
     >>> print(BetaLikeness(sensitive="illness", beta=1, kind="enhanced").audit(release))

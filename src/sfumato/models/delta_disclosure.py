@@ -26,15 +26,8 @@ class DeltaDisclosure(PrivacyModel):
     Source: Brickell and Shmatikov (2008).
     Limit: what the whole release gives away about everybody counts as known.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE),
-    ... })
-    >>> table = pa.table({"age": ["20-29"] * 4 + ["30-39"] * 4, "illness": ["flu", "hiv"] * 2 + ["flu"] * 3 + ["hiv"]})
-    >>> release = Release.from_table(table, schema)
+    >>> table = {"age": ["20-29"] * 4 + ["30-39"] * 4, "illness": ["flu", "hiv"] * 2 + ["flu"] * 3 + ["hiv"]}
+    >>> release = Release.of(table, age="quasi-identifier", illness="sensitive")
     >>> print(DeltaDisclosure(sensitive="illness", delta=0.5).audit(release))
     delta-disclosure of 'illness' holds: largest logarithm 0.4055, required below 0.5 (2 classes)
     >>> print(DeltaDisclosure(sensitive="illness", delta=0.3).audit(release))

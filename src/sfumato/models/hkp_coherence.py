@@ -27,11 +27,8 @@ class HkpCoherence(OfFewItems):
     Source: Xu, Wang, Fu and Yu (2008), who give h in percent.
     Limit: who knows a sensitive item, or more than p public ones, may learn more.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
     >>> def judged(*baskets):
-    ...     release = Release.from_table(pa.table({"basket": baskets}), Schema({"basket": spec}))
+    ...     release = Release.of({"basket": baskets}, basket={"role": "items", "sensitive_items": ("wine",)})
     ...     return HkpCoherence(column="basket", h="0.5", k=2, p=2).audit(release)
     >>> print(judged("bread|wine", "bread", "bread"))
     hkp-coherence of 'basket' holds: fewest records 3, at least 2; largest share of a sensitive item 1/3, at most 0.5

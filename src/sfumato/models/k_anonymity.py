@@ -22,11 +22,7 @@ class KAnonymity(PrivacyModel):
     Source: Samarati (2001), Sweeney (2002).
     Limit: rows that look alike may also agree in what is sensitive; then nobody needs to tell them apart.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({"age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER)})
-    >>> release = Release.from_table(pa.table({"age": ["20-29", "20-29", "20-29", "30-39", "30-39"]}), schema)
+    >>> release = Release.of({"age": ["20-29"] * 3 + ["30-39"] * 2}, age="quasi-identifier")
     >>> print(KAnonymity(k=2).audit(release))
     k-anonymity holds: smallest class 2, required at least 2 (2 classes)
     >>> print(KAnonymity(k=3).audit(release))

@@ -86,11 +86,8 @@ class KmAnonymity(OfFewItems):
     Limit: who knows more than m items, or which items somebody does not have, may find fewer records. Where it fails,
     larger sets that hold a failing one are not counted: they may be in fewer records still.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET)
     >>> def judged(*baskets):
-    ...     release = Release.from_table(pa.table({"basket": baskets}), Schema({"basket": spec}))
+    ...     release = Release.of({"basket": baskets}, basket="items")
     ...     return KmAnonymity(column="basket", k=2, m=2).audit(release)
     >>> print(judged("bread|milk", "bread|milk", "bread", ""))
     km-anonymity of 'basket' holds: fewest records 2, required at least 2 (3 sets)

@@ -64,15 +64,8 @@ class LDiversity(PrivacyModel):
     Limit: two values can be different and yet tell the same, and the distribution of values in the table is not
     looked at.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE),
-    ... })
-    >>> table = pa.table({"age": ["20-29"] * 4, "illness": ["flu", "flu", "flu", "asthma"]})
-    >>> release = Release.from_table(table, schema)
+    >>> table = {"age": ["20-29"] * 4, "illness": ["flu", "flu", "flu", "asthma"]}
+    >>> release = Release.of(table, age="quasi-identifier", illness="sensitive")
     >>> print(LDiversity(sensitive="illness", l=2).audit(release))
     l-diversity of 'illness' holds: fewest different values 2, required at least 2 (1 class)
     >>> print(LDiversity(sensitive="illness", l=2, kind="frequency").audit(release))

@@ -37,20 +37,14 @@ class MultiDiversity(OfMasks):
     alpha requirement: Wong et al. (2006).
     Limit: whoever can exclude values of the column itself believes more in the others.
 
-    >>> import pyarrow as pa
     >>> from dataclasses import replace
     >>> from sfumato.data.base_rates import BaseRates
     >>> from sfumato.data.builders import Flat
     >>> from sfumato.data.knowledge import PublicInputs
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "illness": ColumnSpec(name="illness", role=Role.SENSITIVE, hierarchy=Flat()),
-    ...     "father": ColumnSpec(name="father", role=Role.SENSITIVE, hierarchy=Flat()),
-    ... })
-    >>> table = pa.table({"age": ["*"] * 4, "illness": ["a", "a", "b", "b"], "father": ["x", "x", "y", "y"]})
+    >>> table = {"illness": ["a", "a", "b", "b"], "father": ["x", "x", "y", "y"]}
+    >>> release = Release.of(table, **dict.fromkeys(table, {"role": "sensitive", "hierarchy": Flat()}))
     >>> rates = {"illness": BaseRates(weight={"a": 1, "b": 1}), "father": BaseRates(weight={"x": 1, "y": 1})}
-    >>> release = replace(Release.from_table(table, schema), public=PublicInputs(base_rates=rates))
+    >>> release = replace(release, public=PublicInputs(base_rates=rates))
     >>> print(MultiDiversity(sensitive=["illness", "father"], alpha_sa=0.5).audit(release))
     multi-diversity of 'illness', 'father' FAILS: largest chance above a base rate 1, required at most 0.5 (4 of 4 sensitive equivalence classes, 4 rows)
     """  # noqa: E501

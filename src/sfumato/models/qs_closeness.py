@@ -40,22 +40,15 @@ class QSCloseness(OfTerms):
     Limit: what the prior gives away, it gives away; and removing as little as possible tells where removal was needed.
 
     >>> from dataclasses import replace
-    >>> import pyarrow as pa
-    >>> from sfumato.data.knowledge import Knowledge, PublicInputs
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
-    ... })
     >>> rows = [("flu", ["cough", "fever"]), ("angina", ["fever", "sore throat"])]
     >>> knowledge = Knowledge.from_rows(rows, weight={"flu": 0.75, "angina": 0.25})
     >>> model = QSCloseness(column="symptoms", t=0.4)
     >>> def judged(*symptoms):
-    ...     release = Release.from_table(pa.table({"age": ["20-29"] * len(symptoms), "symptoms": symptoms}), schema)
+    ...     release = Release.of({"symptoms": symptoms}, symptoms="quasi-sensitive")
     ...     return model.audit(replace(release, public=PublicInputs(knowledge)))
-    >>> print(judged("fever", "fever"))
+    >>> print(judged(["fever"], ["fever"]))
     qs-closeness of 'symptoms' holds: largest distance 0.3536, required at most 0.4 (1 group)
-    >>> print(judged("fever|sore throat"))
+    >>> print(judged(["fever", "sore throat"]))
     qs-closeness of 'symptoms' FAILS: largest distance 1.061, required at most 0.4 (1 of 1 group, 1 row)
     """
 

@@ -72,21 +72,14 @@ class QSDiversity(OfTerms):
     Limit: it bounds how sure an intruder can be of a label, not how much surer than before.
 
     >>> from dataclasses import replace
-    >>> import pyarrow as pa
-    >>> from sfumato.data.knowledge import PublicInputs
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "symptoms": ColumnSpec(name="symptoms", role=Role.QUASI_SENSITIVE, kind=Kind.SET),
-    ... })
     >>> knowledge = Knowledge.from_rows([("flu", ["cough", "fever"]), ("angina", ["fever", "sore throat"])])
     >>> model = QSDiversity(column="symptoms", c=1, l=2)
     >>> def judged(*symptoms):
-    ...     release = Release.from_table(pa.table({"age": ["20-29"] * len(symptoms), "symptoms": symptoms}), schema)
+    ...     release = Release.of({"symptoms": symptoms}, symptoms="quasi-sensitive")
     ...     return model.audit(replace(release, public=PublicInputs(knowledge)))
-    >>> print(judged("cough|fever", "fever|sore throat"))
+    >>> print(judged(["cough", "fever"], ["fever", "sore throat"]))
     qs-diversity of 'symptoms' holds: most likely label over the rest 1, required at most 1 (1 group)
-    >>> print(judged("cough|fever", "fever"))
+    >>> print(judged(["cough", "fever"], ["fever"]))
     qs-diversity of 'symptoms' FAILS: most likely label over the rest 3, required at most 1 (1 of 1 group, 2 rows)
     """
 

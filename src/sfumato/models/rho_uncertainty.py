@@ -38,11 +38,8 @@ class RhoUncertainty(PrivacyModel):
     Source: Cao, Karras, Raissi and Tan (2010).
     Limit: it bounds what the published table tells, not what somebody who knows how it was made may work out.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
-    >>> spec = ColumnSpec(name="basket", role=Role.ITEMS, kind=Kind.SET, sensitive_items=("wine",))
     >>> def judged(*baskets):
-    ...     release = Release.from_table(pa.table({"basket": baskets}), Schema({"basket": spec}))
+    ...     release = Release.of({"basket": baskets}, basket={"role": "items", "sensitive_items": ("wine",)})
     ...     return RhoUncertainty(column="basket", rho="1/2").audit(release)
     >>> print(judged("bread|wine", "bread", "milk|wine", "milk"))
     rho-uncertainty of 'basket' holds: largest confidence 0.5, required at most 0.5 (2 rules)

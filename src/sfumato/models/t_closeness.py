@@ -75,15 +75,8 @@ class TCloseness(PrivacyModel):
     Source: Li, Li and Venkatasubramanian (2007).
     Limit: what the whole release gives away about everybody counts as known.
 
-    >>> import pyarrow as pa
-    >>> from sfumato.data.release import Release
-    >>> from sfumato.data.schema import ColumnSpec, Role, Schema
-    >>> schema = Schema({
-    ...     "age": ColumnSpec(name="age", role=Role.QUASI_IDENTIFIER),
-    ...     "income": ColumnSpec(name="income", role=Role.SENSITIVE),
-    ... })
-    >>> table = pa.table({"age": ["20-29"] * 2 + ["30-39"] * 2, "income": [10, 20, 30, 40]})
-    >>> release = Release.from_table(table, schema)
+    >>> table = {"age": ["20-29"] * 2 + ["30-39"] * 2, "income": [10, 20, 30, 40]}
+    >>> release = Release.of(table, age="quasi-identifier", income="sensitive")
     >>> print(TCloseness(sensitive="income", t=0.4, distance="ordered").audit(release))
     t-closeness of 'income' holds: largest distance 0.3333, required at most 0.4 (2 classes)
     >>> print(TCloseness(sensitive="income", t=0.4).audit(release))

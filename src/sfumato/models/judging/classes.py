@@ -146,6 +146,28 @@ def renumbered(keys: Integers) -> tuple[NDArray[np.int32], int]:
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
 
 
+def distinct_runs(start: Integers, items: Integers, width: int) -> tuple[Integers, Integers]:
+    """Number the different runs of items 0, 1, ...; return the number of each run, and one run for each number.
+
+    Runs are told apart by their first item, then by their second, and so on, as in a tree of prefixes. Items are below
+    `width`.
+    """
+    length = np.diff(start)
+    number, prefix = np.zeros(length.size, dtype=np.int64), np.zeros(length.size, dtype=np.int64)
+    active = np.arange(length.size)
+    used = 1  # for runs of nothing
+    for position in range(int(length.max(initial=0))):
+        active = active[length[active] > position]
+        prefix[active], n_prefixes = renumbered(prefix[active] * width + items[start[active] + position])
+        ended = active[length[active] == position + 1]
+        number[ended] = used + prefix[ended]
+        used += n_prefixes
+    number_of, n_runs = renumbered(number)
+    some_run = np.zeros(n_runs, dtype=np.int64)
+    some_run[number_of] = np.arange(length.size)
+    return number_of.astype(np.int64), some_run
+
+
 def codes_of_labels(column: ReleasedColumn, n_rows: int) -> tuple[NDArray[Any], int]:
     """Return one code for each different label: two codes with one label are the same to whoever reads the release."""
     codes = checked_codes(column, n_rows)
@@ -160,19 +182,12 @@ def codes_of_labels(column: ReleasedColumn, n_rows: int) -> tuple[NDArray[Any], 
 
 
 def _codes_of_sets(column: CodedSets, n_rows: int) -> tuple[Integers, int]:
-    """Return one code for each different set: rows are split by their first item, then by their second, and so on."""
-    size = np.diff(column.start)
-    if size.size != n_rows:
-        raise DataError(f"Column {column.name!r} has {size.size:,} rows, the release {n_rows:,}.\nRead it again.")
-    width = len(column.labels) + 1
-    codes = np.zeros(n_rows, dtype=np.int64)
-    for position in range(int(size.max(initial=0))):
-        item = np.zeros(n_rows, dtype=np.int64)  # 0: the set has ended
-        longer = size > position
-        item[longer] = column.items[column.start[:-1][longer] + position] + 1
-        numbers, _ = renumbered(codes * width + item)
-        codes = numbers.astype(np.int64)
-    return codes, int(codes.max(initial=0)) + 1
+    """Return one code for each different set."""
+    if column.start.size - 1 != n_rows:
+        found = column.start.size - 1
+        raise DataError(f"Column {column.name!r} has {found:,} rows, the release {n_rows:,}.\nRead it again.")
+    codes, some_row = distinct_runs(column.start, column.items.astype(np.int64), max(len(column.labels), 1))
+    return codes, max(some_row.size, 1)
 
 
 def checked_codes(column: ReleasedColumn, n_rows: int) -> NDArray[np.int32]:

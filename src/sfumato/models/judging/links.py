@@ -12,11 +12,11 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.data.dataset import CodedSets
 from sfumato.data.knowledge import Knowledge
+from sfumato.models.judging.classes import distinct_runs
 from sfumato.models.judging.weights import Integers
 
 BATCH = 1 << 19  # links that are worked on at once, as far as sets can be told apart
@@ -239,33 +239,9 @@ class Terms:
         keys.sort()
         row, items = np.divmod(keys, self.index.n_terms)
         start = np.searchsorted(row, np.arange(rows.size + 1)).astype(np.int64)
-        set_of, some_row = _distinct_runs(start, items, self.index.n_terms)
+        set_of, some_row = distinct_runs(start, items, self.index.n_terms)
         length = np.diff(start)[some_row]
         chosen = TermSets(
             np.concatenate([[0], np.cumsum(length)]).astype(np.int64), items[ranges(start[some_row], length)]
         )
         return chosen, set_of
-
-
-def _distinct_runs(start: Integers, items: Integers, width: int) -> tuple[Integers, Integers]:
-    """Number the different runs of items 0, 1, ...; return the number of each run, and one run for each number.
-
-    Runs are told apart by their first item, then by their second, and so on, as in a tree of prefixes.
-    """
-    length = np.diff(start)
-    number = np.zeros(length.size, dtype=np.int64)
-    prefix = np.zeros(length.size, dtype=np.int64)
-    active = np.arange(length.size)
-    used = 0
-    for position in range(int(length.max(initial=0))):
-        active = active[length[active] > position]
-        encoded = pa.array(prefix[active] * width + items[start[active] + position]).dictionary_encode()
-        prefix[active] = encoded.indices.to_numpy(zero_copy_only=False)
-        ended = active[length[active] == position + 1]
-        number[ended] = used + prefix[ended]
-        used += len(encoded.dictionary)
-    encoded = pa.array(number).dictionary_encode()
-    number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    some_run = np.zeros(len(encoded.dictionary), dtype=np.int64)
-    some_run[number] = np.arange(length.size)
-    return number, some_run
