@@ -61,7 +61,7 @@ def uniques(figures: Figures, distinct: DistinctRows) -> None:
         begin = time.process_time()
         found = estimated_uniques(sizes, population)
         spent = time.process_time() - begin
-        models = (each / population if each is not None else "" for each in (found.pitman, found.zayatz, found.snb))
+        models = (each / population if each is not None else "" for each in found.by_model.values())
         shown.row(fraction, found.model, found.people / population, *models, ARX.get(fraction, ""), spent)
 
 

@@ -11,7 +11,7 @@ from sfumato.metrics.comparison import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class AverageClassSize(MetricOfClasses):
-    """How many published {comparison.those} share their quasi-identifiers on average, and C_AVG = that over k.
+    """How many published records share their quasi-identifiers on average, and C_AVG = that over k.
 
     C_AVG after LeFevre et al. (2006): 1 is the best that k-anonymity allows. `k` is taken from the description of the
     release when not given.

@@ -66,6 +66,11 @@ class Measurement:
     notes: tuple[str, ...] = ()  # what whoever reads it should know about what was measured
     facts: Mapping[str, Any] = field(default_factory=dict)  # JSON data
 
+    @classmethod
+    def of_share(cls, **said: Any) -> Measurement:
+        """Return the measurement of a share that is lost, or wrong: nothing of it in the original."""
+        return cls(before=0.0, unit="share", better="lower", **said)
+
     def __repr__(self) -> str:  # facts are long, and some are of the original
         return f"<Measurement {self.name}: {self.value:.4g}>"
 
@@ -127,6 +132,16 @@ class MetricOfClasses(Metric, Protocol):
     def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
         """Yield the metric where there are quasi-identifiers."""
         if comparison.dataset.quasi_identifiers:
+            yield cls()
+
+
+class MetricOfMasks(Metric, Protocol):
+    """A metric of masked columns."""
+
+    @classmethod
+    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
+        """Yield the metric where columns are masked."""
+        if comparison.release.masked_columns:
             yield cls()
 
 

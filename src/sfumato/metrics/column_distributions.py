@@ -69,12 +69,9 @@ class ColumnDistributions(Metric):
                 pair = comparison.pair(column.name)
                 columns.append(self._facts(column, pair.before, pair.cover.spread(pair.shown_by)))
         value = mean_of(columns, "moved")
-        return Measurement(
+        return Measurement.of_share(
             title="Mass moved in single columns",
             value=value,
-            before=0.0,
-            unit="share",
-            better="lower",
             explanation=f"On average {amount(value, 'share')} of a column's {comparison.those} would have to change "
             "their value to turn one distribution into the other.",
             facts={"columns": columns} | comparison.weighted_by,

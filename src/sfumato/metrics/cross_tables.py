@@ -53,12 +53,9 @@ class CrossTables(Metric):
         chosen = self.tables or tuple(self._random(comparison))
         found = [self._distances(comparison, names) for names in chosen]
         value, worst = (float(np.mean([table[key] for table in found] or [0.0])) for key in ("l1", "even_l1"))
-        return Measurement(
+        return Measurement.of_share(
             title="Error of reconstructed tables",
             value=value,
-            before=0.0,
-            unit="share",
-            better="lower",
             worst=worst,
             note=f"{amount(worst, 'share')} for tables that say nothing",
             explanation=f"An analyst's {len(found)} tables of {_columns(found)} are off by {amount(value, 'share')} "

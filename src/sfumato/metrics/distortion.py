@@ -1,20 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.schema import Kind
-from sfumato.metrics.base import Asked, Measurement, Metric, amount, mean_of, ratio
+from sfumato.metrics.base import Measurement, MetricOfMasks, amount, mean_of, ratio
 from sfumato.metrics.comparison import Comparison, Pair
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distortion(Metric):
+class Distortion(MetricOfMasks):
     """Distortion ratios: what labels of quasi-identifiers and of masked sensitive columns lose together.
 
     A label over v of the d values of a column loses (v - 1) / d. The ratio of quasi-identifiers is the mean over rows
@@ -26,12 +25,6 @@ class Distortion(Metric):
 
     name: ClassVar[str] = "distortion"
     main: ClassVar[bool] = True
-
-    @classmethod
-    def suited_to(cls, comparison: Comparison, asked: Asked) -> Iterator[Self]:
-        """Yield the metric where columns are masked."""
-        if comparison.release.masked_columns:
-            yield cls()
 
     def found(self, comparison: Comparison) -> Measurement:
         """Measure a comparison."""

@@ -73,12 +73,9 @@ class ItemLoss(Metric):
             if of_secret
             else ""
         )
-        return Measurement(
+        return Measurement.of_share(
             title=f"Items lost from {self.column!r}",
             value=value,
-            before=0.0,
-            unit="share",
-            better="lower",
             worst=1.0,
             warning=little_left(value, f"the items of {self.column!r}"),
             explanation=f"{amount(lost)} of {amount(float(before.sum()))} occurrences are not in the release"

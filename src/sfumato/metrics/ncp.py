@@ -32,12 +32,9 @@ class Ncp(MetricOfClasses):
         value = mean_of(columns, "loss")
         numbers = (pair for pair in comparison.quasi_identifiers if pair.original.values is not None)
         strange = ", ".join(repr(pair.original.name) for pair in numbers if pair.cover.outside.any())
-        return Measurement(
+        return Measurement.of_share(
             title="Detail lost in quasi-identifiers" if comparison.release.masked_columns else "Detail lost",
             value=value,
-            before=0.0,
-            unit="share",
-            better="lower",
             explanation=f"On average a quasi-identifier leaves {amount(value, 'share')} of its range open: "
             "0 % is the original, 100 % is nothing left.",
             worst=1.0,

@@ -100,14 +100,14 @@ class PopulationRisk(Metric):
         rows = int(sizes.sum())
         counted = Sizes.of(sizes)
         uniques = estimated_uniques(counted, total)
-        models = {PITMAN: uniques.pitman, ZAYATZ: uniques.zayatz, SNB: uniques.snb}
+        models = uniques.by_model
         return {
             "mean": ratio(float((of_class * sizes).sum()), rows),
             "max": float(of_class.max(initial=0.0)),
             "expected": float((of_class * sizes).sum()),
             "above_threshold": ratio(int(sizes[of_class > self.threshold].sum()), rows),
             "sample_unique": ratio(counted.number(1), rows),
-            "population_unique": uniques.people / total if total else 0.0,
+            "population_unique": ratio(uniques.people, total),
             "model": uniques.model,
             "models": {name: found / total for name, found in models.items() if found is not None},
             "unique_match": unique_match(counted.number(1), counted.number(2), rows / total if total else 1.0),

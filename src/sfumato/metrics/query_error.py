@@ -89,12 +89,9 @@ class QueryError(Metric):
         of_terms = f" and some of the terms in {sides.terms!r}" if sides.terms is not None else ""
         has_terms = self.terms and sides.terms is None and _set_column(comparison) is not None
         left_out = " Terms are left out: those who have them would count once each." if has_terms else ""
-        return Measurement(
+        return Measurement.of_share(
             title="Error of counts",
             value=summary["mean"],
-            before=0.0,
-            unit="share",
-            better="lower",
             worst=worst,
             note=f"half of them {median} or less; {amount(worst, 'share')} with no detail left",
             explanation=f"Counting {comparison.those} with random values in a few quasi-identifiers{of_terms} gives a "

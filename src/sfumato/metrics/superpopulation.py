@@ -7,7 +7,7 @@ sample is n rows in u classes, n_i of them of size i, drawn from N people; f = n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -59,9 +59,7 @@ class Uniques:
 
     people: float
     model: str  # whose estimate it is
-    pitman: float | None
-    zayatz: float | None
-    snb: float | None
+    by_model: Mapping[str, float | None]
 
 
 def estimated_uniques(sizes: Sizes, population: int) -> Uniques:
@@ -73,8 +71,7 @@ def estimated_uniques(sizes: Sizes, population: int) -> Uniques:
     """
     n = sizes.rows
     if not sizes.number(1) or population <= n:
-        people = float(sizes.number(1))
-        return Uniques(people=people, model=COUNTED, pitman=None, zayatz=None, snb=None)
+        return Uniques(people=float(sizes.number(1)), model=COUNTED, by_model=dict.fromkeys((PITMAN, ZAYATZ, SNB)))
     found = {
         PITMAN: pitman_uniques(sizes, population),
         ZAYATZ: zayatz_uniques(sizes, population),
@@ -85,7 +82,7 @@ def estimated_uniques(sizes: Sizes, population: int) -> Uniques:
         model = PITMAN if PITMAN in able else ZAYATZ
     else:
         model = min((ZAYATZ, SNB), key=lambda name: able.get(name, math.inf))
-    return Uniques(people=able[model], model=model, **found)
+    return Uniques(people=able[model], model=model, by_model=found)
 
 
 def zayatz_uniques(sizes: Sizes, population: int) -> float:

@@ -37,12 +37,9 @@ class Suppression(Metric):
         columns = [_column(comparison, column) for column in dataset.columns.values()]
         value = ratio(comparison.n_dropped, dataset.total)
         empty, partly = _emptied(columns)
-        return Measurement(
+        return Measurement.of_share(
             title=f"{comparison.counted.capitalize()} dropped",
             value=value,
-            before=0.0,
-            unit="share",
-            better="lower",
             worst=1.0,
             empty=" and ".join(empty),
             warning=" ".join(f"Nothing is left of {what}: every row shows the same." for what in (*empty, *partly)),

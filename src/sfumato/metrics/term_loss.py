@@ -56,12 +56,9 @@ class TermLoss(Metric):
             "so that the last term of each counts most" if given is None else "by what the plan says they are worth"
         )
         n_before, n_after = before.items.size, after.items.size
-        return Measurement(
+        return Measurement.of_share(
             title="Terms lost",
             value=value,
-            before=0.0,
-            unit="share",
-            better="lower",
             worst=1.0,
             warning=little_left(value, f"the terms of {before.name!r}"),
             explanation=f"{n_before - n_after:,} of {n_before:,} terms in {before.name!r} are not published. Weighted "
