@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -206,7 +207,7 @@ def _sorted_sets(items: Codes, start: NDArray[np.int64]) -> tuple[Codes, NDArray
     return items[:written], starts_of(size)
 
 
-def repeat_sets(items: Codes, start: NDArray[np.int64], set_of: Codes) -> tuple[Codes, NDArray[np.int64]]:
+def repeat_sets(items: Codes, start: NDArray[np.int64], set_of: NDArray[Any]) -> tuple[Codes, NDArray[np.int64]]:
     """Return the sets that rows show, given the number of the set of each row."""
     size = np.diff(start)
     new_start = starts_of(size[set_of])

@@ -57,20 +57,9 @@ class HkpCoherence(OfFewItems):
 
     exact_h = AsWritten("h")
 
-    @property
-    def promise(self) -> str:
-        """What holds when the audit passes."""
-        return self._promised("a record", "records that fit")
-
-    def promise_beside(self, schema: Schema) -> str:
-        """What holds where each row is a person."""
-        return self._promised("a person", "people who fit") if schema.gathered else self.promise
-
     def _promised(self, whom: str, found: str) -> str:
-        known = "one public item" if self.p == 1 else f"up to {self.p:,} public items"
-        also = " and the quasi-identifiers, where there are some," if self.within_classes else ""
         return (
-            f"Whoever knows {known} of {whom} in {self.column!r}{also} finds none or at least {self.k:,} {found}, "
+            f"{self._who_knows(self.p, 'public item', whom)} {found}, "
             f"and at most a share {plain_number(self.exact_h)} of these has the same sensitive item."
         )
 

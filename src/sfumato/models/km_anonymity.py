@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -29,7 +29,7 @@ WITHIN_CLASSES = about(
 )
 
 
-class OfFewItems(PrivacyModel):
+class OfFewItems(PrivacyModel, Protocol):
     """What models of a few known items have in common."""
 
     judged_role: ClassVar[Role] = Role.ITEMS
@@ -43,6 +43,23 @@ class OfFewItems(PrivacyModel):
     def within_classes(self) -> bool:
         """Whether quasi-identifiers may be known, too."""
         return self.within == "classes"
+
+    @property
+    def promise(self) -> str:
+        """What holds when the audit passes."""
+        return self._promised("a record", "records that fit")
+
+    def promise_beside(self, schema: Schema) -> str:
+        """What holds where each row is a person."""
+        return self._promised("a person", "people who fit") if schema.gathered else self.promise
+
+    def _promised(self, whom: str, found: str) -> str:
+        """Return the promise, in these words."""
+
+    def _who_knows(self, most: int, what: str, whom: str) -> str:
+        known = f"one {what}" if most == 1 else f"up to {most:,} {what}s"
+        also = " and the quasi-identifiers, where there are some," if self.within_classes else ""
+        return f"Whoever knows {known} of {whom} in {self.column!r}{also} finds none or at least {self.k:,}"
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
         """Yield that another such model is asked for as well: the search for these meets one of them at a time."""
@@ -104,21 +121,8 @@ class KmAnonymity(OfFewItems):
     )
     within: str = field(default="classes", metadata=WITHIN_CLASSES)
 
-    @property
-    def promise(self) -> str:
-        """What holds when the audit passes."""
-        return f"{self._known_of('a record')} finds none or at least {self.k:,} records that fit."
-
-    def promise_beside(self, schema: Schema) -> str:
-        """What holds where each row is a person."""
-        if not schema.gathered:
-            return self.promise
-        return f"{self._known_of('a person')} finds none or at least {self.k:,} people who fit."
-
-    def _known_of(self, whom: str) -> str:
-        known = "one item" if self.m == 1 else f"up to {self.m:,} items"
-        also = " and the quasi-identifiers, where there are some," if self.within_classes else ""
-        return f"Whoever knows {known} of {whom} in {self.column!r}{also}"
+    def _promised(self, whom: str, found: str) -> str:
+        return f"{self._who_knows(self.m, 'item', whom)} {found}."
 
     @property
     def limit(self) -> str:

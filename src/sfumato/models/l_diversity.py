@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.dataset import starts_of
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role, Schema
@@ -264,7 +265,7 @@ def _read_as_most_frequent(counts: Counts, withheld: NDArray[np.bool_]) -> Count
     _, first = np.unique(class_of[candidates], return_index=True)  # one for each class, in the order of classes
     hidden = np.where(known, 0, counts.count)
     count[candidates[first]] += np.add.reduceat(hidden, counts.start[:-1]) if counts.size.size else hidden
-    start = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)[counts.start]
+    start = starts_of(known)[counts.start]
     return replace(counts, start=start, value=counts.value[known], count=count[known])
 
 

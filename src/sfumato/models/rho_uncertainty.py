@@ -187,17 +187,10 @@ def with_class(column: CodedSets, class_of: NDArray[np.int32]) -> CodedSets:
     """
     assert column.sensitive is not None
     n_classes = int(class_of.max(initial=-1)) + 1
-    size = np.diff(column.start) + 1
-    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    items = np.empty(int(start[-1]), dtype=np.int32)
-    own = np.ones(items.size, dtype=np.bool_)
-    own[start[:-1]] = False
-    items[start[:-1]] = class_of
-    items[own] = column.items + n_classes
     return replace(
         column,
-        items=items,
-        start=start,
+        items=np.insert(column.items + n_classes, column.start[:-1], class_of),
+        start=column.start + np.arange(column.start.size),
         labels=(*(f"class {number}" for number in range(n_classes)), *column.labels),
         sensitive=np.concatenate([np.zeros(n_classes, dtype=np.bool_), column.sensitive]),
     )

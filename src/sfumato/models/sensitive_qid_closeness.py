@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
-from sfumato.errors import DataError, Problem
+from sfumato.errors import Problem
 from sfumato.models.base import Need, Policy, PrivacyModel, Verdict, as_number, plain_number
 from sfumato.models.judging.chance import JudgedCells
 from sfumato.models.judging.randomized import RandomizedColumn, base_rates, randomized_column, refuse_shares
 from sfumato.models.judging.worst_sets import Edges, equal_distance, hierarchical_edges, ordered_edges, tree_distance
 from sfumato.models.judging.worst_values import replaced_distance
-from sfumato.models.t_closeness import DISTANCES, hierarchies_missing
+from sfumato.models.t_closeness import DISTANCES, hierarchies_missing, hierarchy_of
 from sfumato.parameters import Takes, parameter, parametrized
 
 PRIORS = ("table", "any")
@@ -158,15 +158,7 @@ class SensitiveQidCloseness(PrivacyModel):
     def _edges(self, column: RandomizedColumn) -> Edges:
         if self.distance == "ordered":
             return ordered_edges(column.d)
-        source = column.spec.hierarchy if column.spec is not None else None
-        if source is None:
-            raise DataError(
-                f"The hierarchical distance is asked of column {column.name!r}, which has no hierarchy.\n"
-                'Give it one in the plan, or ask for distance = "equal".'
-            )
-        return hierarchical_edges(
-            source.build(list(column.domain), f"The hierarchy of column {column.name!r}", secret=True), column.domain
-        )
+        return hierarchical_edges(hierarchy_of(column.name, column.spec, column.domain), column.domain)
 
 
 def _moved(release: Release, column: RandomizedColumn) -> float | None:

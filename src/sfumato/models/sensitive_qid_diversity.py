@@ -14,9 +14,10 @@ import numpy as np
 
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.bit_sets import BitSets
-from sfumato.data.dataset import CodedSets
+from sfumato.data.dataset import CodedSets, starts_of
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
+from sfumato.data.sets import repeat_sets
 from sfumato.errors import DataError
 from sfumato.models.base import Need, PrivacyModel, Verdict
 from sfumato.models.judging.chance import JudgedCells
@@ -276,17 +277,9 @@ def _as_sets(column: ReleasedColumn | CodedSets, domain: frozenset[str]) -> Code
         members.append(parts if label not in domain and domain.issuperset(parts) else [label])
     labels = sorted({part for parts in members for part in parts})
     code_of = {label: code for code, label in enumerate(labels)}
-    of_label = [np.array([code_of[part] for part in parts], dtype=np.int32) for parts in members]
-    size = np.array([len(parts) for parts in members], dtype=np.int64)[column.codes]
-    return CodedSets(
-        name=column.name,
-        role=column.role,
-        items=np.concatenate([of_label[code] for code in column.codes.tolist()])
-        if size.size
-        else np.empty(0, np.int32),
-        start=np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
-        labels=tuple(labels),
-    )
+    of_labels = np.array([code_of[part] for parts in members for part in parts], dtype=np.int32)
+    items, start = repeat_sets(of_labels, starts_of([len(parts) for parts in members]), column.codes)
+    return CodedSets(name=column.name, role=column.role, items=items, start=start, labels=tuple(labels))
 
 
 def _cells(release: Release) -> list[tuple[tuple[Any, ...], ...]]:

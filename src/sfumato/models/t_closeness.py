@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.release import Release, ReleasedColumn
-from sfumato.data.schema import Kind, Role, Schema
+from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.errors import DataError, Problem
 from sfumato.models.base import KNOWN, Policy, PrivacyModel, Verdict, as_number, known_columns, plain_number, quoted
 from sfumato.models.judging.classes import (
@@ -377,13 +377,17 @@ def _sums_of_branches(layers: list[_Layer], counts: Counts, total: Integers) -> 
 
 def _hierarchy(column: ReleasedColumn, values: Values) -> Hierarchy:
     """Return the hierarchy that the plan gives a column."""
-    if column.spec is None or column.spec.hierarchy is None:
+    return hierarchy_of(column.name, column.spec, [label for labels in values.labels for label in labels])
+
+
+def hierarchy_of(name: str, spec: ColumnSpec | None, known: Sequence[str]) -> Hierarchy:
+    """Return the hierarchy over the known values of a column that a distance follows, or raise."""
+    if spec is None or spec.hierarchy is None:
         raise DataError(
-            f"The hierarchical distance is asked of column {column.name!r}, which has no hierarchy.\n"
+            f"The hierarchical distance is asked of column {name!r}, which has no hierarchy.\n"
             'Give it one in the plan, or ask for distance = "equal".'
         )
-    known = [label for labels in values.labels for label in labels]
-    return column.spec.hierarchy.build(known, f"The hierarchy of column {column.name!r}", secret=column.spec.secret)
+    return spec.hierarchy.build(known, f"The hierarchy of column {name!r}", secret=spec.secret)
 
 
 _GROUNDS = {"equal": _equal, "ordered": _ordered, "hierarchical": _hierarchical}

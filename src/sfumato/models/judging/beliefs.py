@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedSets
+from sfumato.data.dataset import CodedSets, starts_of
 from sfumato.data.knowledge import Knowledge
 from sfumato.errors import DataError
 from sfumato.models.judging.links import BATCH, Index, Links, Terms, TermSets, ranges
@@ -131,8 +131,8 @@ def beliefs(
     """
     terms = Terms(column, index, weights)
     order = np.argsort(class_of, kind="stable").astype(np.int64)  # rows, group after group
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(class_of, minlength=n_classes))]).astype(np.int64)
-    cost = np.concatenate([[0], np.cumsum(terms.cost[order] + 1)])  # one for the row itself
+    bounds = starts_of(np.bincount(class_of, minlength=n_classes))
+    cost = starts_of(terms.cost[order] + 1)  # one for the row itself
     at_bound = cost[bounds]
     first = 0
     while first < n_classes:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedSets
+from sfumato.data.dataset import CodedSets, starts_of
 from sfumato.data.kinds import as_number, exact_number
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind, Role
@@ -59,7 +59,7 @@ class Counts:
     def only(self, chosen: NDArray[np.bool_]) -> Counts:
         """Return the counts of some classes."""
         pairs = np.repeat(chosen, np.diff(self.start))
-        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[chosen])]).astype(np.int64)
+        start = starts_of(np.diff(self.start)[chosen])
         return Counts(start, self.value[pairs], self.count[pairs], self.size[chosen])
 
 

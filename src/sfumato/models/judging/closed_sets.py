@@ -20,7 +20,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.compiling import kernel
-from sfumato.data.dataset import CodedSets, as_numpy
+from sfumato.data.dataset import CodedSets, as_numpy, starts_of
+from sfumato.data.sets import repeat_sets
 from sfumato.errors import DataError
 from sfumato.models.judging.weights import Integers, tally
 
@@ -252,24 +253,20 @@ def _count_hopeless(records, question):
 def distinct_records(column: CodedSets, weights: Integers | None) -> Records:
     """Return the records of a column once each, in the order of their first."""
     n_rows = column.start.size - 1
-    items = np.ascontiguousarray(column.items, dtype=np.int64)
+    items = np.ascontiguousarray(column.items)
     cells = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), n_rows, [None, pa.py_buffer(column.start * items.itemsize), pa.py_buffer(items)]
     ).dictionary_encode()
-    record_of = as_numpy(cells.indices)
-    n_distinct = len(cells.dictionary)
+    record_of, n_distinct = as_numpy(cells.indices), len(cells.dictionary)
     first = np.full(n_distinct, n_rows, dtype=np.int64)
     np.minimum.at(first, record_of, np.arange(n_rows))
-    size = column.start[first + 1] - column.start[first]
-    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    kept = items[np.repeat(column.start[first] - start[:-1], size) + np.arange(start[-1])]
-    record = np.repeat(np.arange(n_distinct), size)
-    holders = np.bincount(kept, minlength=len(column.labels))
+    kept, start = repeat_sets(items, column.start, first)
+    record = np.repeat(np.arange(n_distinct), np.diff(start))
     return Records(
         start=start,
-        items=kept,
+        items=kept.astype(np.int64),
         weight=tally(record_of, n_distinct, weights),
-        holders_start=np.concatenate([[0], np.cumsum(holders)]).astype(np.int64),
+        holders_start=starts_of(np.bincount(kept, minlength=len(column.labels))),
         holders=record[np.argsort(kept, kind="stable")],
     )
 

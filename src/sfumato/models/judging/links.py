@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import CodedSets
+from sfumato.data.dataset import CodedSets, starts_of
 from sfumato.data.knowledge import Knowledge
 from sfumato.models.judging.classes import distinct_runs
 from sfumato.models.judging.weights import Integers
@@ -43,7 +43,7 @@ class Index:
         given = knowledge.likelihood  # of the same occurrences; each label has one row then, with its own number
         self._likelihood = None if given is None else np.array([float(each) for each in given])[order]
         self.rows = self._keys % n_rows  # of rank 0, then of rank 1, ...; ascending in each
-        self.start = np.concatenate([[0], np.cumsum(frequency[rarest_first])]).astype(np.int64)  # (terms + 1,)
+        self.start = starts_of(frequency[rarest_first])  # (terms + 1,)
         self.length = np.diff(self.start)  # (terms,)
         self.n_rows, self.n_terms = n_rows, n_terms
         self._width = (n_rows + 7) // 8
@@ -86,7 +86,7 @@ class Index:
         left_out = np.repeat(ranges(np.zeros_like(size), size), np.repeat(size, size))
         place = ranges(np.zeros(owner.size, dtype=np.int64), np.repeat(size, size))
         items = sets.items[ranges(sets.start[owner], np.repeat(size, size))][place != left_out]
-        start = np.concatenate([[0], np.cumsum(np.repeat(size, size) - 1)]).astype(np.int64)
+        start = starts_of(np.repeat(size, size) - 1)
         found = self._exactly(TermSets(start, items))
         pairs = np.repeat(owner, found.size) * self.knowledge.n_labels + found.label
         known = np.repeat(np.arange(sets.size), links.size) * self.knowledge.n_labels + links.label
@@ -185,7 +185,7 @@ class TermSets:
 
     def split(self, length: Integers, most: int) -> Iterator[tuple[int, Integers, Integers]]:
         """Yield (first set, start, items) of runs of sets whose shortest lists have together about `most` rows."""
-        cost = np.concatenate([[0], np.cumsum(length[self.items[self.start[:-1]]])])
+        cost = starts_of(length[self.items[self.start[:-1]]])
         first = 0
         while first < self.size:
             last = max(first + 1, int(np.searchsorted(cost, cost[first] + most, side="right")) - 1)
@@ -241,7 +241,5 @@ class Terms:
         start = np.searchsorted(row, np.arange(rows.size + 1)).astype(np.int64)
         set_of, some_row = distinct_runs(start, items, self.index.n_terms)
         length = np.diff(start)[some_row]
-        chosen = TermSets(
-            np.concatenate([[0], np.cumsum(length)]).astype(np.int64), items[ranges(start[some_row], length)]
-        )
+        chosen = TermSets(starts_of(length), items[ranges(start[some_row], length)])
         return chosen, set_of

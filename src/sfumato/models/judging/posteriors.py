@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.codebook import hierarchy_for
-from sfumato.data.dataset import TEXT
+from sfumato.data.dataset import TEXT, starts_of
+from sfumato.data.hierarchy import Tree
 from sfumato.data.kinds import as_number, exact_number, infer_kind
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Kind
@@ -81,11 +82,17 @@ class Domain:
             for name in self.names[: self.n_leaves]
         ]
 
+    @property
+    def common(self) -> NDArray[np.float64]:
+        """How common each leaf is, as a share of all."""
+        weight = np.array(self.weight, dtype=np.float64)
+        return np.asarray(weight / max(float(weight.sum()), 1.0))
+
     def shares(self, reading: str) -> tuple[Integers, Integers]:
         """Return part (s,) and whole (v,): the chance of a leaf below a label is part / whole."""
         if reading == "prior":
             part = np.array(self.weight, dtype=np.int64)
-            upto = np.concatenate([[0], np.cumsum(part)])
+            upto = starts_of(part)
             return part, upto[self.last + 1] - upto[self.first]
         part = np.ones(self.n_leaves, dtype=np.int64)
         return part, self.last - self.first + 1 if reading == "uniform" else np.ones_like(self.first)
@@ -122,27 +129,15 @@ def domain_of(release: Release, column: ReleasedColumn, model: PrivacyModel) -> 
     kind = column.spec.kind or infer_kind(known, TEXT)
     hierarchy = hierarchy_for(column.spec, Kind.NUMBER if kind is Kind.NUMBER else Kind.CATEGORY, known)
     assert hierarchy is not None
-    missing = rates.missing > 0
-    leaves = hierarchy.n_leaves + missing
-    size = len(hierarchy.labels)
-    first, last = [size] * size, [-1] * size
-    for node, above in enumerate(hierarchy.parent):
-        if node < hierarchy.n_leaves:
-            first[node] = last[node] = node
-        if above >= 0:
-            first[above], last[above] = min(first[above], first[node]), max(last[above], last[node])
-    first[-1], last[-1] = 0, leaves - 1
-    at = hierarchy.n_leaves
-    gap = [at] if missing else []
-    parents = [parent + missing if parent >= at else parent for parent in hierarchy.parent]
-    root = [len(parents) - 1 + missing] if missing else []
+    missing = hierarchy.n_leaves if rates.missing > 0 else -1
+    tree = Tree.over(hierarchy, (*hierarchy.leaves, *[""] * (missing >= 0)), missing)
     return Domain(
-        names=(*hierarchy.labels[:at], *([None] if missing else []), *hierarchy.labels[at:]),
-        first=np.array([*first[:at], *gap, *first[at:]], dtype=np.int64),
-        last=np.array([*last[:at], *gap, *last[at:]], dtype=np.int64),
-        above=np.array([*parents[:at], *root, *parents[at:]], dtype=np.int64),
+        names=tuple(None if node == missing else label for node, label in enumerate(tree.labels)),
+        first=tree.first.astype(np.int64),
+        last=tree.last.astype(np.int64),
+        above=tree.parent.astype(np.int64),
         rates=rates,
-        n_leaves=leaves,
+        n_leaves=hierarchy.n_leaves + (missing >= 0),
         numbers=kind is Kind.NUMBER,
     )
 

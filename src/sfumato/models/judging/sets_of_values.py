@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.dataset import starts_of
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.release import ReleasedColumn
 from sfumato.data.schema import Kind
+from sfumato.data.sets import repeat_sets
 from sfumato.errors import DataError
 from sfumato.models.judging.classes import Classes, Counts, checked_codes, read_label
 from sfumato.models.judging.weights import Integers, tally_keys
@@ -65,12 +67,9 @@ def held_by(classes: Classes, column: ReleasedColumn) -> Held:
         texts = column.several.get(label, (None if code == column.missing else label,))
         read = [None if text is None else read_label(text, Kind.NUMBER) for text in texts]
         members.append(sorted({number_of.setdefault(value, len(number_of)) for value in read}))
-    size = np.array([len(each) for each in members], dtype=np.int64)
-    start = np.concatenate([[0], np.cumsum(size)])
-    flat = np.array([value for each in members for value in each], dtype=np.int64)
-    person = np.repeat(np.arange(codes.size), size[codes])
-    within = np.arange(person.size) - np.repeat(np.cumsum(size[codes]) - size[codes], size[codes])
-    value = flat[start[codes][person] + within]
+    flat = np.array([value for each in members for value in each], dtype=np.int32)
+    held, start = repeat_sets(flat, starts_of([len(each) for each in members]), codes)
+    person, value = np.repeat(np.arange(codes.size), np.diff(start)), held.astype(np.int64)
     keys = classes.class_of[person].astype(np.int64) * len(number_of) + value
     pairs, count = tally_keys(keys, None if classes.weights is None else classes.weights[person])
     in_class, values = np.divmod(pairs, max(len(number_of), 1))
