@@ -67,6 +67,24 @@ def label_boxes(dataset: Dataset, groups: SplitTree) -> tuple[dict[str, Labelled
     return columns, _to_rows(class_of, groups, -1)
 
 
+def groups_of(group_of: Codes) -> SplitTree:
+    """Return groups of rows, (n,), that no cut made; -1 where a row takes no part."""
+    order = np.argsort(group_of, kind="stable")
+    order = order[np.searchsorted(group_of[order], 0) :]
+    nodes = np.arange(int(group_of.max(initial=-1)) + 1)
+    start = np.searchsorted(group_of[order], np.arange(nodes.size + 1))
+    return SplitTree(group_of, order, start, nodes, np.full(nodes.size, -1), 0)
+
+
+def of_all_rows(of_some: NDArray[np.integer], rows: Integers | None, n_rows: int, otherwise: int = -1) -> Codes:
+    """Return what some rows have, None: all, as what all have; `otherwise` where a row takes no part."""
+    if rows is None:
+        return of_some.astype(np.int32, copy=False)
+    found = np.full(n_rows, otherwise, dtype=np.int32)
+    found[rows] = of_some
+    return found
+
+
 def _to_rows(of_group: Integers, groups: SplitTree, otherwise: int) -> Codes:
     """Return what each row's group has; `otherwise` where a row takes no part."""
     return np.append(of_group, otherwise).astype(np.int32)[groups.group_of]  # group -1 is the last entry
@@ -144,9 +162,15 @@ def _losses(
     for nodes in levels:
         np.minimum.at(low, parent[nodes], low[nodes])
         np.maximum.at(high, parent[nodes], high[nodes])
-    grid = groups.grids.get(column.name)
+    return extent_losses(column, measure, groups.grids.get(column.name), low, high)
+
+
+def extent_losses(
+    column: CodedColumn, measure: int, grid: Grid | None, low: Integers, high: Integers
+) -> NDArray[np.float64]:
+    """Return what a column loses where it is published from one code to another."""
     if grid is not None:
-        low, high = grid.first[grid.band_of[low]], grid.last[grid.band_of[high]]
+        low, high = grid.first[grid.band_of[low]].astype(np.int64), grid.last[grid.band_of[high]].astype(np.int64)
     if measure == RANGE or column.tree is None:
         return column.interval_loss(low.astype(np.int32), high.astype(np.int32))
     node = low.copy()

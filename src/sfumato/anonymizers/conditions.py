@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.sets_of_values import tests_of_sets
-from sfumato.data.dataset import CodedColumn, Dataset, counted
+from sfumato.data.dataset import CodedColumn, Dataset, counted, starts_of
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.kinds import as_number, exact_number
 from sfumato.data.schema import Kind, Role
@@ -108,7 +108,7 @@ def conditions_for(dataset: Dataset, policy: Policy, rows: NDArray[np.int64] | N
 
 def bars_of(codes: Sequence[NDArray[np.int32]], sizes: Sequence[int], rows: int) -> NDArray[np.int32]:
     """Return each row's bar in the histogram for each sensitive column, shape (columns, rows)."""
-    offset = np.concatenate([[0], np.cumsum(sizes)]) if len(sizes) else np.zeros(1, dtype=np.int64)
+    offset = starts_of(sizes)
     bar_of = np.empty((len(codes), rows), dtype=np.int32)
     for column, values in enumerate(codes):
         bar_of[column] = values + offset[column]

@@ -17,14 +17,23 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.conditions import Asked, conditions_for, holds, refuse_hopeless
-from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_rows, weights_of
+from sfumato.data.dataset import (
+    CodedColumn,
+    Codes,
+    Dataset,
+    DistinctRows,
+    counted,
+    distinct_codes,
+    distinct_rows,
+    weights_of,
+)
 from sfumato.data.grid import Grid
 from sfumato.data.hierarchy import ROOT, Tree
 from sfumato.data.kinds import exact_number
@@ -139,9 +148,7 @@ class Land:
     rows: Integers  # (n,): how many each row stands for
     people: Integers  # (p,)
     asked: Asked
-    k: int
-    low: Fraction
-    high: Fraction
+    of_people: PeopleAsked
 
     @property
     def whole(self) -> Region:
@@ -151,11 +158,11 @@ class Land:
     def holds(self, region: Region) -> bool:
         """Whether all that is asked holds for the rows of a region, and for its people; nothing is asked of nobody."""
         size, people = int(self.rows[region.rows].sum()), int(self.people[region.people].sum())
-        if not self.low * people <= size <= self.high * people:
+        if not self.of_people.low * people <= size <= self.of_people.high * people:
             return False
         if not size:
             return True
-        if people < self.k:
+        if people < self.of_people.k:
             return False
         histogram = np.zeros(self.asked.conditions.bars, dtype=np.int64)
         for bars in self.asked.bar_of:
@@ -221,6 +228,49 @@ class Land:
         return known[region.box]
 
 
+class PeopleAsked(NamedTuple):
+    """What is asked of the people of a population whom a class could be about."""
+
+    k: int
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(cls, models: Sequence[KMap | DeltaPresence]) -> PeopleAsked:
+        """Return what is asked by all models together."""
+        presence = [model for model in models if isinstance(model, DeltaPresence)]
+        return cls(
+            k=max((model.k for model in models if isinstance(model, KMap)), default=1),
+            low=max((model.exact_low for model in presence), default=Fraction(0)),
+            high=min((model.exact_high for model in presence), default=Fraction(1)),
+        )
+
+
+def population_of(models: Sequence[KMap | DeltaPresence], public: PublicInputs) -> tuple[str, Dataset]:
+    """Return the population that requirements name, or raise where they name several."""
+    names = sorted({model.population for model in models})
+    if len(names) > 1:
+        raise DataError(f"Requirements name {len(names)} populations: {', '.join(names)}.\nName one in all of them.")
+    return names[0], public.populations[names[0]]
+
+
+def refuse_outsiders(name: str, more: int, combinations: int) -> None:
+    """Raise where so many combinations occur more often in the table than in a population."""
+    if more:
+        raise DataError(
+            f"The population {name!r} must contain the table, but {more:,} of {combinations:,} combinations of "
+            "quasi-identifiers occur more often in the table.\nGive one that contains it, in the same spelling."
+        )
+
+
+def out_of_reach(models: Sequence[KMap | DeltaPresence], rows: int, name: str, people: int) -> Unsatisfiable:
+    """Return the error where not even all rows as one class have what is asked of people."""
+    return Unsatisfiable(
+        f"{', '.join(model.name for model in models)} does not even hold for all {rows:,} rows as one class: the "
+        f"population {name!r} has {people:,} people.\nAsk for less, or give a larger population."
+    )
+
+
 def besides_people(policy: Policy) -> Policy:
     """Return what is asked of classes besides how many people of a population they could be about."""
     return Policy(tuple(model for model in policy if not isinstance(model, POPULATION_MODELS)))
@@ -268,10 +318,7 @@ def land_of(
     exact: bool = False,
 ) -> Land:
     """Return what is cut, or raise when the population lacks people of the table, or nothing can help."""
-    names = sorted({model.population for model in models})
-    if len(names) > 1:
-        raise DataError(f"Requirements name {len(names)} populations: {', '.join(names)}.\nName one in all of them.")
-    population, columns = public.populations[names[0]], dataset.quasi_identifiers
+    (name, population), columns = population_of(models, public), dataset.quasi_identifiers
     known = [population.column(column.name) for column in columns]
     distinct = distinct_rows(known, population.n_rows)
     row_codes = [
@@ -279,10 +326,7 @@ def land_of(
         for column, those in zip(columns, known, strict=True)
     ]
     weights = asked.weights if asked.weights is not None else np.ones(asked.bar_of.shape[1], dtype=np.int64)
-    _refuse_outsiders(
-        row_codes, weights, distinct.codes, distinct.weight, [len(those.labels) for those in known], names[0]
-    )
-    presence = [model for model in models if isinstance(model, DeltaPresence)]
+    refuse_outsiders(name, *_more_than_people(row_codes, weights, distinct))
     least = max(asked.conditions.k, 2)
     land = Land(
         ladders=[
@@ -294,16 +338,10 @@ def land_of(
         rows=weights,
         people=distinct.weight,
         asked=asked,
-        k=max((model.k for model in models if isinstance(model, KMap)), default=1),
-        low=max((model.exact_low for model in presence), default=Fraction(0)),
-        high=min((model.exact_high for model in presence), default=Fraction(1)),
+        of_people=PeopleAsked.of(models),
     )
     if weights.size and not land.holds(land.whole):
-        raise Unsatisfiable(
-            f"{', '.join(model.name for model in models)} does not even hold for all {int(weights.sum()):,} rows as "
-            f"one class: the population {names[0]!r} has {population.n_rows:,} people.\n"
-            "Ask for less, or give a larger population."
-        )
+        raise out_of_reach(models, int(weights.sum()), name, population.n_rows)
     return land
 
 
@@ -336,19 +374,13 @@ def _places(column: CodedColumn, known: CodedColumn) -> Codes:
     return np.array(found, dtype=np.int32)
 
 
-def _refuse_outsiders(
-    rows: Sequence[Codes], weights: Integers, people: Codes, counts: Integers, sizes: Sequence[int], name: str
-) -> None:
-    """Raise when some people of the table are not in the population."""
-    if not weights.size:
-        return
-    table = np.stack([*rows], axis=1).astype(np.int64) if rows else np.zeros((weights.size, 0), dtype=np.int64)
-    distinct, number_of = np.unique(table, axis=0, return_inverse=True)
-    size = np.bincount(number_of.ravel(), weights=weights, minlength=len(distinct))
-    there = {tuple(each): int(count) for each, count in zip(people.tolist(), counts.tolist(), strict=True)}
-    more = sum(count > there.get(tuple(each), 0) for each, count in zip(distinct.tolist(), size.tolist(), strict=True))
-    if more:
-        raise DataError(
-            f"The population {name!r} must contain the table, but {more:,} of {len(distinct):,} combinations of "
-            "quasi-identifiers occur more often in the table.\nGive one that contains it, in the same spelling."
-        )
+def _more_than_people(rows: Sequence[Codes], weights: Integers, people: DistinctRows) -> tuple[int, int]:
+    """Return how many combinations occur in more rows than people, of how many in the table."""
+    together = [np.concatenate([own, theirs]) for own, theirs in zip(rows, people.codes.T, strict=True)]
+    n_rows, n_people = weights.size, people.weight.size
+    number_of = distinct_codes([(each, int(each.max(initial=0)) + 1) for each in together], n_rows + n_people)
+    size, there = (
+        counted(number_of.distinct_of[here], number_of.weight.size, counts)
+        for here, counts in ((slice(n_rows), weights), (slice(n_rows, None), people.weight))
+    )
+    return int((size > there).sum()), int((size > 0).sum())

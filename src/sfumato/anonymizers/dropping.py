@@ -14,16 +14,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.boxes import measure_of
+from sfumato.anonymizers.boxes import extent_losses, measure_of
 from sfumato.anonymizers.conditions import Asked, conditions_for, is_hopeless
 from sfumato.data.dataset import CodedColumn, Dataset, weights_of
 from sfumato.data.grid import Grid
-from sfumato.kernels.classes.cuts import RANGE, SET
+from sfumato.kernels.classes.cuts import SET
 from sfumato.models.base import Policy
 from sfumato.parameters import Takes, about
 
@@ -124,18 +125,7 @@ def yardsticks_of(
 
 def _between(column: CodedColumn, measure: int, grid: Grid | None) -> Callable[[Integers, Integers], Losses]:
     """Return what is lost from one code to another."""
-    tree, losses = column.tree, column.node_loss() if column.tree is not None else np.zeros(0)
-
-    def between(low: Integers, high: Integers) -> Losses:
-        if grid is not None:
-            low, high = (grid.first[grid.band_of[low]].astype(np.int64), grid.last[grid.band_of[high]].astype(np.int64))
-        if measure == RANGE or tree is None:
-            return column.interval_loss(low.astype(np.int32), high.astype(np.int32))
-        node = low.copy()
-        while (beyond := tree.last[node] < high).any():
-            node[beyond] = tree.parent[node[beyond]]
-        return np.asarray(losses[node])
-
+    between = partial(extent_losses, column, measure, grid)
     v = len(column.labels)
     if v * v > LOOKED_UP:
         return between

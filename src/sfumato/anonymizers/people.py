@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.boxes import label_boxes
-from sfumato.data.dataset import Codes, Dataset, RowsOf, as_arrow
+from sfumato.anonymizers.boxes import groups_of, label_boxes, of_all_rows
+from sfumato.data.dataset import Dataset, RowsOf, as_arrow, distinct_codes
 from sfumato.data.keystream import in_random_order
 from sfumato.data.recoding import Labelled, Recoding, SplitTree
 
@@ -38,20 +38,11 @@ def spread(people: Dataset, recoding: Recoding, key: bytes) -> tuple[Dataset, Re
 
 def _groups(people: Dataset, rows: RowsOf, recoding: Recoding, kept: NDArray[np.bool_]) -> SplitTree:
     """Return the rows of each class, as what labels are made of."""
-    shown = np.zeros(people.n_rows, dtype=np.int64)
-    for column in people.quasi_identifiers:
-        new = recoding.columns.get(column.name)
-        codes, width = (new.codes, len(new.labels)) if isinstance(new, Labelled) else (column.codes, len(column.labels))
-        shown = np.unique(shown * width + codes, return_inverse=True)[1]
-    class_of = np.full(people.n_rows, -1, dtype=np.int32)
-    class_of[kept] = np.unique(shown[kept], return_inverse=True)[1]
-    group_of: Codes = class_of[rows.person_of]
-    order = np.argsort(group_of, kind="stable")
-    order = order[np.searchsorted(group_of[order], 0) :]
-    n_groups = int(class_of.max(initial=-1)) + 1
-    start = np.searchsorted(group_of[order], np.arange(n_groups + 1))
-    nodes = np.arange(n_groups, dtype=np.int64)
-    groups = SplitTree(group_of, order, start, nodes, np.full(n_groups, -1, dtype=np.int64), 0)
+    changed = {name: column for name, column in recoding.columns.items() if isinstance(column, Labelled)}
+    shown = [changed.get(column.name, column) for column in people.quasi_identifiers]
+    columns = [(column.codes[kept], len(column.labels)) for column in shown]
+    class_of = of_all_rows(distinct_codes(columns, int(kept.sum())).distinct_of, np.flatnonzero(kept), people.n_rows)
+    groups = groups_of(class_of[rows.person_of])
     tree = recoding.tree
     return groups if tree is None else replace(groups, value_sets=tree.value_sets, exact=tree.exact, grids=tree.grids)
 

@@ -9,28 +9,19 @@ value that is shown by p, so p follows from the requirement in closed form.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Workplace, side_by_side
-from sfumato.anonymizers.randomization.domains import (
-    DEPENDENCE,
-    CellByCell,
-    HiddenColumn,
-    asked_closeness,
-    edges_of,
-    refuse_dropped_rows,
-)
+from sfumato.anonymizers.base import Workplace, side_by_side
+from sfumato.anonymizers.randomization.domains import CellByCell, HiddenColumn, asked_closeness, edges_of
 from sfumato.anonymizers.randomization.parameters import STEPS, Edges
 from sfumato.data.dataset import Codes
 from sfumato.data.keystream import Block, Keys, Keystream, Stretch
 from sfumato.data.recoding import Labelled
-from sfumato.errors import Problem
 from sfumato.models.base import Policy, PrivacyModel
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.parameters import parametrized
@@ -48,15 +39,9 @@ class Pram(CellByCell["Matrix"]):
     shows_cells: ClassVar[str | None] = "published as single values, some of them drawn by chance in place of the true"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidCloseness,)
 
-    dependence: str = field(default="refuse", metadata=DEPENDENCE)
-
     @classmethod
     def _knows(cls, model: PrivacyModel) -> bool:
         return super()._knows(model) and getattr(model, "prior", "table") == "table"
-
-    def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
-        """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
-        yield from refuse_dropped_rows(before)
 
     def choose(self, column: HiddenColumn, policy: Policy) -> Matrix:
         """Return the matrix of a column with the largest p that the requirements on it allow."""
@@ -72,7 +57,6 @@ class Pram(CellByCell["Matrix"]):
     def public_of(self, column: HiddenColumn, how: Matrix, policy: Policy) -> dict[str, Any]:
         """Return what release.json says of a column."""
         return {
-            "domain": list(column.domain),
             "p": float(how.p),
             "shares": [float(share) for share in how.shares],
             **asked_closeness(column.name, policy),
@@ -86,8 +70,6 @@ class Pram(CellByCell["Matrix"]):
             for share, count in zip(how.shares, counts.tolist(), strict=True)
         )
         return {
-            "column": column.name,
-            "values": column.d,
             "p": float(how.p),
             "shown_truly": float(true),
             "expected_l2": how.expected_l2(counts),

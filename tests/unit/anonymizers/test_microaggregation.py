@@ -57,8 +57,8 @@ def test_of_one_column_the_groups_are_the_best_of_all(rows, k):
 def units_of(points, weight=None):
     n = len(points)
     weight = np.ones(n, dtype=np.int64) if weight is None else weight
-    none = np.zeros(0, dtype=np.int64)
-    return Units(np.asarray(points, dtype=float), weight, np.zeros(n + 1, dtype=np.int64), none, none)
+    none = np.empty((0, 2), dtype=np.int64)
+    return Units(np.asarray(points, dtype=float), weight, np.zeros(n + 1, dtype=np.int64), none)
 
 
 def test_groups_of_single_rows_have_k_to_2k_minus_1_and_keep_neighbours_together(monkeypatch):

@@ -18,6 +18,7 @@ from sfumato.anonymizers.mondrian import Mondrian
 from sfumato.anonymizers.term_suppression import TermSuppression, suppress_terms
 from sfumato.anonymizers.term_suppression.conditions import ask_terms, refuse_unreachable
 from sfumato.anonymizers.term_suppression.margin import drawn
+from sfumato.anonymizers.term_suppression.suppressing import facts_of
 from sfumato.data.encoding import encode
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.recoding import Recoding
@@ -43,6 +44,10 @@ FIGURE = [
     ("Migraine", ["Headache", "Nausea"]),
     ("Pneumonia", ["Fever", "Cough", "Chest pain"]),
 ]
+
+
+def told(result):
+    return facts_of([result.said], result.merged, "exact", margin=False)
 
 
 def a_dataset(seed=4, rows=200, noise=0.0):
@@ -105,7 +110,7 @@ def test_the_prior_is_the_one_that_the_audit_estimates():
         prior = estimated_prior(sets, knowledge)
         result = suppress_terms(sets, whole, ask_terms(sets, knowledge, prior, [model]))
         if unlinked != "forbid":
-            assert result.found.distance[0] < 1e-20
+            assert result.said.found.distance[0] < 1e-20
 
 
 def test_dropping_one_headache_is_enough():
@@ -117,8 +122,8 @@ def test_dropping_one_headache_is_enough():
     sets = dataset.columns["symptoms"]
     result = suppress_terms(sets, np.zeros(2, np.int32), ask_terms(sets, knowledge, None, [model]))
     assert [result.sets.cell(row) for row in range(2)] == [("Vomiting",), ("Nausea",)]
-    assert result.facts["cost"] == pytest.approx(1 / 5)
-    assert result.facts["unlinked_records"] == 1
+    assert told(result)["cost"] == pytest.approx(1 / 5)
+    assert told(result)["unlinked_records"] == 1
 
 
 def test_groups_that_cannot_reach_t_are_named_or_merged():
@@ -135,8 +140,8 @@ def test_groups_that_cannot_reach_t_are_named_or_merged():
         parent=np.array([2, 2, -1]),
     )
     assert result.node_of.tolist() == [2, 2]
-    assert result.facts["groups_merged"] == 2
-    assert result.facts["terms_removed"] == 0
+    assert told(result)["groups_merged"] == 2
+    assert told(result)["terms_removed"] == 0
 
 
 def test_impossible_diversity_is_refused_before_any_search():
@@ -340,10 +345,10 @@ def test_a_margin_makes_the_groups_that_are_drawn_safer_and_changes_no_other():
 
     chosen = drawn(40, 0.5, np.random.default_rng(1).bytes(32))
     assert 10 < chosen.sum() < 30
-    assert safer.facts["groups_in_margin"] == chosen.sum()
-    assert (safer.found.cost[~chosen] == plain.found.cost[~chosen]).all()
-    assert (safer.found.cost >= plain.found.cost).all()
-    assert (safer.found.cost > plain.found.cost).any()
+    assert safer.said.in_margin.sum() == chosen.sum()
+    assert (safer.said.found.cost[~chosen] == plain.said.found.cost[~chosen]).all()
+    assert (safer.said.found.cost >= plain.said.found.cost).all()
+    assert (safer.said.found.cost > plain.said.found.cost).any()
     rows, start = np.arange(200), np.arange(0, 201, 5)
     stricter = ask_terms(safer.sets, table, asked.belief, [QSDiversity(column="symptoms", c=1, l=10)])
     assert stricter.hold(rows, start)[chosen].all()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Divides, Phase, Workplace
+from sfumato.anonymizers.boxes import of_all_rows
 from sfumato.anonymizers.conditions import CLASS_MODELS, OR_MONDRIAN, conditions_for, refuse_bare, refuse_hopeless
 from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people
 from sfumato.anonymizers.dropping import DROP_ROWS, rows_to_drop
@@ -82,7 +83,7 @@ class FullDomain(Anonymizer):
         crowd = crowd_of(of_people, columns, ladders, rows, workplace.public, asked.weights) if of_people else None
         codes = [column.codes if before.keep_row is None else column.codes[rows] for column in columns]
         lattice = lattice_of(ladders, codes, asked.bar_of, asked.weights)
-        limit = 0 if crowd and crowd.low else rows_to_drop(self.drop_rows, asked.conditions.rows)
+        limit = 0 if crowd and crowd.asked.low else rows_to_drop(self.drop_rows, asked.conditions.rows)
         if not limit or asked.conditions.rows < asked.conditions.k:
             refuse_hopeless(dataset, asked)
         loss = self._loss(asked.conditions.rows, len(columns))
@@ -115,10 +116,7 @@ class FullDomain(Anonymizer):
         for column, ladder, level in zip(columns, lattice.ladders, levels, strict=True):
             labelled[column.name] = Labelled(codes=ladder.node[level][column.codes], labels=ladder.labels(level))
         number = np.where(best.kept, np.cumsum(best.kept) - 1, -1).astype(np.int32)
-        class_of = number[best.class_of][lattice.distinct_of]
-        if before.keep_row is not None:
-            class_of, of_rows = np.full(dataset.n_rows, -1, dtype=np.int32), class_of
-            class_of[rows] = of_rows
+        class_of = of_all_rows(number[best.class_of][lattice.distinct_of], rows, dataset.n_rows)
         facts: dict[str, Any] = {
             "classes": int(np.count_nonzero(best.kept)),
             "rows_dropped": best.dropped,

@@ -154,7 +154,7 @@ class Judge:
         too_few, wrong = self._crowd.fails(size, people)
         verdict[wrong & (verdict == PASSES)] = FAILS
         verdict[too_few] = FAILS_BELOW
-        return not (self._crowd.low and elsewhere)
+        return not (self._crowd.asked.low and elsewhere)
 
     def _judge_again(self, table: int, classes: int) -> None:
         """Drop classes until all others pass, compared with one another: the whole is what is published."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.anonymizers.disjoint import PeopleAsked, out_of_reach, population_of, refuse_outsiders
 from sfumato.anonymizers.local_recoding.units import LARGEST_KEY, combine
 from sfumato.data.dataset import CodedColumn, counted, distinct_rows
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.knowledge import PublicInputs
-from sfumato.errors import DataError, Unsatisfiable
 from sfumato.models import DeltaPresence, KMap
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ class Crowd:
     code: NDArray[np.int32]  # (p, q)
     weight: NDArray[np.int64]  # (p,)
     values: Sequence[int]  # of each column in the table
-    k: int
-    low: Fraction
-    high: Fraction
+    asked: PeopleAsked
 
     def people(self, node: Sequence[int], label: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], int]:
         """Return how many people each class with these labels (q times (c,)) could be about, and how many none is."""
@@ -55,12 +53,13 @@ class Crowd:
 
     def fails(self, size: NDArray[np.int64], people: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which classes have too few people, and which are too much or too little of theirs; shape (c,) each."""
-        terms = (self.high.numerator, self.high.denominator, self.low.numerator, self.low.denominator)
+        k, low, high = self.asked
+        terms = (high.numerator, high.denominator, low.numerator, low.denominator)
         if max(terms) * int(self.weight.sum()) >= LARGEST_KEY:  # whole numbers of any size
             size, people = size.astype(object), people.astype(object)
-        above = size * self.high.denominator > people * self.high.numerator
-        below = size * self.low.denominator < people * self.low.numerator
-        return np.asarray(people < self.k, np.bool_), np.asarray(above | below, np.bool_)
+        above = size * high.denominator > people * high.numerator
+        below = size * low.denominator < people * low.numerator
+        return np.asarray(people < k, np.bool_), np.asarray(above | below, np.bool_)
 
 
 def crowd_of(
@@ -75,46 +74,25 @@ def crowd_of(
 
     weights: how many people each of the rows stands for, None: one each.
     """
-    names = sorted({model.population for model in models})
-    if len(names) > 1:
-        raise DataError(f"Requirements name {len(names)} populations: {', '.join(names)}.\nName one in all of them.")
-    population = public.populations[names[0]]
+    name, population = population_of(models, public)
     known = [population.column(column.name) for column in columns]
     distinct = distinct_rows(known, population.n_rows)
-    presence = [model for model in models if isinstance(model, DeltaPresence)]
     crowd = Crowd(
         label_at=[_labels_at(*each) for each in zip(columns, ladders, known, strict=True)],
         code=distinct.codes,
         weight=distinct.weight,
         values=[len(column.labels) for column in columns],
-        k=max((model.k for model in models if isinstance(model, KMap)), default=1),
-        low=max((model.exact_low for model in presence), default=Fraction(0)),
-        high=min((model.exact_high for model in presence), default=Fraction(1)),
+        asked=PeopleAsked.of(models),
     )
-    n, everybody = _refuse_outsiders(crowd, columns, rows, weights, names[0]), population.n_rows
-    if n and (everybody < crowd.k or not crowd.low <= Fraction(n, everybody) <= crowd.high):
-        raise Unsatisfiable(
-            f"{', '.join(model.name for model in models)} does not even hold for all {n:,} rows as one class: the "
-            f"population {names[0]!r} has {everybody:,} people.\nAsk for less, or give a larger population."
-        )
-    return crowd
-
-
-def _refuse_outsiders(
-    crowd: Crowd, columns: Sequence[CodedColumn], rows: NDArray[np.int64], weights: NDArray[np.int64] | None, name: str
-) -> int:
-    """Return how many people the table has, or raise when some of them are not in the population."""
     codes = [column.codes[rows] for column in columns]
     some_row, class_of = combine(codes, crowd.values, rows.size)
     size = counted(class_of, some_row.size, weights)
     people, _ = crowd.people([0] * len(columns), [code[some_row] for code in codes])
-    more = int((size > people).sum()) if rows.size else 0
-    if more:
-        raise DataError(
-            f"The population {name!r} must contain the table, but {more:,} of {some_row.size:,} combinations of "
-            "quasi-identifiers occur more often in the table.\nGive one that contains it, in the same spelling."
-        )
-    return int(size.sum())
+    refuse_outsiders(name, int((size > people).sum()) if rows.size else 0, some_row.size)
+    n, everybody, (k, low, high) = int(size.sum()), population.n_rows, crowd.asked
+    if n and (everybody < k or not low <= Fraction(n, everybody) <= high):
+        raise out_of_reach(models, n, name, everybody)
+    return crowd
 
 
 def _labels_at(column: CodedColumn, ladder: Ladder, known: CodedColumn) -> NDArray[np.int32]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
+from sfumato.anonymizers.boxes import of_all_rows
 from sfumato.anonymizers.conditions import (
     CLASS_MODELS,
     OR_MONDRIAN,
@@ -141,16 +142,12 @@ class LocalRecoding(Anonymizer):
         self, dataset: Dataset, recoded: Recoded, rows: Integers | None, before: Recoding, facts: Mapping[str, Any]
     ) -> Recoding:
         """Return what is published of the rows that take part."""
-        class_of = recoded.class_of
+        n_rows = dataset.n_rows
         if recoded.pieces is not None:
             assert dataset.weights is not None
-            pieces, place = recoded.pieces.beside(rows, dataset.weights)
-            before = before.divided(pieces)
-            class_of = np.full(pieces.count.size, -1, dtype=np.int32)
-            class_of[place] = recoded.class_of
-        elif rows is not None:
-            class_of = np.full(dataset.n_rows, -1, dtype=np.int32)
-            class_of[rows] = recoded.class_of
+            pieces, rows = recoded.pieces.beside(rows, dataset.weights)
+            before, n_rows = before.divided(pieces), pieces.count.size
+        class_of = of_all_rows(recoded.class_of, rows, n_rows)
         labelled = {
             column.name: _labels(column.tree, recoded.label[:, position], class_of)
             for position, column in enumerate(dataset.quasi_identifiers)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.joining import climbed
-from sfumato.data.dataset import counted
+from sfumato.data.dataset import counted, starts_of
 from sfumato.data.hierarchy import Tree
 from sfumato.kernels.classes.units import AT, AXIS, LEVELS, VALUES, Trees, Units, number_keys
 
@@ -29,7 +29,7 @@ def levels_of(tree: Tree, *, every_level: bool = False) -> tuple[list[int], NDAr
 
 def make_trees(trees: Sequence[Tree], losses: Sequence[NDArray[np.float64]]) -> Trees:
     """Return the trees in one numbering, with the node of every code at every level that changes anything."""
-    start = np.concatenate([[0], np.cumsum([tree.parent.size for tree in trees])]).astype(np.int64)
+    start = starts_of([tree.parent.size for tree in trees])
     node = np.empty((int(start[-1]), 3), dtype=np.int64)
     for first, last, tree in zip(start[:-1], start[1:], trees, strict=True):
         node[first:last] = np.stack([np.where(tree.parent >= 0, tree.parent + first, -1), tree.first, tree.last], 1)
@@ -120,6 +120,22 @@ def combine(
     return some_row, number_of
 
 
+def shares_of(
+    unit_of: NDArray[np.integer], units: int, bar_of: NDArray[np.int32], weights: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the bars of a histogram in which each unit has rows, and how many, (s, 2), after where each unit's begin.
+
+    `bar_of` (s, n) are the rows' bars, one for each sensitive column; `weights` (n,) says how many rows each row
+    stands for.
+    """
+    bars = int(bar_of.max(initial=-1)) + 1
+    pairs = [unit_of.astype(np.int64) * bars + column for column in bar_of]
+    distinct, number_of = distinct_keys(np.concatenate([np.zeros(0, dtype=np.int64), *pairs]))
+    count = counted(number_of, distinct.size, None if weights is None else np.tile(weights, len(pairs)))
+    start = np.searchsorted(distinct, np.arange(units + 1, dtype=np.int64) * bars).astype(np.int64)
+    return start, np.stack([distinct % max(bars, 1), count], axis=1)
+
+
 def make_units(
     codes: Sequence[NDArray[np.int32]],
     values: Sequence[int],
@@ -130,8 +146,7 @@ def make_units(
 ) -> tuple[Units, NDArray[np.int64], NDArray[np.int32]]:
     """Return the units of a table, the copies of each, and the unit of each row.
 
-    `bar_of` (s, n) are the rows' bars in a histogram, one for each sensitive column; `weights` (n,) says how many
-    rows of the table each row stands for.
+    `bar_of` and `weights` are as in `shares_of`.
     """
     rows = bar_of.shape[1]
     columns = list(codes) if together else [*codes, *bar_of]
@@ -148,10 +163,5 @@ def make_units(
         bar[:, 0] = bar_of[:, some_row].T.ravel()
         _, kind = combine(list(bar_of[:, some_row]), limits[len(codes) :], some_row.size)
         return Units(code, one, start, bar, kind), weight, unit_of
-    bars = int(bar_of.max(initial=-1)) + 1
-    pairs = [unit_of.astype(np.int64) * bars + column for column in bar_of]
-    distinct, number_of = distinct_keys(np.concatenate([np.zeros(0, dtype=np.int64), *pairs]))
-    count = counted(number_of, distinct.size, None if weights is None else np.tile(weights, len(pairs)))
-    start = np.searchsorted(distinct, np.arange(some_row.size + 1, dtype=np.int64) * bars).astype(np.int64)
-    bar = np.stack([distinct % max(bars, 1), count], axis=1)
+    start, bar = shares_of(unit_of, some_row.size, bar_of, weights)
     return Units(code, weight, start, bar, np.full(some_row.size, -1, dtype=np.int32)), one, unit_of

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
+from sfumato.anonymizers.boxes import of_all_rows
 from sfumato.anonymizers.conditions import refuse_bare
 from sfumato.anonymizers.joining import coarser
 from sfumato.anonymizers.masking import search as searching
@@ -168,16 +169,16 @@ class Masking(Anonymizer):
             pieces, place = pieces.beside(rows, dataset.weights)
             before, n_rows = before.divided(pieces), pieces.count.size
         labelled = {
-            column.coded.name: Labelled(codes=_spread(shown[i], place, n_rows), labels=column.names)
+            column.coded.name: Labelled(codes=of_all_rows(shown[i], place, n_rows, 0), labels=column.names)
             for i, column in enumerate(columns)
         }
         class_of = before.class_of
         if class_of_distinct is None:
-            class_of = _spread(masked.class_of[distinct_of], place, n_rows)
+            class_of = of_all_rows(masked.class_of[distinct_of], place, n_rows, 0)
             for axis, column in enumerate(quasi_identifiers):
                 assert column.tree is not None
                 codes = masked.nodes[:, axis][masked.class_of][distinct_of]
-                labelled[column.name] = Labelled(codes=_spread(codes, place, n_rows), labels=column.tree.labels)
+                labelled[column.name] = Labelled(codes=of_all_rows(codes, place, n_rows, 0), labels=column.tree.labels)
         domains = [column.coded.name for column in columns], [column.first for column in columns]
         facts = {"search": self.search, **facts_of(masked, table, *domains, secrets)}
         tree = before.tree if class_of_distinct is not None else None  # joined classes keep every bound: mixtures
@@ -253,15 +254,6 @@ def _refuse_small_classes(class_of_distinct: Codes, rows: NDArray[np.int64], k: 
 
 def _kept(dataset: Dataset, keep_row: NDArray[np.bool_]) -> int:
     return int(keep_row.sum() if dataset.weights is None else dataset.weights[keep_row].sum())
-
-
-def _spread(codes: NDArray[Any], rows: NDArray[np.int64] | None, n_rows: int) -> Codes:
-    """Return codes of some rows as codes of all, 0 where a row is not published."""
-    if rows is None:
-        return np.asarray(codes, dtype=np.int32)
-    spread = np.zeros(n_rows, dtype=np.int32)
-    spread[rows] = codes
-    return spread
 
 
 def _everything_masked(table: Distinct, axes: Axes, columns: Sequence[Sensitive]) -> searching.Masked:

@@ -14,8 +14,8 @@ from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.masking.search import Column
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.codebook import hierarchy_for
-from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes, weights_of
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.dataset import CodedColumn, Codes, Dataset, distinct_codes, starts_of, weights_of
+from sfumato.data.hierarchy import Hierarchy, Tree
 from sfumato.errors import DataError
 from sfumato.kernels.masks.regions import Axes, Distinct
 from sfumato.models.alpha_diversity import AlphaDiversity
@@ -89,30 +89,20 @@ class Sensitive:
             )
         rates = workplace.public.base_rates.get(name) or BaseRates.of(coded)
         hierarchy = _with_known_values(hierarchy, dataset, coded, rates)
-        missing = coded.missing >= 0 or rates.missing > 0
-        at, shift = hierarchy.n_leaves, int(missing)
-        size = len(hierarchy.labels) + shift
-        root = size - 1
-        up = np.array([above + shift if above >= 0 else -1 for above in hierarchy.parent], dtype=np.int32)
-        up = np.concatenate([up[:at], [root] * shift, up[at:]]).astype(np.int32)
-        first = np.full(size, size, dtype=np.int32)
-        last = np.full(size, -1, dtype=np.int32)
-        leaves = at + shift
-        first[:leaves] = last[:leaves] = np.arange(leaves)
-        for node in range(size - 1):
-            first[up[node]], last[up[node]] = min(first[up[node]], first[node]), max(last[up[node]], last[node])
-        weight = [rates.weight.get(leaf, 0) for leaf in hierarchy.leaves] + [rates.missing] * shift
+        missing, at = coded.missing >= 0 or rates.missing > 0, hierarchy.n_leaves
+        shown = "" if coded.missing < 0 else coded.labels[coded.missing]
+        tree = Tree.over(hierarchy, (*hierarchy.leaves, *[shown] * missing), at if missing else -1)
+        weight = [rates.weight.get(leaf, 0) for leaf in hierarchy.leaves] + [rates.missing] * missing
         leaf_of = np.array(
             [at if code == coded.missing else hierarchy.node_of[label] for code, label in enumerate(coded.labels)],
             dtype=np.int32,
         )
-        shown = "" if coded.missing < 0 else coded.labels[coded.missing]
         column = cls(
             coded=coded,
-            names=(*hierarchy.labels[:at], *([shown] * shift), *hierarchy.labels[at:]),
-            up=up,
-            first=first,
-            last=last,
+            names=tree.labels,
+            up=tree.parent,
+            first=tree.first,
+            last=tree.last,
             weight=np.array(weight, dtype=np.int64),
             leaf_of=leaf_of,
             leaf_of_row=leaf_of[coded.codes],
@@ -135,7 +125,7 @@ class Sensitive:
         of = below if reading == "uniform" else np.ones_like(below)
         if reading == "prior":
             part = self.weight
-            upto = np.concatenate([[0], np.cumsum(part)])
+            upto = starts_of(part)
             of = np.maximum(upto[self.last + 1] - upto[self.first], 1)
         up = self.up.copy()
         if flat:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.masking.search import Masked
-from sfumato.data.dataset import Codes
+from sfumato.data.dataset import Codes, distinct_codes
 from sfumato.kernels.masks.regions import Distinct
 from sfumato.kernels.masks.state import Secrets
 
@@ -53,10 +53,8 @@ def facts_of(
 
 def numbered(*keys: NDArray[Any]) -> NDArray[np.int64]:
     """Number the distinct combinations of keys."""
-    number = np.zeros(keys[0].size, dtype=np.int64)
-    for key in keys:
-        _, number = np.unique(number * (int(key.max(initial=0)) + 1) + key, return_inverse=True)
-    return number
+    columns = [(key.astype(np.int32), int(key.max(initial=0)) + 1) for key in keys]
+    return distinct_codes(columns, keys[0].size).distinct_of.astype(np.int64)
 
 
 def _varied(pool: NDArray[np.int64], leaf: NDArray[np.int64]) -> NDArray[np.bool_]:

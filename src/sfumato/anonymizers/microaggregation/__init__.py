@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.boxes import Integers, grids_of, label_boxes, quasi_identifiers
+from sfumato.anonymizers.boxes import Integers, grids_of, groups_of, label_boxes, of_all_rows, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, refuse_hopeless
 from sfumato.anonymizers.microaggregation.mdav import Floats, Groups, Units, mdav_groups
 from sfumato.anonymizers.microaggregation.univariate import best_groups
 from sfumato.data.dataset import CodedColumn, Dataset, DistinctRows, distinct_rows, weights_of
 from sfumato.data.figures import FEW, SHOWS, with_figures
-from sfumato.data.recoding import Recoding, SplitTree
+from sfumato.data.recoding import Recoding
 from sfumato.data.schema import Kind
 from sfumato.errors import DataError
 from sfumato.models.base import Policy, PrivacyModel
@@ -100,23 +100,10 @@ class Microaggregation(Anonymizer):
     ) -> Recoding:
         """Return what is published of the groups."""
         least = max(asked.conditions.k, FEW)
-        group_of = np.full(dataset.n_rows, -1, dtype=np.int32)
-        group_of[rows] = found[distinct.distinct_of]
-        some_row = np.zeros(len(distinct.weight), dtype=np.int64)
-        some_row[distinct.distinct_of] = rows
-        order = np.argsort(found, kind="stable")
-        n_groups = int(found.max(initial=-1)) + 1
-        tree = SplitTree(
-            group_of=group_of,
-            some_row=some_row[order],
-            start=np.searchsorted(found[order], np.arange(n_groups + 1)),
-            node_of=np.arange(1, n_groups + 1),
-            parent=np.concatenate([[-1], np.zeros(n_groups, dtype=np.int64)]),
-            rounds=1,
-            grids=grids_of(dataset.quasi_identifiers, least, asked.weights),
-        )
-        labelled, _ = label_boxes(dataset, tree)
-        facts = {"classes": n_groups}
+        groups = groups_of(of_all_rows(found[distinct.distinct_of], rows, dataset.n_rows))
+        groups = replace(groups, grids=grids_of(dataset.quasi_identifiers, least, asked.weights))
+        labelled, _ = label_boxes(dataset, groups)
+        group_of, facts = groups.group_of, {"classes": groups.n_groups}
         recoding = before.with_columns(labelled, class_of=group_of, facts=facts)
         # The dataset has a row for each piece already; what is said of pieces is about the table before.
         shown = with_figures(dataset, replace(recoding, pieces=None), self.shown, least, group_of=group_of)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.boxes import ranges
 from sfumato.anonymizers.conditions import Asked, holds
-from sfumato.data.dataset import DistinctRows
+from sfumato.anonymizers.local_recoding.units import shares_of
+from sfumato.data.dataset import DistinctRows, counted
 from sfumato.kernels.classes.conditions import Conditions
 
 LARGEST_BLOCK = 4096  # units among which neighbours are looked for; the work grows with its square
@@ -27,37 +28,28 @@ class Units:
 
     points: Floats  # (u, dimensions)
     weight: Integers  # (u,)
-    start: Integers  # (u + 1,): unit i has bar[start[i]:start[i + 1]], each count times
-    bar: Integers
-    count: Integers
+    start: Integers  # (u + 1,): unit i has the shares from start[i] to start[i + 1]
+    shares: Integers  # (s, 2): bars of a histogram, and how many rows are in them
 
     @classmethod
     def of(cls, points: Floats, distinct: DistinctRows, asked: Asked) -> Units:
         """Return units with the histograms of their rows."""
-        n_units, width = len(distinct.weight), max(asked.conditions.bars, 1)
-        rows = np.ones(distinct.distinct_of.size, dtype=np.int64) if asked.weights is None else asked.weights
-        unit_of = np.concatenate(
-            [distinct.distinct_of.astype(np.int64)] * len(asked.bar_of) or [np.zeros(0, dtype=np.int64)]
-        )
-        places = asked.bar_of.astype(np.int64).ravel()
-        keys, found = np.unique(unit_of * width + places, return_inverse=True)
-        count = np.bincount(found, np.tile(rows, len(asked.bar_of)), minlength=keys.size).astype(np.int64)
-        weight = np.bincount(distinct.distinct_of, rows, minlength=n_units).astype(np.int64)
-        start = np.searchsorted(keys, np.arange(n_units + 1) * width)
-        return cls(points, weight, start, keys % width, count)
+        units, unit_of = len(distinct.weight), distinct.distinct_of
+        weight = counted(unit_of, units, asked.weights)
+        return cls(points, weight, *shares_of(unit_of, units, asked.bar_of, asked.weights))
 
     def histogram(self, units: Integers, bars: int) -> Integers:
         """Return what the rows of some units have in sensitive columns, (v,)."""
         found = np.zeros(bars, dtype=np.int64)
         if bars:
-            places = ranges(self.start[units], self.start[units + 1])
-            np.add.at(found, self.bar[places], self.count[places])
+            bar, count = self.shares[ranges(self.start[units], self.start[units + 1])].T
+            np.add.at(found, bar, count)
         return found
 
     def add(self, histogram: Integers, unit: int) -> None:
         """Add the rows of one unit to a histogram."""
-        part = slice(self.start[unit], self.start[unit + 1])
-        np.add.at(histogram, self.bar[part], self.count[part])
+        bar, count = self.shares[self.start[unit] : self.start[unit + 1]].T
+        np.add.at(histogram, bar, count)
 
 
 def mdav_groups(units: Units, conditions: Conditions, advance: Callable[[float], None]) -> Groups:

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.anonymizers.base import LABELS, Anonymizer, Divides, Phase, Workplace
-from sfumato.anonymizers.boxes import Integers, grids_of, label_boxes, quasi_identifiers
+from sfumato.anonymizers.boxes import Integers, grids_of, label_boxes, of_all_rows, quasi_identifiers
 from sfumato.anonymizers.conditions import CLASS_MODELS, Asked, conditions_for, knows_secrets, refuse_hopeless
 from sfumato.anonymizers.disjoint import POPULATION_MODELS, besides_people, recode_apart, refuse_dropping
 from sfumato.anonymizers.dropping import (
@@ -240,8 +240,7 @@ def split(
     tree = replace(tree, value_sets=options.value_sets, exact=exact, grids=grids)
     if rows is None:
         return tree
-    group_of = np.full(dataset.n_rows, -1, dtype=np.int32)
-    group_of[rows] = tree.group_of
+    group_of = of_all_rows(tree.group_of, rows, dataset.n_rows)
     return replace(tree, group_of=group_of, some_row=rows[tree.some_row])
 
 

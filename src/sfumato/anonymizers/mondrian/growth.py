@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Crowding
 from sfumato.anonymizers.boxes import Integers, measure_of, ranges
 from sfumato.anonymizers.conditions import Asked
-from sfumato.data.dataset import CodedColumn, Codes, counted, distinct_codes, weights_of
+from sfumato.anonymizers.local_recoding.units import shares_of
+from sfumato.data.dataset import CodedColumn, Codes, distinct_codes, starts_of, weights_of
 from sfumato.data.grid import Grid
 from sfumato.data.recoding import SplitTree
 from sfumato.kernels.classes.conditions import Conditions
@@ -70,14 +71,10 @@ def items_of(
         for column in columns
     ]
     distinct = distinct_codes(shown, n_rows, asked.weights)
-    n_columns, width = asked.bar_of.shape[0], asked.conditions.bars
     if together:
-        pairs = [distinct.distinct_of.astype(np.int64) * width + column for column in asked.bar_of]
-        pair, number_of = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *pairs]), return_inverse=True)
-        weights = None if asked.weights is None else np.tile(asked.weights, len(pairs))
-        shares = np.stack([pair % max(width, 1), counted(number_of, pair.size, weights)], axis=1)
-        share_start = np.searchsorted(pair, np.arange(distinct.weight.size + 1) * width)
-        return Items(distinct.codes, distinct.weight, distinct.distinct_of, share_start, shares)
+        size_of, item_of = distinct.weight, distinct.distinct_of
+        return Items(distinct.codes, size_of, item_of, *shares_of(item_of, size_of.size, asked.bar_of, asked.weights))
+    n_columns = asked.bar_of.shape[0]
     # Equal rows stand in the order of their sensitive values, so that which of them are divided depends on row numbers
     # only where it makes no difference.
     order = np.lexsort((*asked.bar_of, distinct.distinct_of))
@@ -294,7 +291,7 @@ class Growth:
         side = 2 * np.repeat(np.arange(len(parts)), size) + ~first_side
         order = members[np.argsort(side, kind="stable")]
         rows = np.bincount(side, weights=self.table.weight[members], minlength=2 * len(parts)).astype(np.int64)
-        return self.items.rows_of(order), np.concatenate([[0], np.cumsum(rows)])
+        return self.items.rows_of(order), starts_of(rows)
 
     def _best(
         self, parts: Integers, rule: int, most: int, follow: int
@@ -304,7 +301,7 @@ class Growth:
         size = parts[:, 1] - parts[:, 0]
         shared = (size > max(LARGE, follow)) & (self.threads > 1) & (q > 1)  # what is followed is one thread's work
         pieces = np.where(shared, q, 1)
-        start = np.concatenate([[0], np.cumsum(pieces)])
+        start = starts_of(pieces)
         part_of = np.repeat(np.arange(len(parts)), pieces)
         chosen = np.where(shared[part_of], np.arange(start[-1]) - start[part_of], -1)
         scores = np.zeros((part_of.size, most))

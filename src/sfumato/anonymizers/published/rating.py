@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
-from sfumato.anonymizers.randomization.domains import DEPENDENCE, CellByCell, HiddenColumn
+from sfumato.anonymizers.randomization.domains import CellByCell, HiddenColumn
 from sfumato.data.bit_sets import BitSets, bit_sets_of
 from sfumato.data.dataset import Codes
 from sfumato.data.keystream import Keys, Stretch
@@ -35,8 +34,7 @@ class Rating(CellByCell[Groups]):
     name: ClassVar[str] = "rating"
     shows_cells: ClassVar[str | None] = "published as all values of the group that each belongs to"
     aims_at: ClassVar[tuple[type[PrivacyModel], ...]] = (SensitiveQidDiversity,)
-
-    dependence: str = field(default="refuse", metadata=DEPENDENCE)
+    by_all_rows: ClassVar[bool] = False
 
     def choose(self, column: HiddenColumn, policy: Policy) -> Groups:
         """Return the groups of a column."""
@@ -46,7 +44,6 @@ class Rating(CellByCell[Groups]):
         """Return what release.json says of a column."""
         members = [np.flatnonzero(how == group) for group in range(int(how.max()) + 1)]
         return {
-            "domain": list(column.domain),
             "groups": [[column.domain[value] for value in values] for values in members],
             **column.asked_diversity(policy),
         }
@@ -55,8 +52,6 @@ class Rating(CellByCell[Groups]):
         """Return what the holder's report says of a column."""
         size = np.bincount(how)
         return {
-            "column": column.name,
-            "values": column.d,
             "groups": size.size,
             "smallest": int(size.min()),
             "largest": int(size.max()),

@@ -81,7 +81,7 @@ class _Tree:
                 f"The hierarchy of column {column.name!r} lacks {len(absent):,} of {len(plain):,} items that are not "
                 "sensitive.\nAdd them to the hierarchy."
             )
-        labels, parent = self.hierarchy.labels, self.hierarchy.parent
+        labels = self.hierarchy.labels
         taken = set(column.labels) - set(plain)
         if taken & set(labels):
             raise DataError(
@@ -89,21 +89,12 @@ class _Tree:
                 "Leave sensitive items out of it, and give its nodes other names."
             )
         self.children: list[list[int]] = [[] for _ in labels]
-        self.leaves = np.zeros(len(labels), dtype=np.int64)
-        self.leaves[: self.hierarchy.n_leaves] = 1
-        for node, above in enumerate(parent):  # children come before their parents
+        for node, above in enumerate(self.hierarchy.parent):
             if above >= 0:
                 self.children[above].append(node)
-                self.leaves[above] += self.leaves[node]
         self.leaf_of = np.array([self.hierarchy.node_of.get(label, -1) for label in column.labels], dtype=np.int64)
         # What an occurrence loses that is published as a node.
-        self.loss = (self.leaves - 1) / max(self.hierarchy.n_leaves - 1, 1)
-
-    def below(self, node: int) -> list[int]:
-        """Return the leaves below a node."""
-        if not self.children[node]:
-            return [node]
-        return [leaf for child in self.children[node] for leaf in self.below(child)]
+        self.loss = (np.array([*map(len, self.hierarchy.below)]) - 1) / max(self.hierarchy.n_leaves - 1, 1)
 
 
 def _specialize(task: Task, tree: _Tree, splits: int, workplace: Workplace) -> tuple[CodedSets, dict[str, Any]]:
@@ -131,7 +122,7 @@ def _specialize(task: Task, tree: _Tree, splits: int, workplace: Workplace) -> t
         stage.advance()
         trial = node_of.copy()
         for child in tree.children[node]:
-            trial[tree.below(child)] = child
+            trial[tree.hierarchy.below[child]] = child
         new_general, new_kept, new_gone = _safe(task, tree, trial, gone, tree.children[node], workplace)
         new_loss = _total_loss(tree, weight, trial, count, new_gone)
         if new_loss < loss:

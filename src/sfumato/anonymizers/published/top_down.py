@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.masking.search import Masked
+from sfumato.data.dataset import distinct_codes
 from sfumato.kernels.masks.regions import Axes, Distinct
 from sfumato.kernels.masks.state import Secrets, make_state
 from sfumato.kernels.published.masking import mask_from_below
@@ -41,9 +42,8 @@ class TopDown:
 
     def classes(self, node: NDArray[np.int32]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
         """Number the classes of some distinct rows; return the class of each, and the places of those of each class."""
-        class_of = np.zeros(len(node), dtype=np.int64)
-        for axis in range(node.shape[1]):
-            _, class_of = np.unique(class_of * len(self.axes.up[axis]) + node[:, axis], return_inverse=True)
+        columns = [(own, parents.size) for own, parents in zip(node.T, self.axes.up, strict=True)]
+        class_of = distinct_codes(columns, len(node)).distinct_of.astype(np.int64)
         order = np.argsort(class_of, kind="stable")
         n_classes = int(class_of.max(initial=-1)) + 1
         return class_of, np.split(order, np.searchsorted(class_of[order], np.arange(1, n_classes)))

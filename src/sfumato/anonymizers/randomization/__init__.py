@@ -8,8 +8,6 @@ differential privacy, with each column's own parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import field
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
@@ -17,20 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer, Workplace, side_by_side
-from sfumato.anonymizers.randomization.domains import (
-    DEPENDENCE,
-    CellByCell,
-    HiddenColumn,
-    asked_closeness,
-    edges_of,
-    refuse_dropped_rows,
-)
+from sfumato.anonymizers.base import Workplace, side_by_side
+from sfumato.anonymizers.randomization.domains import CellByCell, HiddenColumn, asked_closeness, edges_of
 from sfumato.anonymizers.randomization.parameters import Closeness, LocalPrivacy, Parameters, choose
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
 from sfumato.data.dataset import Codes
 from sfumato.data.keystream import Block, Keys, Keystream, Stretch
-from sfumato.errors import Problem
 from sfumato.kernels.cells.randomization import draw_from_tables, draw_one_by_one
 from sfumato.models.base import Policy, PrivacyModel, plain_number
 from sfumato.models.local_differential_privacy import LocalDifferentialPrivacy
@@ -56,12 +46,6 @@ class Randomization(CellByCell[Parameters]):
         LocalDifferentialPrivacy,
     )
 
-    dependence: str = field(default="refuse", metadata=DEPENDENCE)
-
-    def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
-        """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
-        yield from refuse_dropped_rows(before)
-
     def choose(self, column: HiddenColumn, policy: Policy) -> Parameters:
         """Return the parameters that meet all requirements on a column."""
         asked: list[Closeness | LocalPrivacy] = []
@@ -75,14 +59,12 @@ class Randomization(CellByCell[Parameters]):
 
     def public_of(self, column: HiddenColumn, how: Parameters, policy: Policy) -> dict[str, Any]:
         """Return what release.json says of a column."""
-        about = {"domain": list(column.domain), "eta": how.eta, "p": float(how.p), **_asked(column, policy)}
+        about = {"eta": how.eta, "p": float(how.p), **_asked(column, policy)}
         return about if how.epsilon is None else {**about, "epsilon": how.epsilon}
 
     def facts_of(self, column: HiddenColumn, how: Parameters, policy: Policy) -> dict[str, Any]:
         """Return what the holder's report says of a column."""
         return {
-            "column": column.name,
-            "values": column.d,
             "eta": how.eta,
             "p": float(how.p),
             "epsilon": how.epsilon,

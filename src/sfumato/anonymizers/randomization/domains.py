@@ -23,7 +23,7 @@ from sfumato.errors import DataError, Problem, Unsatisfiable
 from sfumato.models.base import Policy, plain_number
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
-from sfumato.parameters import Takes, about
+from sfumato.parameters import Takes, parameter, parametrized
 
 ROOM = 1 << 32  # bytes that the sets of one column may take
 
@@ -179,31 +179,30 @@ def asked_closeness(name: str, policy: Policy) -> dict[str, Any]:
     return {"t": plain_number(nearest.t[name]), "distance": nearest.distance, "prior": nearest.prior}
 
 
-def refuse_dropped_rows(before: Sequence[Anonymizer]) -> Iterator[Problem]:
-    """Yield that rows may be dropped before: cells are drawn, and judged, by how common values are in all rows."""
-    for other in before:
-        if getattr(other, "drop_rows", 0):
-            yield Problem(
-                f"anonymizers.{other.name}.drop_rows",
-                f"[anonymizers.{other.name}] drop_rows lets rows go, but randomized columns are judged by how "
-                "common values are in all of them. Set drop_rows = 0, or leave their requirement out.",
-            )
-
-
-DEPENDENCE = about(
-    Takes.CHOICE,
-    "Columns that give one another away",
-    "What to do about a randomized column that could be read off from another.",
-    choices=("refuse", "allow"),
-)
-
-
+@parametrized
 class CellByCell(RowByRow, Protocol[How]):
     """An anonymizer that hides the cells of the named columns, each column by what is chosen for it."""
 
     phase: ClassVar[Phase] = Phase.CELLS
+    by_all_rows: ClassVar[bool] = True  # whether cells are drawn, and judged, by how common values are in all rows
 
-    dependence: str  # a field of members
+    dependence: str = parameter(
+        Takes.CHOICE,
+        "Columns that give one another away",
+        "What to do about a randomized column that could be read off from another.",
+        default="refuse",
+        choices=("refuse", "allow"),
+    )
+
+    def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
+        """Yield that rows may be dropped before."""
+        for other in before if self.by_all_rows else ():
+            if getattr(other, "drop_rows", 0):
+                yield Problem(
+                    f"anonymizers.{other.name}.drop_rows",
+                    f"[anonymizers.{other.name}] drop_rows lets rows go, but randomized columns are judged by how "
+                    "common values are in all of them. Set drop_rows = 0, or leave their requirement out.",
+                )
 
     def refuse_unfit(self, dataset: Dataset, policy: Policy, before: Sequence[Anonymizer] = ()) -> None:
         """Raise where a column has no domain to hide it in, or one that is too small for what is asked."""
@@ -218,10 +217,16 @@ class CellByCell(RowByRow, Protocol[How]):
         chosen = tuple((column, self.choose(column, policy)) for column in columns)
         refused_by = self.name if self.dependence == "refuse" else None
         facts = {
-            "columns": [self.facts_of(column, how, policy) for column, how in chosen],
+            "columns": [
+                {"column": column.name, "values": column.d, **self.facts_of(column, how, policy)}
+                for column, how in chosen
+            ],
             **dependence_facts(some, published, policy.judged_columns, workplace.rng, refused_by),
         }
-        public = {column.name: self.public_of(column, how, policy) for column, how in chosen}
+        public = {
+            column.name: {"domain": list(column.domain), **self.public_of(column, how, policy)}
+            for column, how in chosen
+        }
         return Hiding(self, chosen, facts, public)
 
     def choose(self, column: HiddenColumn, policy: Policy) -> How:

@@ -25,7 +25,7 @@ from sfumato.anonymizers.term_suppression.conditions import (
 )
 from sfumato.anonymizers.term_suppression.grouping import Grouping
 from sfumato.anonymizers.term_suppression.records import COUNT, INVERSE
-from sfumato.anonymizers.term_suppression.suppressing import require_safe, suppress_terms
+from sfumato.anonymizers.term_suppression.suppressing import facts_of, require_safe, suppress_terms
 from sfumato.data.dataset import Dataset
 from sfumato.data.knowledge import PublicInputs
 from sfumato.data.recoding import Recoding
@@ -231,7 +231,8 @@ class TermSuppression(Anonymizer):
         columns = terms.split(result.sets, missing[0] if missing else "")
         labels, classes, tree = groups.joined(dataset, result.node_of, result.class_of)
         columns |= labels
-        facts = {**before.facts, terms.sets.name: result.facts}
+        said = facts_of([result.said], result.merged, self.search, margin=bool(self.margin))
+        facts = {**before.facts, terms.sets.name: said}
         told = {name: {"margin": self.margin} for name in names} if self.margin else {}
         public = {**before.public, **told}
         return before.with_columns(columns, facts=facts, public=public, class_of=classes, tree=tree)

@@ -63,7 +63,7 @@ class TermsByClass:
         return ClassesDone(
             columns=terms.split(result.sets, missing[0] if missing else ""),
             node_of=result.node_of,
-            failed=result.said.node[result.found.status == UNREACHABLE].astype(np.int64),
+            failed=result.said.node[result.said.found.status == UNREACHABLE].astype(np.int64),
             said=result.said,
         )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sfumato.anonymizers.base import Deadline, Workplace
 from sfumato.anonymizers.term_suppression.records import POLICIES, Floats, Ints, Records
 from sfumato.anonymizers.term_suppression.search import SOLVED, UNREACHABLE, Found, Room, nothing_found
+from sfumato.data.dataset import starts_of
 from sfumato.kernels.terms.frontier import NEVER
 from sfumato.kernels.terms.hierarchy import Tower, judge_by_hierarchy, search_by_hierarchy
 from sfumato.kernels.terms.measures import FORBID
@@ -25,7 +26,7 @@ def make_tower(levels: NDArray[np.int32], prior: Floats) -> Tower:
     >>> make_tower(np.array([[0, 1, 2], [0, 0, 1]], np.int32), np.array([0.5, 0.25, 0.25])).prior.tolist()
     [0.5, 0.25, 0.25, 0.75, 0.25]
     """
-    first = np.concatenate([[0], np.cumsum(levels.max(axis=1) + 1)])
+    first = starts_of(levels.max(axis=1) + 1)
     node = levels + first[:-1, None]
     even = np.full(prior.size, 1 / prior.size)
     before, alike = (np.bincount(node.ravel(), np.tile(each, levels.shape[0]), first[-1]) for each in (prior, even))

@@ -6,14 +6,15 @@ Sizes: n rows, g groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Deadline, Workplace
+from sfumato.anonymizers.boxes import of_all_rows
 from sfumato.anonymizers.published.term_walks import solve_published
 from sfumato.anonymizers.term_suppression import search as searching
 from sfumato.anonymizers.term_suppression.conditions import TermModel, TermsAsked, in_words
@@ -71,9 +72,8 @@ class Suppressed:
     sets: CodedSets  # what is published
     class_of: Codes  # (n,) the group of each row, after merging; -1: the row is not published
     node_of: NDArray[np.int64] | None  # (n,) the node of the split tree that each row ended in, when there is one
-    found: searching.Found
+    merged: int  # how many groups were joined with others
     said: Said
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def suppress_terms(
@@ -117,7 +117,7 @@ def suppress_terms(
             grove.merge_cheaper(loss, weight)
         found, group_of = grove.found, grove.group_at
         merged, home = int((~np.isin(home, grove.home)).sum()), grove.home
-        node_of = _spread(grove.node_at, rows, class_of.size)
+        node_of = of_all_rows(grove.node_at, rows, class_of.size).astype(np.int64)
     safer = np.zeros(home.size, dtype=np.bool_)
     if margin:
         strictly = _solver(sets, asked.stricter, search, node_budget, time_limit, workplace, stage)
@@ -125,23 +125,15 @@ def suppress_terms(
         found, safer = add_margin(found, rows, group_of, chosen, strictly)
     stage.done()
     keep = searching.kept_items(asked.records, found)
-    new_class = _spread(group_of, rows, class_of.size).astype(np.int32)
-    said = _said(asked.records, found, home, new_class, keep, safer)
+    new_class = of_all_rows(group_of, rows, class_of.size)
+
     return Suppressed(
         sets=without(sets, keep),
         class_of=new_class,
         node_of=node_of,
-        found=found,
-        said=said,
-        facts=facts_of([said], merged, search, margin=bool(margin)),
+        merged=merged,
+        said=_said(asked.records, found, home, new_class, keep, safer),
     )
-
-
-def _spread(numbers: NDArray[Any], rows: Ints, n_rows: int) -> Ints:
-    """Return the numbers of some rows as those of all, -1 where a row takes no part."""
-    spread = np.full(n_rows, -1, dtype=np.int64)
-    spread[rows] = numbers
-    return spread
 
 
 def _solver(
