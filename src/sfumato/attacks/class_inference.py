@@ -142,8 +142,7 @@ class ClassInference(AttackOfColumn):
         """Spread labels over the values below them, by public base rates."""
         secrets = Secrets.of(table, (self.column,), cast(PrivacyModel, self))
         domain = secrets.domains[0]
-        weight = np.array(domain.weight, dtype=np.float64)
-        share = weight / max(float(weight.sum()), 1.0)
+        share = domain.common
         bounds = domain.bounds(Fraction(str(self.threshold)), "prior", missing_is_sensitive=True)
         size: NDArray[Any] = np.zeros(0, dtype=np.int64)
         highest, exposes, gain = np.zeros(0), np.zeros(0, dtype=np.bool_), 0.0

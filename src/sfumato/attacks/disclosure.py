@@ -15,7 +15,7 @@ from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.attacks.exclusion import NEAR, Labels, beliefs_without_one
 from sfumato.data.release import Release
 from sfumato.models.base import PrivacyModel
-from sfumato.models.judging.posteriors import Domain, Secrets, chances
+from sfumato.models.judging.posteriors import Secrets, chances
 from sfumato.models.judging.weights import rows_in
 from sfumato.parameters import one_of
 
@@ -103,7 +103,7 @@ class Disclosure(Attack):
         for i, domain in enumerate(secrets.domains):
             group_of, n_groups = secrets.groups(i, knowing_others=knowing_others)
             highest, above = np.zeros(n_groups), np.zeros(n_groups, dtype=np.bool_)
-            limit = np.maximum(self.threshold, _base(domain)) + 1e-12
+            limit = np.maximum(self.threshold, domain.common) + 1e-12
             for _, found in chances(
                 secrets, i, "prior", [Fraction(1)] * domain.n_leaves, knowing_others=knowing_others
             ):
@@ -120,14 +120,9 @@ class Disclosure(Attack):
         labels = [Labels.of(secrets, i, n_classes) for i in range(len(secrets.domains))]
         tried = np.zeros(secrets.class_of.size, dtype=np.int64)
         for excluded, told in permutations(labels, 2):
-            limit = np.maximum(self.threshold, _base(told.domain)) + NEAR
+            limit = np.maximum(self.threshold, told.domain.common) + NEAR
             for rows, best, above in beliefs_without_one(secrets, excluded, told, limit):
                 sure[rows] = np.maximum(sure[rows], best)
                 exposed[rows] |= above
                 tried[rows] += 1
         return sure, exposed, rows_in(tried == tried.max(initial=0), secrets.weights)
-
-
-def _base(domain: Domain) -> Floats:
-    weight = np.array(domain.weight, dtype=np.float64)
-    return np.asarray(weight / max(float(weight.sum()), 1.0))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.attacks.knowledge_linking import known_terms, terms_of
-from sfumato.data.dataset import CodedSets
+from sfumato.data.dataset import CodedSets, starts_of
 from sfumato.data.knowledge import Knowledge
 from sfumato.data.release import Release
 from sfumato.models.judging.beliefs import beliefs
@@ -158,5 +158,5 @@ def _coded(records: list[frozenset[str]], like: CodedSets) -> CodedSets:
     labels = tuple(sorted({term for record in records for term in record}))
     code = {label: number for number, label in enumerate(labels)}
     items = np.array([code[term] for record in records for term in sorted(record)], dtype=np.int32)
-    start = np.concatenate([[0], np.cumsum([len(record) for record in records])]).astype(np.int64)
+    start = starts_of([len(record) for record in records])
     return replace(like, items=items, start=start, labels=labels)

@@ -355,13 +355,11 @@ class SecondRelease(Attack):
                 )
             first, second = sets.shown, again.shown
         elif sets.groups:
-            first = second = sets.shown
-            again = sets
+            first, second, again = sets.shown, sets.shown, sets
         else:
             rng = np.random.default_rng(0)
             values = rng.choice(sets.d, DRAWS, p=sets.share)
-            first, second = (_drawn(rng, sets, values) for _ in range(2))
-            again = sets
+            first, second, again = _drawn(rng, sets, values), _drawn(rng, sets, values), sets
         sure = again.belief(second, sets.belief(first, sets.share)).max(axis=1)
         weight = sets.weight if first is sets.shown else np.ones(sure.size, dtype=np.int64)
         return _finding(

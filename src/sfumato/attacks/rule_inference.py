@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.base import Asked, AttackOfColumn, Finding
-from sfumato.data.dataset import CodedSets
+from sfumato.data.dataset import CodedSets, starts_of
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
 from sfumato.errors import PolicyError
@@ -144,7 +144,7 @@ def _confidences(column: CodedSets) -> _Confidences:
     attacked = np.flatnonzero(length <= _LONGEST)
     inside = np.repeat(length <= _LONGEST, length)
     items = np.ascontiguousarray(column.items[inside], dtype=np.int32)
-    start = np.concatenate([[0], np.cumsum(length[attacked])]).astype(np.int64)
+    start = starts_of(length[attacked])
     baskets = make_baskets(start, items, column.sensitive, item_codes(len(column.labels)))
     hits, support = np.zeros(attacked.size, dtype=np.int64), np.ones(attacked.size, dtype=np.int64)
     cut_short = np.zeros(attacked.size, dtype=np.bool_)

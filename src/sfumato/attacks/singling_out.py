@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.base import Asked, Attack, Finding
 from sfumato.data.bit_sets import BitSets
-from sfumato.data.dataset import CodedSets
+from sfumato.data.dataset import CodedSets, starts_of
 from sfumato.data.equal_rows import number_equal_rows
 from sfumato.data.release import Release, ReleasedColumn
 from sfumato.data.schema import Role
@@ -107,5 +107,5 @@ def _without_secrets(column: ReleasedColumn | CodedSets) -> ReleasedColumn | Cod
     if not isinstance(column, CodedSets) or column.sensitive is None:
         return column
     harmless = ~column.sensitive[column.items]
-    upto = np.concatenate([[0], np.cumsum(harmless)])
+    upto = starts_of(harmless)
     return replace(column, items=column.items[harmless], start=upto[column.start])

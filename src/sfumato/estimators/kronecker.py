@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def gathered(table: Table, weights: Weights) -> Table:
     return table
 
 
-def along(values: NDArray[np.float64], position: int, n_axes: int) -> Table:
+def along(values: NDArray[Any], position: int, n_axes: int) -> NDArray[Any]:
     """Return values of one axis in the shape of a table."""
     return values.reshape([-1 if axis == position else 1 for axis in range(n_axes)])
 

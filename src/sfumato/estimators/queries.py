@@ -227,10 +227,7 @@ def _replaced(column: ReleasedColumn, about: Mapping[str, Any]) -> _Column:
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         fine = False
     if not fine:
-        raise DataError(
-            f"The release.json does not say how column {column.name!r} was drawn (domain, shares, p).\n"
-            "Get the whole release folder, as `sfumato anonymize` wrote it."
-        )
+        raise _unsaid(f"how column {column.name!r} was drawn (domain, shares, p)")
     place_of = {label: place for place, label in enumerate(domain)}
     places = np.array([place_of.get(label, -1) for label in column.labels], dtype=np.int32)
     if (places < 0).any():
@@ -252,10 +249,7 @@ def _grouped(column: BitSets, groups: Any) -> Axis:
     except TypeError:
         fine = False
     if not fine:
-        raise DataError(
-            f"The release.json does not say which groups of values column {column.name!r} shows.\n"
-            "Get the whole release folder, as `sfumato anonymize` wrote it."
-        )
+        raise _unsaid(f"which groups of values column {column.name!r} shows")
     if len(groups) == 1:
         raise _tells_nothing(column.name)
     size = np.array([len(group) for group in groups])
@@ -278,8 +272,11 @@ def _stated(about: Mapping[str, Any], name: str) -> tuple[int, float]:
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
         fine = False
     if not fine:
-        raise DataError(
-            f"The release.json does not say how column {name!r} was randomized (domain, eta, p).\n"
-            "Get the whole release folder, as `sfumato anonymize` wrote it."
-        )
+        raise _unsaid(f"how column {name!r} was randomized (domain, eta, p)")
     return int(eta), float(p)
+
+
+def _unsaid(what: str) -> DataError:
+    return DataError(
+        f"The release.json does not say {what}.\nGet the whole release folder, as `sfumato anonymize` wrote it."
+    )

@@ -150,14 +150,9 @@ class Records:
         """The distinct combinations of sets."""
         sizes = [column.start.size - 1 for column in self.cells]
         if math.prod(sizes) <= max(4 * self.n_rows, 1 << 16):  # counting all that could be is the quickest
-            key = np.zeros(self.cells[0].set_of.size, dtype=np.int64)
-            for column, n_sets in zip(self.cells, sizes, strict=True):
-                key = key * n_sets + column.set_of
-            count = self.counted(key, math.prod(sizes))
+            count = self.by_sets.ravel()
             found = np.flatnonzero(count)
-            return Patterns(
-                np.stack(np.unravel_index(found, sizes), axis=1).astype(np.int32), count[found].astype(np.float64)
-            )
+            return Patterns(np.stack(np.unravel_index(found, sizes), axis=1).astype(np.int32), count[found])
         key = np.zeros(self.cells[0].set_of.size, dtype=np.int64)
         n_keys = 1
         for column, n_sets in zip(self.cells, sizes, strict=True):
@@ -170,6 +165,15 @@ class Records:
         some_row[numbers] = np.arange(numbers.size)
         sets = np.stack([column.set_of[some_row] for column in self.cells], axis=1)
         return Patterns(sets, self.counted(numbers, n_patterns))
+
+    @property
+    def by_sets(self) -> Table:
+        """How many records show each combination of sets, an axis for each column."""
+        sizes = [column.start.size - 1 for column in self.cells]
+        key = np.zeros(self.cells[0].set_of.size, dtype=np.int64)
+        for column, n_sets in zip(self.cells, sizes, strict=True):
+            key = key * n_sets + column.set_of
+        return self.counted(key, math.prod(sizes)).reshape(sizes)
 
     def counted(self, numbers: NDArray[np.int64], size: int) -> NDArray[np.float64]:
         """Return how many records have each of the numbers 0 to size - 1, (size,), given that of each record here."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.estimators.base import Solution, Table
-from sfumato.estimators.kronecker import combinations_shown, unmixed
+from sfumato.estimators.kronecker import along, combinations_shown, unmixed
 from sfumato.estimators.records import Records
 
 
@@ -42,18 +42,13 @@ def in_equal_parts(records: Records) -> tuple[Table, Table]:
 
     Columns are grouped or show single values, so all records that show a combination show the same ones.
     """
-    n_sets = [column.start.size - 1 for column in records.cells]
-    key = np.zeros(records.cells[0].set_of.size, dtype=np.int64)
-    for column, sets in zip(records.cells, n_sets, strict=True):
-        key = key * sets + column.set_of
-    counts = records.counted(key, math.prod(n_sets)).reshape(n_sets)
-    parts = np.ones((1,) * len(n_sets))
+    counts = records.by_sets
+    parts = np.ones((1,) * counts.ndim)
     for position, column in enumerate(records.cells):
         set_of_value = np.full(column.axis.d, -1)
-        set_of_value[column.members] = np.repeat(np.arange(n_sets[position]), np.diff(column.start))
+        set_of_value[column.members] = np.repeat(np.arange(counts.shape[position]), np.diff(column.start))
         size = np.where(set_of_value < 0, 1, np.diff(column.start, append=0)[set_of_value])
-        size = size.reshape([-1 if axis == position else 1 for axis in range(counts.ndim)])
-        shown = np.expand_dims(set_of_value >= 0, tuple(axis for axis in range(counts.ndim) if axis != position))
+        size, shown = (along(each, position, counts.ndim) for each in (size, set_of_value >= 0))
         counts = np.where(shown, np.take(counts, set_of_value, axis=position), 0) / size
         parts = parts * size
     return counts, np.broadcast_to(parts, counts.shape)
