@@ -32,6 +32,7 @@ from sfumato.data.recoding import Labelled, Recoding
 from sfumato.engines.local import LOCAL_SERVES
 from sfumato.engines.region_tasks import AT_ONCE
 from sfumato.engines.regions import Cluster
+from sfumato.engines.seeing import held_once
 from sfumato.engines.tasks import ROW, WEIGHT, Decision, Home, Part, as_array, coded_part, rows_like, without_rows
 from sfumato.engines.workroom import arrived, got, keep, kept, plain, put, sent
 from sfumato.errors import DataError
@@ -55,11 +56,7 @@ def terms_of_part(room: Path, columns: Sequence[str], part: Part) -> int:
 def _held_once(table: pa.Table, room: Path) -> pa.Table:
     """Return rows with weights, equal ones held once where the first of them stood."""
     columns: Any = rows_like(table.drop_columns([WEIGHT]), kept(room / "template"), table.num_rows).columns
-    number_of = number_equal_rows(columns, None, table.num_rows)
-    first = np.unique(number_of, return_index=True)[1]
-    weight = np.zeros(first.size, dtype=np.int64)
-    np.add.at(weight, number_of, as_numpy(plain(table.column(WEIGHT))))
-    return table.take(as_arrow(first)).drop_columns([WEIGHT]).append_column(WEIGHT, as_arrow(weight))
+    return held_once(table, number_equal_rows(columns, None, table.num_rows))
 
 
 def distinct_terms(cluster: Cluster, room: Path, parts: Sequence[Part], columns: Sequence[str], most: int) -> Dataset:

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from sfumato.data.codebook import Codebook
-from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.dataset import CodedColumn, Dataset, starts_of
 from sfumato.data.encoding import Codebooks, add_tallies
 from sfumato.data.files.source import state_of
 from sfumato.data.schema import Schema
@@ -51,7 +49,7 @@ def code(
     keep(room / "books", books)
     keep(room / "template", template)
     columns = choose(template, books, sum(rows))
-    firsts = np.concatenate([[0], np.cumsum(rows)]).tolist()
+    firsts = starts_of(rows).tolist()
     size = rows_a_part or max(ROWS_A_PART, -(-sum(rows) // PARTS_AT_MOST))
     work = partial(tasks.code_split, room, splits, columns, size)
     found = cluster.each(work, list(zip(splits.numbers, firsts, strict=False)), "code rows")

@@ -30,7 +30,7 @@ from sfumato.engines.coding import Coded
 from sfumato.engines.cutting import mixed
 from sfumato.engines.region_tasks import AllDistinct, of_distinct
 from sfumato.engines.regions import Cluster, too_many
-from sfumato.engines.seeing import Look, Saw, see_file, tables_seen, weighted_release
+from sfumato.engines.seeing import Look, Saw, tables_seen, weighted_release
 from sfumato.engines.tasks import Part, coded_part, rows_like
 from sfumato.engines.workroom import got, kept
 from sfumato.errors import DataError
@@ -164,7 +164,7 @@ class Comparing:
     def _counted_release(self) -> Release | None:
         """Return distinct rows with weights; None where they are too many."""
         look = Look(self.room, self.schema, singles=True)
-        saw = self.cluster.each(partial(see_file, look), self.paths, "count the release")
+        saw = self.cluster.each(look.at, self.paths, "count the release")
         if sum(each.distinct for each in saw) > self.most:
             return None
         table = pa.concat_tables(tables_seen(self.room, [each.name for each in saw]))
@@ -186,7 +186,7 @@ class Comparing:
 
     def _drawn_by(self, draw: Draw) -> list[Saw]:
         look = Look(self.room, self.schema, carried=True, draw=draw)
-        return self.cluster.each(partial(see_file, look), self.paths, "draw a sample of the release")
+        return self.cluster.each(look.at, self.paths, "draw a sample of the release")
 
     def _schema_of(self, table: pa.Table) -> Schema:
         wanted = {name: spec for name in table.column_names if (spec := self.schema.spec(name)) is not None}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import Codes, distinct_codes
+from sfumato.data.dataset import Codes, DistinctRows, distinct_codes, starts_of
 
 SAMPLED = 50_000  # distinct rows
 TRIED = 4  # cuts of each column that are looked at more closely
@@ -28,6 +28,12 @@ def mixed(codes: Codes) -> NDArray[np.uint64]:
         number ^= number >> np.uint64(29)
     number = (number + _ODD) * np.uint64(0xBF58476D1CE4E5B9)
     return np.asarray(number ^ (number >> np.uint64(32)))
+
+
+def distinct_among(codes: Codes, sizes: Sequence[int], weight: NDArray[np.int64] | None = None) -> DistinctRows:
+    """Return the distinct ones among rows of codes, (n, q), given how many values each column has."""
+    columns = [(np.ascontiguousarray(column), size) for column, size in zip(codes.T, sizes, strict=True)]
+    return distinct_codes(columns, len(codes), weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +52,8 @@ class Sample:
 
     def with_more(self, other: Sample, sizes: Sequence[int]) -> Sample:
         """Return the sample of two parts together, given how many values each column has."""
-        codes = np.concatenate([self.codes, other.codes])
-        columns = [(np.ascontiguousarray(column), size) for column, size in zip(codes.T, sizes, strict=True)]
-        distinct = distinct_codes(columns, len(codes), np.concatenate([self.weight, other.weight]))
+        codes, weight = np.concatenate([self.codes, other.codes]), np.concatenate([self.weight, other.weight])
+        distinct = distinct_among(codes, sizes, weight)
         return Sample.of(distinct.codes, distinct.weight, self.most)
 
     @property
@@ -196,7 +201,7 @@ def _cuts_of(
     np.add.at(change, low + 1, people)
     np.add.at(change, high + 1, -people)
     crossing = np.cumsum(change)[:size]
-    before = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=size))])[:size]
+    before = starts_of(np.bincount(codes, minlength=size))[:size]
     bounds = np.flatnonzero((before >= max(least, 1)) & (codes.size - before >= max(least, 1)))
     uneven = np.abs(2 * before[bounds] - codes.size) / max(codes.size, 1)
     order = np.lexsort((uneven, crossing[bounds]))[:TRIED]

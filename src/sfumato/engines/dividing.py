@@ -29,7 +29,7 @@ import pyarrow as pa
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.anonymizers.base import Divides, Phase, RowByRow, Workplace
 from sfumato.anonymizers.choosing import Step
-from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy
+from sfumato.data.dataset import CodedColumn, CodedSets, Dataset, as_arrow, as_numpy, starts_of
 from sfumato.data.encoding import Codebooks
 from sfumato.data.files import Source, digest, read_columns
 from sfumato.data.files.release import PARTS, ReleaseFormat, write_description
@@ -254,8 +254,8 @@ class DividedEngine:
                 columns[name] = replace(column, codes=np.concatenate([part.column(name).codes for part in parts]))
             elif column.role is Role.QUASI_SENSITIVE:
                 sets = [cast("CodedSets", part.columns[name]) for part in parts]
-                starts = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(each.start) for each in sets]))])
-                columns[name] = replace(column, items=np.concatenate([each.items for each in sets]), start=starts)
+                start = starts_of(np.concatenate([np.diff(each.start) for each in sets]))
+                columns[name] = replace(column, items=np.concatenate([each.items for each in sets]), start=start)
         return replace(template, columns=columns, carried=None, n_rows=sum(part.rows for part in self.parts))
 
     # Steps.
@@ -320,13 +320,7 @@ class DividedEngine:
         """Draw row by row, once it is decided what to draw."""
         some, published = self._some_rows(dataset, before, workplace.rng)
         work = cast("RowByRow", step.anonymizer).decide(dataset, step.policy, some, published, workplace)
-        nothing = {name: np.empty(0, dtype=np.int32) for name in dataset.columns}
-        empty = {
-            name: replace(column, codes=nothing[name])
-            for name, column in dataset.columns.items()
-            if isinstance(column, CodedColumn)
-        }
-        bare = replace(dataset, columns={**dataset.columns, **empty}, n_rows=0, weights=None)
+        bare = replace(dataset, columns=_without_codes(dataset.columns), n_rows=0, weights=None)
         keys: list[bytes] = []
 
         def noted() -> bytes:
@@ -366,11 +360,7 @@ class DividedEngine:
         self._keep_decision(dataset, recoding)
         shown, rows = self._shown(dataset, recoding)
         shells = {name: column for home in self.homes for name, column in home.columns.items()} | self.drawn
-        nothing = np.empty(0, dtype=np.int32)
-        bare = {
-            name: replace(column, codes=nothing) if isinstance(column, CodedColumn) else column
-            for name, column in kept(self.room / "template").columns.items()
-        }
+        bare = _without_codes(kept(self.room / "template").columns)
         empty = replace(dataset, columns=bare, carried=None, n_rows=0, weights=None)
         labelled = {name: without_rows(column) for name, column in recoding.columns.items()}
         release = publish(empty, replace(recoding, columns={**labelled, **shells}, keep_row=None), models)
@@ -440,3 +430,12 @@ class DividedEngine:
         """Return all rows of a table here, for whoever needs every one of them."""
         splits = cast("Splits", table)
         return pa.concat_tables([splits.read(number) for number in splits.numbers])
+
+
+def _without_codes(columns: Mapping[str, CodedColumn | CodedSets]) -> dict[str, CodedColumn | CodedSets]:
+    """Return columns without the rows of those of single values."""
+    none = np.empty(0, dtype=np.int32)
+    return {
+        name: replace(column, codes=none) if isinstance(column, CodedColumn) else column
+        for name, column in columns.items()
+    }

@@ -36,12 +36,9 @@ def leading_items(room: Path, column: str, rank: NDArray[np.int64], part: Part) 
     sets = coded_part(room, part.name).columns[column]
     assert isinstance(sets, CodedSets)
     size = np.diff(sets.start)
-    found: dict[tuple[int, int], int] = {}
     pairs, number_of = np.unique(_leading(sets, rank), axis=0, return_inverse=True)
     counts = np.bincount(number_of.ravel(), weights=size, minlength=len(pairs)).astype(np.int64)
-    for (one, two), count in zip(pairs.tolist(), counts.tolist(), strict=True):
-        found[one, two] = count
-    return found
+    return {(one, two): count for (one, two), count in zip(pairs.tolist(), counts.tolist(), strict=True)}
 
 
 def _leading(sets: CodedSets, rank: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -139,8 +136,7 @@ def withhold(
     room: Path, step: Step, workplace: Workplace, key: bytes, parts: Sequence[Part], number: int
 ) -> tuple[Mapping[str, Any], dict[str, Labelled | CodedSets]]:
     """Withhold items in one part of the records; return what there is to say, and the columns without their rows."""
-    table = arrived(room / "to-items", [part.name for part in parts], number)
-    table = table.sort_by(ROW)
+    table = arrived(room / "to-items", [part.name for part in parts], number).sort_by(ROW)
     rows = as_numpy(plain(table.column(ROW)))
     dataset = rows_like(table.drop_columns([ROW]), kept(room / "template"))
     shown = [as_numpy(plain(table.column(name))) for name in table.column_names if name.startswith(CLASS)]

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Workplace
 from sfumato.anonymizers.choosing import Step
-from sfumato.data.dataset import Codes, Dataset, DistinctRows, as_arrow, as_numpy, counted, distinct_codes
+from sfumato.data.dataset import Codes, Dataset, DistinctRows, as_arrow, as_numpy, counted, starts_of
 from sfumato.data.keystream import ascending
 from sfumato.data.recoding import Labelled, Pieces, Recoding
-from sfumato.engines.cutting import Cut, Regions, Sample, mixed
+from sfumato.engines.cutting import Cut, Regions, Sample, distinct_among, mixed
 from sfumato.engines.tasks import WEIGHT, Part, distinct_in, keys_of
 from sfumato.engines.workroom import arrived, got, keep, kept, plain, sent
 from sfumato.errors import Unsatisfiable
@@ -82,8 +82,7 @@ class AllDistinct:
     @classmethod
     def _merged(cls, several: Sequence[AllDistinct], sizes: Sequence[int]) -> AllDistinct:
         codes, weight = (np.concatenate([getattr(each, name) for each in several]) for name in ("codes", "weight"))
-        columns = [(np.ascontiguousarray(codes[:, at]), size) for at, size in enumerate(sizes)]
-        distinct = distinct_codes(columns, weight.size, weight)
+        distinct = distinct_among(codes, sizes, weight)
         return cls(distinct.codes, distinct.weight)
 
     @cached_property
@@ -101,9 +100,8 @@ class AllDistinct:
             return found
         # Two distinct rows share a number, one chance in 100,000 for 20 million of them: they are told apart by codes.
         both = np.concatenate([self.codes, codes])
-        sizes = both.max(axis=0) + 1
-        columns = [(np.ascontiguousarray(both[:, at]), int(size)) for at, size in enumerate(sizes)]
-        return distinct_codes(columns, len(both)).distinct_of[len(self.codes) :].astype(np.int64)
+        distinct = distinct_among(both, (both.max(axis=0) + 1).tolist())
+        return distinct.distinct_of[len(self.codes) :].astype(np.int64)
 
 
 def sample_part(room: Path, columns: Sequence[str], most: int, part: Part) -> None:
@@ -167,12 +165,10 @@ class Arrived:
     def of(cls, room: Path, shape: Shape, number: int) -> Arrived:
         """Return those of a region."""
         tables = [got(room / "to-region" / name, number) for name in shape.parts]
-        start = np.concatenate([[0], np.cumsum([table.num_rows for table in tables])])
+        start = starts_of([table.num_rows for table in tables])
         table = pa.concat_tables(tables).combine_chunks()
         codes, weight = coded_distinct(table, shape.columns), as_numpy(plain(table.column(WEIGHT)))
-        columns = [(np.ascontiguousarray(codes[:, at]), size) for at, size in enumerate(shape.sizes)]
-        distinct = distinct_codes(columns, table.num_rows, weight)
-        return cls(distinct, start, as_numpy(plain(table.column(AT))), weight)
+        return cls(distinct_among(codes, shape.sizes, weight), start, as_numpy(plain(table.column(AT))), weight)
 
     def part_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the parts of some of these rows."""
@@ -265,8 +261,7 @@ def said_of(room: Path, shape: Shape, made: Solved, number: int) -> Said:
     sample: Sample = kept(room / "sample")
     mine = np.flatnonzero(shape.regions.numbers(sample.codes) == number)
     both = np.concatenate([made.codes, sample.codes[mine]])
-    columns = [(np.ascontiguousarray(both[:, at]), size) for at, size in enumerate(shape.sizes)]
-    distinct_of = distinct_codes(columns, len(both)).distinct_of[len(made.codes) :]
+    distinct_of = distinct_among(both, shape.sizes).distinct_of[len(made.codes) :]
     first = np.searchsorted(made.ends, (np.cumsum(made.weight) - made.weight)[distinct_of], side="right")
     labels, sampled = {}, {}
     for name, column in made.recoding.columns.items():

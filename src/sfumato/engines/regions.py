@@ -104,7 +104,7 @@ class RegionalWork:
         if first:
             keep(self.room / "forming", [each.anonymizer.phase.name for each in (step, *step.later)])
             facts = {"regions": self._cut(step, replace(place, threads=workplace.threads))}
-        key, stage = workplace.keys(), None
+        key = workplace.keys()
         self.done.append((step, key))
         while True:
             numbers = range(len(self.shape.regions.leaves))

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import as_arrow, as_numpy
+from sfumato.data.dataset import as_arrow, as_numpy, counted
 from sfumato.data.drawing import Draw
 from sfumato.data.encoding import holds_sets
 from sfumato.data.equal_rows import number_equal_rows
@@ -103,15 +103,17 @@ class Saw:
     columns: frozenset[str]
 
 
-def see_file(look: Look, path: Path) -> Saw:
-    """Look at a file."""
-    return look.at(path)
-
-
 def tables_seen(room: Path, names: Iterable[str]) -> Iterator[pa.Table]:
     """Yield the distinct rows of written files."""
     for name in names:
         yield got(room / "seen" / name)
+
+
+def held_once(table: pa.Table, number_of: NDArray[np.int64]) -> pa.Table:
+    """Return rows with weights, those with the same number, (n,), held once where the first of them stood."""
+    first = np.unique(number_of, return_index=True)[1]
+    weight = counted(number_of, first.size, as_numpy(plain(table.column(WEIGHT))))
+    return table.take(as_arrow(first)).drop_columns([WEIGHT]).append_column(WEIGHT, as_arrow(weight))
 
 
 def weighted_release(table: pa.Table, schema: Schema, description: Mapping[str, Any] | None = None) -> Release:
@@ -187,7 +189,7 @@ def release_seen(cluster: Cluster, room: Path, folder: Path, schema: Schema, pol
     paths = parts_of((folder / PARTS if is_ours else folder).resolve())
     # Who draws sets looks at all that tells people apart; nobody else at columns that are only carried along.
     carried = any(model.judged_role is Role.SENSITIVE_QUASI_IDENTIFIER for model in policy)
-    saw = cluster.each(partial(see_file, Look(room, schema, carried=carried)), paths, "read back")
+    saw = cluster.each(Look(room, schema, carried=carried).at, paths, "read back")
     names, rows, distinct = (
         tuple(each.name for each in saw),
         *(sum(getattr(each, name) for each in saw) for name in ("rows", "distinct")),
@@ -241,7 +243,7 @@ def _seen_at_once(
     """Return the distinct rows of the columns that models look at who judge all at once, with weights."""
     columns = columns_at_once(models, schema)
     if columns is not None:
-        cluster.each(partial(see_file, Look(room, schema, columns)), paths, "read back what is judged at once")
+        cluster.each(Look(room, schema, columns).at, paths, "read back what is judged at once")
         schema = replace(schema, columns={name: spec for name in columns if (spec := schema.spec(name)) is not None})
     held: list[pa.Table] = []
     waiting = 0
@@ -259,14 +261,8 @@ def _seen_at_once(
 
 def _held_once(table: pa.Table, schema: Schema) -> pa.Table:
     """Return a table of rows with weights, equal ones held once."""
-    weights = as_numpy(plain(table.column(WEIGHT)))
-    bare = table.drop_columns([WEIGHT])
-    release = Release.from_table(bare, schema)
-    number_of = number_equal_rows(release.columns, release.carried, release.n_rows)
-    first = np.unique(number_of, return_index=True)[1]
-    count = np.zeros(first.size, dtype=np.int64)
-    np.add.at(count, number_of, weights)
-    return bare.take(as_arrow(first)).append_column(WEIGHT, as_arrow(count))
+    release = Release.from_table(table.drop_columns([WEIGHT]), schema)
+    return held_once(table, number_equal_rows(release.columns, release.carried, release.n_rows))
 
 
 def _too_many(models: Sequence[PrivacyModel], distinct: int, most: int) -> DataError:
@@ -288,7 +284,7 @@ def columns_seen(cluster: Cluster, room: Path, folder: Path, columns: Sequence[s
     if absent:
         told = f"Column {absent[0]!r} was asked for, but the release does not have it."
         raise DataError(f"{told}{did_you_mean(absent[0], list(description['columns']))}")
-    saw = cluster.each(partial(see_file, look), paths, "read columns")
+    saw = cluster.each(look.at, paths, "read columns")
     if (distinct := sum(each.distinct for each in saw)) > most:
         raise DataError(
             f"A table of {', '.join(columns)} was asked for, which have {distinct:,} different combinations in the "

@@ -18,6 +18,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,7 @@ from sfumato.data.schema import Schema
 from sfumato.engines.workroom import arrived, got, kept, plain, put, sent
 
 # Beside columns of a table, whose names hold no such character.
-PLACE, ROW, WEIGHT, CLASS = "\0place", "\0row", "\0weight", "\0class"
+PLACE, ROW, WEIGHT = "\0place", "\0row", "\0weight"
 
 
 # Codes.
@@ -127,26 +128,23 @@ def without_rows(column: Labelled | CodedSets) -> Labelled | CodedSets:
 
 def rows_like(table: pa.Table, like: Dataset, n_rows: int | None = None) -> Dataset:
     """Return rows in codes, given columns that know all but these."""
-    columns: dict[str, CodedColumn | CodedSets] = {}
-    for name, column in like.columns.items():
-        if name not in table.column_names:
-            continue
-        array = plain(table.column(name))
-        if isinstance(column, CodedColumn):
-            columns[name] = replace(column, codes=as_numpy(array))
-        else:
-            columns[name] = _sets(column, array)
-    carried = [name for name in like.order if name not in like.columns and name in table.column_names]
+    there = tuple(name for name in like.order if name in table.column_names)
+    columns = {name: column for name, column in like.columns.items() if name in there}
+    carried = [name for name in there if name not in columns]
     return replace(
         like,
-        columns=columns,
+        columns={name: _with_rows(column, table.column(name)) for name, column in columns.items()},
         carried=table.select(carried) if carried else None,
         n_rows=table.num_rows if n_rows is None else n_rows,
-        order=tuple(name for name in like.order if name in table.column_names),
+        order=there,
     )
 
 
-def _sets(column: CodedSets, array: pa.Array) -> CodedSets:
+def _with_rows(column: Any, found: pa.ChunkedArray) -> Any:
+    """Return a column with rows that were written as `as_array` has them."""
+    array = plain(found)
+    if not isinstance(column, CodedSets):
+        return replace(column, codes=as_numpy(array))
     start, items = as_numpy(array.offsets), as_numpy(array.values).astype(np.int32, copy=False)
     if isinstance(column, BitSets):
         return column.with_packed(bit_sets_of(items, start, len(column.labels)))
@@ -290,11 +288,7 @@ def send_rows(room: Path, number: int) -> None:
     made = decision.on(room, part, dataset)
     table = got(room / "coded" / part.name)
     for name, column in made.columns.items():
-        if isinstance(column, Labelled):
-            array = as_arrow(np.ascontiguousarray(column.codes))
-        else:
-            array = pa.LargeListArray.from_arrays(as_arrow(column.start), as_arrow(column.items))
-        table = _with_column(table, name, array)
+        table = _with_column(table, name, as_array(column, 0, part.rows))
     if publishing.drawn:
         drawn = got(room / "drawn" / part.name)
         for name in drawn.column_names:
@@ -336,15 +330,9 @@ def write_file(room: Path, folder: Path, number: int) -> tuple[str, str, int]:
     table = arrived(room / "to-file", [part.name for part in publishing.parts], number)
     table = table.take(as_arrow(ascending(as_numpy(plain(table.column(PLACE)))))).drop_columns([PLACE])
     template, decision = kept(room / "template"), kept(room / "decision")
-    columns: dict[str, Labelled | CodedSets] = {}
     elsewhere = {name: column for home in publishing.homes for name, column in home.columns.items()}
     shells = {**decision.recoding.columns, **elsewhere, **publishing.drawn}
-    for name, shell in shells.items():
-        array = plain(table.column(name))
-        if isinstance(shell, Labelled):
-            columns[name] = replace(shell, codes=as_numpy(array))
-        else:
-            columns[name] = _sets(shell, array)
+    columns = {name: _with_rows(shell, table.column(name)) for name, shell in shells.items()}
     dataset = rows_like(table.drop_columns(list(shells)), template, table.num_rows)
     # What changes is known by its decision; of the column itself only labels and kind are asked for.
     bare = {name: template.columns[name] for name in shells}
