@@ -11,6 +11,7 @@ import sys
 from importlib import import_module, invalidate_caches
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -20,6 +21,7 @@ from numba.core.dispatcher import Dispatcher
 import sfumato
 from sfumato import compiling
 from sfumato.cli import terminal
+from sfumato.compiling import loops
 
 pytestmark = pytest.mark.slow  # each starts an interpreter of its own
 
@@ -302,10 +304,10 @@ def test_a_loop_inside_another_works_and_leaves_the_compiler_as_it_was():
             best = larger(best, larger(number, number - 1))
         return best
 
-    kinds = (compiling.numba_ir.Scope, compiling.numba_ir.Loc, compiling.types.Function)
-    before = [set(vars(kind)) for kind in kinds]
+    before = [(kind, name, vars(kind).get(name)) for kind, name, _ in loops._OUR_WAY]
     assert largest(np.array([3, 9, 4])) == 9
-    assert [set(vars(kind)) for kind in kinds] == before
+    assert [(kind, name, vars(kind).get(name)) for kind, name, _ in loops._OUR_WAY] == before
+    assert not any(found is ours for (*_, found), (*_, ours) in zip(before, loops._OUR_WAY, strict=True))
 
 
 CALLS = (
@@ -376,9 +378,127 @@ def test_a_lean_loop_neither_makes_nor_returns_arrays():
         make(3)
 
 
+@pytest.mark.parametrize("made_before", [False, True])
+def test_a_lean_loop_is_handed_no_array_by_a_loop_that_it_calls(made_before):
+    @compiling.kernel
+    def make(size):
+        return np.arange(size)
+
+    @compiling.kernel
+    def of_both(size):
+        return make(size).sum()
+
+    @compiling.lean_kernel
+    def total(size):
+        return make(size)[1]
+
+    if made_before:  # for a loop that counts who holds it
+        assert of_both(3) == 3
+    with pytest.raises((TypeError, numba.core.errors.NumbaError), match="array" if made_before else None):
+        total(3)
+
+
+class Pair(NamedTuple):
+    numbers: np.ndarray
+    strict: bool
+    others: tuple[np.ndarray, np.ndarray]
+
+
+def test_arrays_and_tuples_of_them_reach_a_loop_inside_another_as_they_are():
+    @compiling.kernel
+    def count(pair, least, both, plane):
+        found = plane[1, 0] * 1000
+        for number in pair.numbers:
+            found += number > least if pair.strict else number >= least
+        pair.others[1][0] = found
+        return found + pair.others[0].size * 100 + both[0].size * 10 + both[1], pair
+
+    @compiling.kernel
+    def count_twice(pair, plane):
+        once, same = count(pair, 1, (pair.numbers[1:], 1), plane)
+        twice, _ = count(same, 2.0, (same.others[0], 2), plane.T)
+        return once, twice, same.others[1][0]
+
+    pair = lambda strict: Pair(np.arange(4), strict, (np.zeros(2), np.zeros(1, dtype=np.int64)))  # noqa: E731
+    plane = np.array([[1, 2], [3, 4]])
+    for strict in (False, True):
+        assert count_twice(pair(strict), plane) == count_twice.py_func(pair(strict), plane)
+
+
+def test_arrays_are_let_go_when_nobody_holds_them():
+    @compiling.kernel
+    def part_of(numbers, size):
+        made = [numbers[place:] for place in range(size)]
+        return made.pop(), np.zeros(size)
+
+    @compiling.kernel
+    def last(pair, size):
+        rest, zeros = part_of(pair.numbers, size)
+        for _ in range(3):
+            rest, zeros = part_of(rest, zeros.size - 1)
+        return rest
+
+    numbers = np.arange(20)
+    held = sys.getrefcount(numbers)
+    rtsys, counting = numba.core.runtime.rtsys, numba.core.runtime._nrt_python
+    rtsys.initialize(last.targetctx)
+    counting.memsys_enable_stats()
+    before = rtsys.get_allocation_stats()
+    rest = last(Pair(numbers, True, (np.zeros(2), np.zeros(1))), 5)
+    assert rest.tolist() == list(range(4 + 3 + 2 + 1, 20))
+    del rest
+    after = rtsys.get_allocation_stats()
+    counting.memsys_disable_stats()
+    assert after.alloc - before.alloc == after.free - before.free > 0
+    assert sys.getrefcount(numbers) == held
+
+
+def test_functions_of_numpy_are_parts_of_our_loops_and_of_others_as_ever():
+    @compiling.kernel
+    def first(size):
+        return np.full((size, 3), 7, dtype=np.int16)[1, 0]
+
+    @numba.njit
+    def also_first(size):
+        return np.full((size, 3), 7, dtype=np.int16)[1, 0] + np.full(size, 2, dtype=np.int16)[0]
+
+    heard = []
+    with compiling.while_compiling(heard.append):
+        assert first(2) == 7
+        ours = len(heard)
+        assert also_first(2) == 9
+    assert ours > 1
+    assert all(loop.kept for loop in heard[:ours])
+    assert not any(loop.kept for loop in heard[ours:])
+
+
+def test_generators_and_errors_of_python_functions_stay_as_numba_has_them():
+    @compiling.kernel
+    def below(size):
+        for number in range(size):
+            yield number * number
+
+    @compiling.kernel
+    def inverse(number):
+        if number == 0:
+            raise ValueError("no inverse of zero")
+        return 1 / number
+
+    @compiling.kernel
+    def add_up(size):
+        total = 0.0
+        for number in below(size):
+            total += inverse(number + 1)
+        return total + inverse(size - 1)
+
+    assert add_up(3) == pytest.approx(add_up.py_func(3))
+    with pytest.raises(ValueError, match="no inverse of zero"):
+        add_up(1)
+
+
 def test_a_loop_that_is_worth_it_is_tidied_as_numba_does_and_others_are_not(monkeypatch):
     tidied = []
-    usual = compiling.JITCodeLibrary._optimize_functions
+    usual = loops.JITCodeLibrary._optimize_functions
 
     def noted(library, module):
         tidied.append(library.name.rpartition(".")[2])
@@ -388,7 +508,7 @@ def test_a_loop_that_is_worth_it_is_tidied_as_numba_does_and_others_are_not(monk
         def __init__(self, function):
             raise OSError
 
-    monkeypatch.setattr(compiling.JITCodeLibrary, "_optimize_functions", noted)
+    monkeypatch.setattr(loops.JITCodeLibrary, "_optimize_functions", noted)
     monkeypatch.setattr(compiling, "_Kept", Unkept)  # what one of them left would do for the other
 
     @compiling.lean_kernel

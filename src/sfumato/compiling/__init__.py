@@ -16,27 +16,23 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from sfumato.errors import InputError
 
 try:
     import numba
     from llvmlite import ir as ir
-    from llvmlite.binding.newpassmanagers import create_new_module_pass_manager
     from numba import types as types
     from numba.core import event
-    from numba.core import ir as numba_ir
     from numba.core.caching import FunctionCache, IndexDataCacheFile
-    from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
-    from numba.core.registry import CPUDispatcher
-    from numba.core.targetconfig import ConfigStack
     from numba.extending import intrinsic as intrinsic
     from numba.extending import overload as overload
+
+    from sfumato.compiling.loops import OPTIONS, CalledByLoops, CompiledLoop, Compiling, CompilingThoroughly
 except ValueError as error:
     raise InputError(
         f"The compiler of the inner loops, numba, does not start: {error}.\n"
@@ -44,9 +40,6 @@ except ValueError as error:
         "Correct these settings, or unset them."
     ) from error
 
-# A division by zero gives inf as in NumPy, so loops need no hidden checks. Without the interpreter lock, threads run
-# side by side. Nobody calls loops from C, so the entry that numba would compile for it is left out.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _PACKAGE = __name__.partition(".")[0]
 _IMPORT = re.compile(rf"^from ({_PACKAGE}[\w.]*) import (\w+)", re.MULTILINE)
 
@@ -60,7 +53,7 @@ def lean_kernel(function: Callable[..., Any]) -> Any:
     """Compile a loop nest that makes no arrays and returns none.
 
     Then nobody counts who holds them, which is an eighth of the time of compiling. The compiler refuses one that makes
-    an array, and `_Sharing` one that returns an array it was given.
+    an array, and `Compiling` one that returns an array, or is handed one by a loop that it calls.
     """
     return _compile(function, _nrt=False)
 
@@ -71,7 +64,7 @@ def thorough_kernel(function: Callable[..., Any]) -> Any:
     `close_regions` compiles for half a second more, and then takes four fifths of the time on twelve columns. Done to
     all loops, it would cost some families two seconds, and gain less.
     """
-    return _compile(function, _Thorough, _nrt=False)
+    return _compile(function, CompilingThoroughly, _nrt=False)
 
 
 def inline_kernel(function: Callable[..., Any]) -> Any:
@@ -83,164 +76,14 @@ def inline_kernel(function: Callable[..., Any]) -> Any:
     return _compile(function, inline="always")
 
 
-def _compile(function: Callable[..., Any], compiler: type[Compiler] | None = None, **options: Any) -> Any:
+def _compile(function: Callable[..., Any], compiler: type[Compiling] = Compiling, **options: Any) -> Any:
     if numba.config.DISABLE_JIT:
         return function
-    options = {"nopython": True, **_OPTIONS, **options}
-    compiled = _Loop(function, targetoptions=options, pipeline_class=compiler or _Sharing)
+    options = {"nopython": True, **OPTIONS, **options}
+    compiled = CompiledLoop(function, targetoptions=options, pipeline_class=compiler)
     with suppress(RuntimeError, OSError):  # no folder can be written to, or no source can be read
         compiled._cache = _Kept(function)
     return compiled
-
-
-class _Loop(CPUDispatcher):  # type: ignore[misc]
-    """A loop as Python calls it: what is made of it holds all loops that it calls.
-
-    Numba would make a loop that another one calls into machine code with an entry for Python, and then optimize it and
-    make it into machine code once more in each loop that calls it, in each that calls those, and so on: up to 29 % of
-    the time of compiling. So a loop is to other loops a part, which waits for the one that Python calls.
-    """
-
-    @cached_property
-    def part(self) -> CPUDispatcher:
-        return _LoopInLoops(self.py_func, targetoptions=self.targetoptions, pipeline_class=_OfPart)
-
-    @property
-    def _numba_type_(self) -> Any:
-        return types.Dispatcher(self.part)
-
-
-class _LoopInLoops(CPUDispatcher):  # type: ignore[misc]
-    """A loop as other loops call it, and Python never does."""
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        # Numba would compile a loop that is called with a plain 0 or False, and be it only before other calls are seen,
-        # once more for that number alone.
-        return super().get_call_template(
-            tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
-        )
-
-    def add_overload(self, compiled: Any) -> None:
-        self.overloads[tuple(compiled.signature.args)] = compiled
-
-
-class _Whole(JITCodeLibrary):  # type: ignore[misc]
-    """Code of a loop with all that it calls, optimized once, as a whole."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        # Variables out of memory first: what follows can then leave out most counts of who holds an array. Done here, a
-        # part is tidied once, and not in every loop that takes it in.
-        ll_module.data_layout = self._codegen._data_layout
-        passes = create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_simplify_cfg_pass()
-        passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
-        passes.run(ll_module, self._codegen._pass_builder())
-
-
-class _Tidied(_Whole):
-    """The same, with all that numba does to a loop by itself done before others are taken in."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        super()._optimize_functions(ll_module)
-        JITCodeLibrary._optimize_functions(self, ll_module)
-
-
-class _Part(_Whole):
-    """Code of a loop with all that it calls, neither optimized nor made into machine code."""
-
-    def finalize(self) -> None:
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-
-class _Sharing(Compiler):  # type: ignore[misc]
-    """Numba's compiler, which does things once that it would do over and over.
-
-    To inline a function, numba copies it block by block, and with each block all names of the function and all places
-    in its source, though names are only added to and places never change: a quarter of the time of compiling. Here
-    copies share both. Numba compiles under a lock, so nobody else's functions are compiled meanwhile.
-    """
-
-    library: ClassVar[type[JITCodeLibrary]] = _Whole
-
-    def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
-        self.state.library.enable_object_caching()
-        with _shared(numba_ir.Scope), _shared(numba_ir.Loc), _resolved_once():
-            compiled = super().compile_extra(func)
-        if not self.state.flags.nrt and _holds_arrays(compiled.signature.return_type):
-            raise TypeError(f"{func.__qualname__} returns an array, so it must be a kernel rather than a lean one")
-        return compiled
-
-
-class _Thorough(_Sharing):
-    """The compiler of a loop that is worth more of its time."""
-
-    library = _Tidied
-
-
-class _OfPart(_Sharing):
-    """The compiler of a loop for the loops that call it."""
-
-    library = _Part
-
-    def compile_extra(self, func: Callable[..., Any]) -> Any:
-        self.state.flags.no_compile = self.state.flags.no_cpython_wrapper = True
-        compiled = super().compile_extra(func)
-        entry = object()  # there is none: it stands for the loop in the compiler's tables
-        compiled.target_context.insert_user_function(entry, compiled.fndesc, [compiled.library])
-        return compiled._replace(entry_point=entry)
-
-
-def _holds_arrays(kind: Any) -> bool:
-    if isinstance(kind, types.BaseTuple):
-        return any(_holds_arrays(each) for each in kind)
-    return not isinstance(kind, types.Number | types.Boolean | types.NoneType)
-
-
-@contextmanager
-def _shared(kind: type) -> Iterator[None]:
-    """Let deep copies hold the same object of a class, inside."""
-    if "__deepcopy__" in vars(kind):  # a loop that calls the one that is compiled is being compiled itself
-        yield
-        return
-    kind.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        del kind.__deepcopy__  # type: ignore[attr-defined]
-
-
-@contextmanager
-def _resolved_once() -> Iterator[None]:
-    """Let numba find out once for a loop what an operator gives for some types: a fifth of the time, or an eighth.
-
-    It tries some ten ways for each place where an operator, or a function that it knows, stands in the source, and a
-    loop has hundreds of places, where mostly whole numbers are added and compared.
-    """
-    if "get_call_type" in vars(types.Function):  # as above
-        yield
-        return
-    resolve = types.Function.get_call_type
-    found: dict[Any, tuple[Any, ...]] = {}
-
-    def resolve_once(self: Any, context: Any, args: Any, kws: Any) -> Any:
-        options = ConfigStack.top_or_none()  # those of the loop under way
-        key = id(self), id(options), args, tuple(kws.items())
-        if key not in found:
-            found[key] = resolve(self, context, args, kws), self, options  # held, so that nothing else has their ids
-        return found[key][0]
-
-    types.Function.get_call_type = resolve_once
-    try:
-        yield
-    finally:
-        del types.Function.get_call_type
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]
@@ -337,7 +180,7 @@ class _Listener(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         compiled = event.data["dispatcher"]
         name = f"{compiled.py_func.__module__}.{compiled.py_func.__qualname__}"
-        self.begun(Loop(name, isinstance(compiled, _LoopInLoops) or isinstance(compiled._cache, _Kept)))
+        self.begun(Loop(name, isinstance(compiled, CalledByLoops) or isinstance(compiled._cache, _Kept)))
 
     def on_end(self, event: Any) -> None:
         self.done()
