@@ -190,6 +190,11 @@ def _by_number(hierarchy: Hierarchy, labels: list[str], name: str, *, secret: bo
     """Return the hierarchy with leaves in rising order, spelled as in the data: 20 there is 20.0 here."""
     if any(math.isnan(as_number(leaf)) for leaf in hierarchy.leaves):
         known = [path for path in hierarchy.paths() if not math.isnan(as_number(path[0]))]
+        if not known:
+            raise HierarchyError(
+                f"{name} is about {hierarchy.n_leaves:,} words, but the column holds numbers.\n"
+                'Give it a hierarchy of numbers, or declare kind = "category" if they stand for something else.'
+            )
         hierarchy = Hierarchy.from_paths(known, name, secret=secret)
     if not set(labels) <= set(hierarchy.leaves):
         spelling = {exact_number(label): label for label in labels}

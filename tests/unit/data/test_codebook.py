@@ -80,6 +80,11 @@ def test_a_number_hierarchy_is_sorted_and_spelled_as_in_the_data():
         coded(["1", "2", "3"], hierarchy=Given(Hierarchy.from_nested({"odd": ["1", "3"], "even": ["2", "4"]})))
 
 
+def test_a_hierarchy_of_words_for_numbers_is_not_called_empty():
+    with pytest.raises(HierarchyError, match="is about 3 words, but the column holds numbers"):
+        coded(["1", "2"], hierarchy=NestedHierarchy({"x": ["a", "b"], "y": ["c"]}))
+
+
 @pytest.mark.parametrize(("role", "visible"), [(Role.QUASI_IDENTIFIER, True), (Role.SENSITIVE, False)])
 def test_values_that_a_hierarchy_misses_are_counted(role, visible, monkeypatch):
     monkeypatch.setenv("SFUMATO_SHOW_VALUES", "1")
