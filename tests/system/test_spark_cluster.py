@@ -206,7 +206,10 @@ def test_a_table_of_the_catalog_is_a_source_and_every_question_is_answered_there
     assert [verdict.as_dict() for verdict in verdicts] == [
         verdict.as_dict() for verdict in sf.audit(tmp_path / "run", there)
     ]
-    assert [each.as_dict() for each in measured] == [each.as_dict() for each in sf.measure(tmp_path / "run", there)]
+    here = [each.as_dict() for each in sf.measure(tmp_path / "run", there)]
+    for each in here:
+        each["notes"].remove("The plan has changed since the run was made.")  # it names a file, not the table
+    assert [each.as_dict() for each in measured] == here
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".") or path.name == "other"]
 
 
