@@ -25,6 +25,7 @@ TEXT = pa.string()
 STEP = 1 << 16  # rows, or members of sets, worked on at once: what is made of them stays in the cache
 _DENSE = 1 << 27  # keys at most of which each has a place of its own while distinct ones are counted
 _FEW = 1 << 22  # of which places are found quickly
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}  # by their names in Arrow
 
 
 def as_arrow(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -40,16 +41,25 @@ def as_arrow(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> p
     return pa.Array.from_buffers(kind, size, [valid, pa.py_buffer(np.ascontiguousarray(values))])
 
 
+def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
+    """Return the type of numbers or truth values in numpy: Arrow's own answer takes pandas in its earlier versions.
+
+    >>> dtype_of(pa.int8()), dtype_of(pa.float64()), dtype_of(pa.bool_())
+    (dtype('int8'), dtype('float64'), dtype('bool'))
+    """
+    return np.dtype(_FLOATS.get(str(kind), str(kind)))
+
+
 def as_numpy(array: pa.Array) -> NDArray[Any]:
     """Return numbers or truth values as numpy sees them, numbers in place; what lies below a null is anything."""
     content = array.buffers()[1]
     if content is None or not len(array):
-        return np.empty(0, dtype=array.type.to_pandas_dtype())
+        return np.empty(0, dtype=dtype_of(array.type))
     first, last = array.offset, array.offset + len(array)
     if pa.types.is_boolean(array.type):
         bits = np.frombuffer(content, dtype=np.uint8)
         return np.unpackbits(bits, count=last, bitorder="little")[first:].view(np.bool_)
-    return np.frombuffer(content, dtype=array.type.to_pandas_dtype(), count=last)[first:]
+    return np.frombuffer(content, dtype=dtype_of(array.type), count=last)[first:]
 
 
 def starts_of(sizes: NDArray[Any] | Sequence[int]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import STEP, as_arrow, as_numpy
+from sfumato.data.dataset import STEP, as_arrow, as_numpy, dtype_of
 from sfumato.data.distinct import memory_of
 from sfumato.data.files.room import POOL, Growing, give_back
 from sfumato.data.files.source import without_rows
@@ -68,7 +68,7 @@ class Texts:
 
     def _append(self, codes: NDArray[np.int32]) -> None:
         assert self.known is not None
-        width = np.dtype(_index_type(self.known.size).to_pandas_dtype())
+        width = dtype_of(_index_type(self.known.size))
         if width != self.width:
             narrow, self.codes = self.codes.array(self.width), Growing()
             for start in range(0, narrow.size, STEP):
@@ -125,7 +125,7 @@ def _by_value(chunk: pa.Array) -> pa.DictionaryArray | None:
     if most - least >= min(_CLOSE, len(chunk)):
         return None
     wide = np.subtract(values, least, dtype=np.promote_types(values.dtype, np.int16))
-    near = wide.astype(_index_type(most - least + 1).to_pandas_dtype())
+    near = wide.astype(dtype_of(_index_type(most - least + 1)))
     return pa.DictionaryArray.from_arrays(as_arrow(near), pa.array(range(least, most + 1), chunk.type))
 
 
