@@ -127,8 +127,19 @@ def test_a_verb_reads_and_encodes_the_source_at_most_once(made, family, counted,
     assert counted["tables encoded"] == counted["sources read"]
     # The run says all that was public when it was made; only claims of chance are tested by the source, where it is.
     assert verb != "audit" or counted["sources read"] == (family in ("cells", "values", "hospital"))
-    # Who compares reads it anyway; an audit asks whether it is the same before it reads a file that may be another one.
-    assert counted["sources digested by themselves"] == (verb == "audit")
+    # Who reads it digests it on the way; else an audit asks whether it is the same.
+    assert counted["sources digested by themselves"] == (not counted["sources read"])
+
+
+@pytest.mark.slow
+def test_what_was_left_for_later_reads_and_encodes_the_source_once(made, tmp_path, counted):
+    sf.run(sf.Plan.load(made("classes") / "plan.toml"), tmp_path / "run", seed=7, measure=False, attack=False)
+    counted.clear()
+
+    sf.complete(tmp_path / "run", made("classes") / "plan.toml")
+
+    assert counted["sources read"] == counted["tables encoded"] == 1
+    assert counted["sources digested by themselves"] == 0
 
 
 @pytest.mark.slow

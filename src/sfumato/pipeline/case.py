@@ -222,6 +222,7 @@ class Case:
         if not missing:
             return Outcome(self.plan, Release({}, None, 0, ()), (), kept.facts)
         seen = seen or Seen.at(run, self.plan, self.progress)
+        self.original.read_ahead()
         kept.refuse_unless_same(seen.record, self.original)
         release = replace(seen.release, public=self._known(seen).public)
         outcome = self._completed(Outcome(self.plan, release, (), kept.facts), release, missing)
@@ -345,15 +346,20 @@ class Case:
 
     def audit(self, seen: Seen, *, name_items: bool = False) -> tuple[Verdict, ...]:
         """Judge a table; the original is read only where it alone tells what is public, or whether cells were drawn."""
+        if self._tests_chance:
+            self.original.read_ahead()
         known = self._known(seen, judging=True)
         truth = self._truth(seen)
         release = seen.release if truth is None else replace(seen.release.single_rows(), truth=truth)
         return judge(release, self.plan.policy, known, self.progress, name_items=name_items)
 
+    @property
+    def _tests_chance(self) -> bool:
+        return any(model.judged_role is Role.SENSITIVE_QUASI_IDENTIFIER for model in self.plan.policy)
+
     def _truth(self, seen: Seen) -> Dataset | None:
         """Return the original where a claim of chance can be tested by it: not if it may have changed since."""
-        randomized = any(model.judged_role is Role.SENSITIVE_QUASI_IDENTIFIER for model in self.plan.policy)
-        if not randomized or not self.original.at_hand:
+        if not self._tests_chance or not self.original.at_hand:
             return None
         if seen.record is not None:
             changed = changed_since(seen.record, self.original)

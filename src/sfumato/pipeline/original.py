@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -100,6 +101,12 @@ class Original:
         if self._sha256 is None and self.plan.source.database is not None:
             _ = self.dataset  # what a database holds is digested as it is read
         return self._sha256 or digest(self.plan.source.path)
+
+    def read_ahead(self) -> None:
+        """Read it before anybody asks whether it has changed: it is digested on the way, and not by itself."""
+        if self.at_hand and self.engine.holds_rows:
+            with suppress(InputError):  # told when its rows are asked for, if it has not changed
+                _ = self.dataset
 
     @cached_property
     def unreadable(self) -> bool:
