@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from house import FILES, PROJECT, ROOT, SOURCE, layers, parsed, rooms
+from house import FILES, PROJECT, ROOT, layers, parsed, rooms
 from sfumato.anonymizers import ANONYMIZERS
 from sfumato.attacks import ATTACKS
 from sfumato.engines import ENGINES
