@@ -1,8 +1,9 @@
 """The recommended estimator: from single columns to pairs and on, each table no more detailed than the records support.
 
-A table that fits the noise is worse than one that stops short of it. So each table of k columns starts from the most
-even one that has the tables of k - 1 columns as margins, and is improved by steps on the likelihood of whole sets only
-while records that were kept aside become likelier.
+A table that fits the noise is worse than one that stops short of it. So a table of two columns starts from the product
+of the single tables and as much of the columns' dependence as exceeds its noise (`interactions.py`); a table of k
+columns starts from the most even one that has the tables of k - 1 columns as margins. Steps on the likelihood of whole
+sets improve the start only while records that were kept aside become likelier. Each step keeps the margins.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import PolicyError
 from sfumato.estimators.base import Solution, Table
-from sfumato.estimators.kronecker import expected_l2
-from sfumato.estimators.likelihood import PATIENCE, Likelihood
+from sfumato.estimators.interactions import WIDEST, Dependence
+from sfumato.estimators.likelihood import PARTS, PATIENCE, Likelihood
 from sfumato.estimators.mle import MOST, even
 from sfumato.estimators.paper import TINY, bayes_step, within_noise
 from sfumato.estimators.records import Records
 
-STEPS = 1_000  # at most, on the likelihood of whole sets; where noise is tiny, held-out records ask for many
 USUAL = 40  # steps that a table is expected to need
-PASSES = 2.2  # over the patterns for each step: on four fifths of the records, the rest, and all of them
+PASSES = 2.2  # over the patterns for each step, at least: on four fifths of the records, the rest, and all of them
 DISCREPANCY_STEPS = 2_000
 ROUNDS = 30  # over the margins, to find the most even table that has them
+SURPRISE = 4.0  # standard deviations of a chi-squared statistic above its mean at which published shares are not used
 ALL_SUBSETS = 6  # columns up to which every table of fewer columns is estimated first
 
 
@@ -49,61 +51,99 @@ class Auto:
         found: dict[tuple[int, ...], Table] = {}
         iterations, left = 0, budget
         how: dict[str, int] = {}
+        untold: list[list[str]] = []
         sizes = range(1, q + 1) if q <= ALL_SUBSETS else (1, q)
         for size in sizes:
             for chosen in combinations(range(q), size):
+                margins = {margin: found[margin] for margin in combinations(chosen, size - 1) if margin in found}
+                if not margins:
+                    margins = {(position,): found[position,] for position in chosen if size > 1}
                 part = records.only(chosen)
-                start = even(part) if size == 1 else _start(part, chosen, found)
-                table, steps, spent, by = self._improve(part, start, left, single=size == 1)
+                table, steps, spent, by = self._improve(part, _Margins(chosen, margins), left)
+                if by == "independent":
+                    untold.append([axis.name for axis in part.axes])
                 found[chosen] = table
                 left = max(left - spent, 0)
                 how[by] = how.get(by, 0) + 1
                 iterations = steps
-        return Solution(found[tuple(range(q))], iterations, facts={"tables": how, "work": budget - left})
+        facts = {"tables": how, "work": budget - left, **({"untold": untold} if untold else {})}
+        return Solution(found[tuple(range(q))], iterations, facts=facts)
 
-    def _improve(self, records: Records, start: Table, budget: float, *, single: bool) -> tuple[Table, int, float, str]:
-        """Return a better table, the steps that it took, the work that was spent, and how it was found."""
+    def _improve(self, records: Records, margins: _Margins, budget: float) -> tuple[Table, int, float, str]:
+        """Return the table, the steps that it took, the work that was spent, and how it was found."""
         if not any(axis.randomized for axis in records.axes):
             return records.seen, 0, 0.0, "counted"
+        if not margins.tables and (published := _published(records)) is not None:
+            return published, 0, 0.0, "published"
         likelihood = Likelihood(records)
+        dependence = margins.dependence(records)
+
+        def start(weight: NDArray[np.float64]) -> Table:
+            if dependence is None:
+                return margins.start(records)
+            return margins.held(dependence.estimate(weight)[0] * records.n_rows, ROUNDS)
+
         cheap = records.n_rows * likelihood.entries * PASSES * USUAL <= budget  # without counting patterns first
         if not cheap and likelihood.work * PASSES * USUAL > budget:
-            table, steps = _discrepancy(records, start)
+            table, steps = _discrepancy(records, start(records.patterns.weight))
             return table, steps, 0.0, "discrepancy"
-        if single or _settled(records):
-            table, steps = likelihood.converged(start, 1e-6, int(min(MOST, budget / likelihood.work)))
+        if not margins.tables:
+            table, steps = likelihood.converged(even(records), 1e-6, int(min(MOST, budget / likelihood.work)))
             return table, steps, steps * likelihood.work, "converged"
+        passes = budget / likelihood.work
+        folds = PARTS if passes >= (PARTS + 1) * USUAL else 1
         rng = np.random.default_rng(self.seed)
-        most = int(min(STEPS, budget / (PASSES * likelihood.work)))
-        table, steps = likelihood.until_held_out(start, most, rng)
-        return table, steps, PASSES * (steps + PATIENCE) * likelihood.work, "held out"
+        most = int(passes / (folds + 1))
+        table, steps = likelihood.until_held_out(start, margins.held, most, folds, rng)
+        independent = dependence is not None and not steps and not dependence.estimate(records.patterns.weight)[1]
+        work = (folds + 1) * (steps + PATIENCE) * likelihood.work
+        return margins.held(table, ROUNDS), steps, work, "independent" if independent else "held out"
 
 
-def _settled(records: Records) -> bool:
-    """Whether single values were drawn, and so many records that noise is less than the count of an average cell.
+def _published(records: Records) -> Table | None:
+    """Return the counts that release.json states for a column by its shares, unless its cells contradict them.
 
-    A single value says little about where to stop: held-out records then stop too early (measured up to a cell error of
-    1, where steps up to the end lost least).
+    Cells that are drawn by the shares of the table show these shares again, with less noise than a sample has. Shares
+    of another table, such as declared base rates, differ by more than noise.
     """
-    axes = records.axes
-    if all(axis.shares is None for axis in axes):
-        return False
-    return expected_l2(axes, records.n_rows) * math.sqrt(math.prod(records.shape)) < 1
+    (axis,) = records.axes
+    if axis.shares is None:
+        return None
+    expected = np.array(axis.shares) * records.n_rows
+    if (records.seen[expected == 0] > 0).any():
+        return None
+    excess = ((records.seen - expected)[expected > 0] ** 2 / expected[expected > 0]).sum()
+    freedom = max(axis.d - 1, 1)
+    return expected if excess <= freedom + SURPRISE * math.sqrt(2 * freedom) else None
 
 
-def _start(records: Records, chosen: tuple[int, ...], found: dict[tuple[int, ...], Table]) -> Table:
-    """Return the most even table with the tables of one column less as margins, or of single columns."""
-    margins = [margin for margin in combinations(chosen, len(chosen) - 1) if margin in found]
-    if len(chosen) == 2 or not margins:
-        margins = [(position,) for position in chosen]
-    table = even(records)
-    for _ in range(ROUNDS):
-        before = table
-        for margin in margins:
-            table = _fitted(table, chosen, margin, found[margin])
-        if np.abs(table - before).sum() <= 1e-6 * records.n_rows:
-            break
-    return np.maximum(table, TINY)
+@dataclass(frozen=True, eq=False)
+class _Margins:
+    """The tables of fewer columns that a table has to agree with."""
+
+    chosen: tuple[int, ...]
+    tables: dict[tuple[int, ...], Table]
+
+    def held(self, table: Table, rounds: int = 1) -> Table:
+        """Return the table scaled to its margins, one after the other."""
+        for _ in range(rounds):
+            before = table
+            for margin, wanted in self.tables.items():
+                table = _fitted(table, self.chosen, margin, wanted)
+            if np.abs(table - before).sum() <= 1e-9 * table.sum():
+                break
+        return table
+
+    def dependence(self, records: Records) -> Dependence | None:
+        """Return the dependence of two columns beside their own tables; None for other tables and very long columns."""
+        if len(self.chosen) != 2 or max(records.shape) > WIDEST:
+            return None
+        first, second = (self.tables[position,] / records.n_rows for position in self.chosen)
+        return Dependence(records, (first, second))
+
+    def start(self, records: Records) -> Table:
+        """Return the most even table that agrees with the margins."""
+        return np.maximum(self.held(even(records), ROUNDS), TINY)
 
 
 def _fitted(table: Table, chosen: Sequence[int], margin: Sequence[int], wanted: Table) -> Table:

@@ -167,10 +167,9 @@ class CrossTable:
 
     @property
     def outlook(self) -> str:
-        """What an analyst should make of it: no table is good in which most cells are uncertain."""
-        return (
-            "doubtful" if self.expected.outlook == "good" and self.uncertain.mean() > 1 / 2 else self.expected.outlook
-        )
+        """What an analyst should make of it: no table is good with mostly uncertain cells or an unknown association."""
+        unsure = self.uncertain.mean() > 1 / 2 or "untold" in self.facts
+        return "doubtful" if self.expected.outlook == "good" and unsure else self.expected.outlook
 
     def interval(self, errors: float = 1.96) -> tuple[Table, Table]:
         """Return lower and upper ends of intervals of so many standard errors; 1.96 covers at least 95 %."""
@@ -219,7 +218,9 @@ class CrossTable:
         uncertain = int(self.uncertain.sum())
         doubt = f". The standard error exceeds the count in {uncertain:,} of them" if uncertain else ""
         advice = self.expected.advice if self.outlook in ("doubtful", "hopeless") else ""
-        return f"{' x '.join(self.columns)}: {self.counts.size:,} cells {by} ({self.outlook}){doubt}{advice}"
+        pairs = "; ".join(" and ".join(pair) for pair in self.facts.get("untold", ()))
+        untold = f". The noise hides any association of {pairs}: the table treats them as independent" if pairs else ""
+        return f"{' x '.join(self.columns)}: {self.counts.size:,} cells {by} ({self.outlook}){doubt}{untold}{advice}"
 
     def _repr_html_(self) -> str:
         rows = zip(self.table().slice(0, 50).to_pylist(), self.uncertain.ravel()[:50].tolist(), strict=True)

@@ -8,9 +8,10 @@ every pattern is a plain sum of entries. Where cells show one value each, the ra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,27 @@ from sfumato.estimators.kronecker import along
 from sfumato.estimators.records import Records
 from sfumato.kernels.cells.reconstruction import likelihood_pass
 
-HELD_OUT = 0.2  # share of the records that tell when to stop
-PATIENCE = 3
+PARTS = 5  # of the records, each kept aside once to tell when to stop
+LOOKS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    6,
+    8,
+    11,
+    16,
+    23,
+    32,
+    45,
+    64,
+    91,
+    128,
+    181,
+    256,
+)  # steps after which records kept aside are asked
+PATIENCE = 3  # looks without gain after which a path ends
 _NOTHING = np.empty(0)
 
 
@@ -100,28 +120,44 @@ class Likelihood:
 
         return squarem(step, start * (weight.sum() / start.sum()), tolerance, most)
 
-    def until_held_out(self, start: Table, most: int, rng: np.random.Generator) -> tuple[Table, int]:
+    def until_held_out(
+        self,
+        start: Callable[[NDArray[np.float64]], Table],
+        hold: Callable[[Table], Table],
+        most: int,
+        folds: int,
+        rng: np.random.Generator,
+    ) -> tuple[Table, int]:
         """Return the table after as many steps as held-out records ask for, and that number.
 
-        Some of the records are kept aside; steps on the others go on while the kept ones become likelier.
+        The records are dealt into five parts; each of the first `folds` parts is kept aside once, while steps are made
+        on the other records. `start` makes a first table from records of these weights. `hold` puts a table back to the
+        margins that are known: without that, the first step moves the margins towards the records that it sees, those
+        kept aside become less likely at once, and the search stops where it began.
         """
         weight = self.records.patterns.weight
-        aside = rng.binomial(weight.astype(np.int64), HELD_OUT).astype(np.float64)
-        used = weight - aside
-        table, best, best_log, since = start, 0, self.log(start, aside), 0
-        for number in range(1, most + 1):
-            table, _ = self.step(table, used)
-            log = self.log(table, aside)
-            if log > best_log:
-                best, best_log, since = number, log, 0
-            else:
-                since += 1
-                if since == PATIENCE:
+        logs = np.zeros(len(LOOKS))
+        left = weight.astype(np.int64)
+        for part in range(folds):
+            aside = rng.binomial(left, 1 / (PARTS - part))
+            left = left - aside
+            used, kept = weight - aside, aside.astype(np.float64)
+            path = []
+            for number, table in enumerate(self._steps(start(used), used, hold)):
+                if number in LOOKS:
+                    path.append(self.log(table, kept))
+                if number >= most or len(path) == len(LOOKS) or max(path) > max(path[-PATIENCE:]):
                     break
-        table = start
-        for _ in range(best):
-            table, _ = self.step(table, weight)
-        return table * (weight.sum() / table.sum()), best
+            logs[: len(path)] += path
+            logs[len(path) :] = -math.inf
+        best = LOOKS[int(np.argmax(logs))]
+        return next(islice(self._steps(start(weight), weight, hold), best, None)), best
+
+    def _steps(self, table: Table, weight: NDArray[np.float64], hold: Callable[[Table], Table]) -> Iterator[Table]:
+        """Yield the table before the first step, and after each."""
+        while True:
+            yield table
+            table = hold(self.step(table, weight)[0])
 
 
 def squarem(
