@@ -282,6 +282,14 @@ PLANTED = [
     ),
     # Nobody else of the class has both.
     Planted(KmAnonymity(column="basket", k=2, m=2), BASKETS, {2: {"basket": "milk|wine"}}, 1, 1),
+    # One person alone in a class, whose basket is empty.
+    Planted(
+        KmAnonymity(column="basket", k=2, m=2),
+        [{"age": age, "basket": items} for age, items in zip("aaabb", ("milk",) * 3 + ("",) * 2, strict=True)],
+        {4: {"age": "a", "basket": "milk"}},
+        1,
+        1,
+    ),
     # Of four people in two classes one has milk.
     Planted(
         KmAnonymity(column="basket", k=2, m=2, within="table"),
@@ -296,6 +304,22 @@ PLANTED = [
         {1: {"basket": "bread|wine"}},
         1,
         2,
+    ),
+    # Four of six people of a class have wine; no basket with bread has it.
+    Planted(
+        HkpCoherence(column="basket", h="0.5", k=2, p=1),
+        classes("basket", "wine", "wine", "bread", "bread", "", ""),
+        {4: {"basket": "wine"}, 5: {"basket": "wine"}},
+        1,
+        6,
+    ),
+    # One person alone in a class, of whom no public item is told.
+    Planted(
+        HkpCoherence(column="basket", h="0.6", k=2, p=1),
+        [{"age": age, "basket": items} for age, items in zip("aaaabb", ("bread",) * 4 + ("wine", ""), strict=True)],
+        {4: {"age": "a", "basket": "bread"}},
+        1,
+        1,
     ),
     Planted(
         HkpCoherence(column="basket", h="0.5", k=2, p=1, within="table"),

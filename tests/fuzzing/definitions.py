@@ -337,12 +337,17 @@ def rho_uncertainty(case, shown, required, description):
 
 
 def small_sets(case, shown, required, known, most):
-    """Yield the records of each set of known items that occurs in a class, or in the whole table."""
+    """Yield the records of each set of known items that occurs in a class, or in the whole table.
+
+    An attacker who knows the quasi-identifiers may know no item.
+    """
     records = [frozenset(cell or ()) for cell in shown[required["column"]]]
-    for members in classes(case, shown) if required.get("within", "classes") == "classes" else [range(case.n)]:
+    within = required.get("within", "classes") == "classes"
+    least = 0 if within and any(column.role == "quasi-identifier" for column in case.columns) else 1
+    for members in classes(case, shown) if within else [range(case.n)]:
         holders = {}
         for row in members:
-            for size in range(1, most + 1):
+            for size in range(least, most + 1):
                 for items in combinations(sorted(item for item in records[row] if known(item)), size):
                     holders.setdefault(items, []).append(records[row])
         yield from holders.values()
