@@ -18,6 +18,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -41,6 +42,55 @@ def read_numbered(path: Path, newest: int, refusal: str) -> dict[str, Any]:
             f"This version of sfumato reads format {newest}.\nUpdate sfumato."
         )
     return dict(found)
+
+
+# Folders that files may be opened from.
+
+ROOTS = "SFUMATO_ROOTS"  # the variable of the environment that hands them to a process, as a JSON list
+_roots: ContextVar[tuple[Path, ...] | None] = ContextVar("roots", default=None)
+
+
+@contextmanager
+def confined(roots: Sequence[Path]) -> Iterator[None]:
+    """Let plans name files in these folders alone, here and in the processes that are started meanwhile."""
+    token = _roots.set(tuple(roots))
+    try:
+        yield
+    finally:
+        _roots.reset(token)
+
+
+def confinement() -> dict[str, str]:
+    """Return the variable of the environment that confines a process as this one is; nothing if this one is not."""
+    roots = _confined_to()
+    return {} if roots is None else {ROOTS: json.dumps([str(root) for root in roots])}
+
+
+def lies_within(path: Path, roots: Sequence[Path]) -> bool:
+    """Whether a file, or a folder with all parts of a table in it, lies in one of some folders; links are followed."""
+    try:
+        parts = [part for part in path.iterdir() if part.suffix.lower() == ".parquet"] if path.is_dir() else []
+        return all(any(part.resolve().is_relative_to(root) for root in roots) for part in (path, *parts))
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def openable(path: Path, named: str) -> Path:
+    """Return a path that a plan names, or raise where files may be opened from other folders only."""
+    roots = _confined_to()
+    if roots is None or lies_within(path, roots):
+        return path
+    raise DataError(
+        f"{named} names a file outside of the folders that may be opened here.\n"
+        "Move the file into the project, or start `sfumato web` with --roots and the folder of the file."
+    )
+
+
+def _confined_to() -> tuple[Path, ...] | None:
+    if (roots := _roots.get()) is not None:
+        return roots
+    handed = os.environ.get(ROOTS)
+    return None if handed is None else tuple(Path(root) for root in json.loads(handed))
 
 
 # What in a folder is not its maker's own, by name; None when the folder is not of this maker at all.
