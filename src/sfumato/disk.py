@@ -392,6 +392,26 @@ def _exchanged(one: Path, other: Path) -> bool:
         return False
 
 
+def swap_files(new: Path, target: Path) -> None:
+    """Let a file take the name of another one, for the same people; the other one, if there is one, takes its name."""
+    _flush(new)
+    if not target.exists():
+        new.replace(target)
+    else:
+        shutil.copystat(target, new)
+        os.utime(new)
+        about = target.stat()
+        if hasattr(os, "chown"):
+            with suppress(PermissionError):  # who is no administrator gives no file away
+                os.chown(new, about.st_uid, about.st_gid)
+        if not _exchanged(new, target):
+            old = new.with_name(f"{new.name}.old")
+            shutil.copy2(target, old)
+            new.replace(target)
+            old.replace(new)
+    _flush(target.parent)
+
+
 _ABOUT_WRITING = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG}
 )
