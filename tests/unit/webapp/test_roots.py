@@ -109,7 +109,11 @@ def test_a_file_in_a_root_or_without_roots_is_not_refused_for_its_place(folder, 
 
 def test_every_path_of_a_plan_is_made_in_one_place():
     """A key that is added later cannot forget to ask."""
-    made = [path.name for path in (ROOT / "src/sfumato/plan").glob("*.py") if re.search(r"\bbase /", path.read_text())]
+    made = [
+        path.name
+        for path in (ROOT / "src/sfumato/plan").glob("*.py")
+        if re.search(r"\bbase /", path.read_text("utf-8"))
+    ]
 
     assert made == ["notes.py"]
 
