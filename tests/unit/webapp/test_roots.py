@@ -112,7 +112,7 @@ def test_every_path_of_a_plan_is_made_in_one_place():
     made = [
         path.name
         for path in (ROOT / "src/sfumato/plan").glob("*.py")
-        if re.search(r"\bbase /", path.read_text("utf-8"))
+        if re.search(r"\bbase /", path.read_text(encoding="utf-8"))
     ]
 
     assert made == ["notes.py"]
