@@ -35,7 +35,7 @@ LOCAL_SERVES = (
     "use --engine local, which takes what fits into the memory of one machine: some 100,000,000 rows of 10 columns in "
     "24 GB"
 )
-STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name))
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK", "SIGHUP") if hasattr(signal, name))
 
 
 def available_threads() -> int:
@@ -71,6 +71,8 @@ class LocalEngine:
             yield asked.is_set
             return
         usual = {number: signal.getsignal(number) for number in STOPPING}
+        if usual.get(hang_up := getattr(signal, "SIGHUP", None)) is signal.SIG_IGN:  # nohup
+            del usual[hang_up]
 
         def tell(number: int, frame: FrameType | None) -> None:
             before = usual[signal.Signals(number)]

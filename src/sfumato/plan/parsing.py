@@ -119,7 +119,8 @@ def _release(given: Mapping[str, Any], base: Path, notes: Notes) -> tuple[Releas
 def _note_populations(requirements: Sequence[PrivacyModel], base: Path, notes: Notes) -> None:
     for position, model in enumerate(requirements, start=1):
         if Need.POPULATION in model.needs:
-            notes.files[f"require[{position}].population"] = base / model.population  # type: ignore[attr-defined]
+            place = f"require[{position}].population"
+            notes.files[place] = notes.path(base, model.population, place)  # type: ignore[attr-defined]
 
 
 def _population(given: Mapping[str, Any], base: Path, notes: Notes) -> PopulationOptions:
@@ -127,7 +128,7 @@ def _population(given: Mapping[str, Any], base: Path, notes: Notes) -> Populatio
     if values["size"] is not None and values["fraction"] is not None:
         notes.add("population.fraction", "[population] has both 'size' and 'fraction'. Keep one: it tells the other.")
     if values["path"] is not None:
-        notes.files["population.path"] = base / values["path"]
+        notes.files["population.path"] = notes.path(base, values["path"], "population.path")
     return PopulationOptions(**values)
 
 
@@ -221,9 +222,10 @@ def _knowledge(document: Mapping[str, Any], base: Path, notes: Notes) -> tuple[K
     publish_prior = values.pop("publish_prior")
     if any(values[key] is None for key in ("path", "label", "terms")):
         return None, publish_prior
-    notes.files["knowledge.path"] = path = base / values["path"]
+    notes.files["knowledge.path"] = path = notes.path(base, values["path"], "knowledge.path")
     if values["hierarchy"] is not None:
-        notes.files["knowledge.hierarchy"] = values["hierarchy"] = base / values["hierarchy"]
+        values["hierarchy"] = notes.path(base, values["hierarchy"], "knowledge.hierarchy")
+        notes.files["knowledge.hierarchy"] = values["hierarchy"]
     return KnowledgeSource(**{**values, "path": path}), publish_prior
 
 
