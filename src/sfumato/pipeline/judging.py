@@ -134,6 +134,9 @@ def judge(
     for model in models:
         try:
             verdict = model.audit(release, name_items=name_items)
+            if verdict.satisfied or verdict.nothing_to_judge:
+                reason = model.nothing_to_judge(release) or verdict.nothing_to_judge
+                verdict = replace(verdict, nothing_to_judge=reason)
         except (SfumatoError, MemoryError):
             raise
         except Exception as error:
@@ -182,6 +185,11 @@ def refuse_unless_all_hold(verdicts: tuple[Verdict, ...]) -> None:
     failed = [verdict for verdict in verdicts if not verdict.satisfied]
     if failed:
         lines = "\n".join(f"- {verdict}" for verdict in failed)
+        if all(verdict.nothing_to_judge for verdict in failed):
+            raise Unsatisfiable(
+                f"The only safe release that was found leaves nothing to judge for {len(failed)} of {len(verdicts)} "
+                f"requirements.\n{lines}\nNothing was written. Relax the requirement, or drop the column."
+            )
         raise Unsatisfiable(
             f"The audit rejected the release: {len(failed)} of {len(verdicts)} requirements do not hold.\n{lines}\n"
             "Nothing was written. Relax the requirement, or choose another anonymizer."
