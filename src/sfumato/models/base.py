@@ -252,6 +252,10 @@ class PrivacyModel(Protocol):
         """Yield what is wrong with it in a plan with these columns and requirements, besides roles and needs."""
         yield from ()
 
+    def unsearchable(self, together: Policy) -> Iterator[Problem]:
+        """Yield why no search meets it together with other requirements; each of them can still be judged."""
+        yield from ()
+
     def warnings(self) -> Iterator[str]:
         """Yield what is allowed but deserves a second look."""
         yield from ()

@@ -72,9 +72,8 @@ class HkpCoherence(OfFewItems):
         )
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield that nothing says which items are sensitive, and what it cannot be combined with."""
+        """Yield that nothing says which items are sensitive."""
         yield from sensitive_items_missing(self, self.column, schema)
-        yield from super().problems(schema, together)
 
     def nothing_to_judge(self, release: Release) -> str:
         """Return why a release gives the audit nothing to judge: also where it shows no sensitive item."""

@@ -61,7 +61,7 @@ class OfFewItems(PrivacyModel, Protocol):
         also = " and the quasi-identifiers, where there are some," if self.within_classes else ""
         return f"Whoever knows {known} of {whom} in {self.column!r}{also} finds none or at least {self.k:,}"
 
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+    def unsearchable(self, together: Policy) -> Iterator[Problem]:
         """Yield that another such model is asked for as well: the search for these meets one of them at a time."""
         own = (type(self), RhoUncertainty)  # for rho-uncertainty there is another search, so that is refused anyway
         others = [other.name for other in together if other.judged_role is Role.ITEMS and not isinstance(other, own)]

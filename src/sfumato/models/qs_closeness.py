@@ -104,9 +104,8 @@ class QSCloseness(OfTerms):
             f"any person and any label by at most {plain_number(self.exact_t)}."
         )
 
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield columns that are judged apart, or whose terms nothing tells."""
-        yield from super().problems(schema, together)
+    def unsearchable(self, together: Policy) -> Iterator[Problem]:
+        """Yield another requirement on terms beside the hierarchical distance."""
         others = [model for model in together if Need.KNOWLEDGE in model.needs and model != self]
         if self.distance == HIERARCHICAL and others:
             yield Problem(

@@ -119,6 +119,7 @@ class Case:
         self, *, seed: int | None = None, threads: int | None = None, measure: bool = True, attack: bool = True
     ) -> Outcome:
         """Anonymize, audit what would be published, and measure what was lost, all in memory."""
+        self.plan.searchable()
         known, made = self._made(seed, threads)
         with self.clock.time("audit"):
             schema = schema_for(made.release.description, self.plan.schema)
@@ -145,6 +146,7 @@ class Case:
         `page` renders the holder's report from the facts of the run. What was audited is there to stay before anything
         is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
+        self.plan.searchable()
         refuse_inputs_in(out, self.plan, self.engine)
         self.original.hold_once()
         dialect = dialect_of(self.plan, self.engine)

@@ -15,6 +15,9 @@ from sfumato.models.judging.beliefs import Beliefs, Floats
 from sfumato.models.judging.classes import Classes
 
 
+_NO_LINK = "no label of the knowledge table explains any record"
+
+
 @dataclass
 class Judgement:
     """What is found in batches, put together for a verdict."""
@@ -83,6 +86,7 @@ class Judgement:
             bound="at most",
             notes=tuple(model.notes_on(facts)),
             counts_all=counts,
+            nothing_to_judge="" if judged.size or failing.size or not size.size else _NO_LINK,
         )
 
 
