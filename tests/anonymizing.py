@@ -215,7 +215,7 @@ JOBS = (
     Job("partial-suppression", (RHO_IN_CLASSES, K)),
     Job("item-generalization", (KmAnonymity(column="drugs", k=2, m=1),)),
     Job("item-generalization", (HkpCoherence(column="drugs", h="0.5", k=2, p=1), L, SETS)),
-    Job("apriori-anonymization", (KmAnonymity(column="drugs", k=2, m=1, within="table"),)),
+    Job("apriori-anonymization", (KmAnonymity(column="drugs", k=3, m=2),)),
     Job("randomization", (SETS,)),
     Job("randomization", (BELIEFS,)),
     Job("rating", (SETS,)),

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sfumato.data.knowledge import Knowledge, PublicInputs
 from sfumato.data.release import Release
-from sfumato.data.schema import Schema
 from sfumato.errors import DataError, PolicyError, Problem
 from sfumato.models.base import Need, Policy, Verdict, plain_number, quoted
 from sfumato.models.judging.belief_measures import distances, distances_over_levels

@@ -14,7 +14,6 @@ from sfumato.models.base import PrivacyModel, Verdict, quoted
 from sfumato.models.judging.beliefs import Beliefs, Floats
 from sfumato.models.judging.classes import Classes
 
-
 _NO_LINK = "no label of the knowledge table explains any record"
 
 
