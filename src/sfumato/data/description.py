@@ -111,9 +111,19 @@ _KEYS = frozenset(
 _COLUMN_KEYS = frozenset(
     (
         *("role", "kind", "separator", "domain", "eta", "p", "shares", "groups", "legend", "spans", "shows"),
-        *("base_rates", "margin", "numbers", "label"),
+        *("base_rates", "margin", "numbers", "label", "l", "t", "epsilon", "asked_epsilon", "distance", "prior"),
+        "small_domain",
     )
 )
+_NUMBER = re.compile(r"[\d./e+-]+")  # of such a key, also as a fraction in text
+# What other keys of a column may be.
+_WORDS: Mapping[str, Collection[str]] = {
+    "numbers": ("people",),
+    "shows": SHOWS,
+    "distance": ("equal", "ordered", "hierarchical"),
+    "prior": ("table", "any"),
+    "small_domain": ("error", "suppress", "lower"),
+}
 _OF_CELLS = frozenset(("domain", "eta", "p", "shares", "groups"))  # of columns whose cells are drawn by chance
 _LETTER = re.compile(r"[^\W\d]")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -140,14 +150,14 @@ def _wrong_in(about: Mapping[str, Any], release: Release, spec: ColumnSpec | Non
     labels = set(column.labels) if column is not None and release.parts is None else None
     yield len(about.keys() - _COLUMN_KEYS)
     yield len(about.keys() & _OF_CELLS) if about["role"] != Role.SENSITIVE_QUASI_IDENTIFIER else 0
-    yield "numbers" in about and about["numbers"] != "people"
-    yield "shows" in about and about["shows"] not in SHOWS
-    yield "margin" in about and not isinstance(about["margin"], int | float)
+    yield sum(about[key] not in words for key, words in _WORDS.items() if key in about)
+    numbers = ("margin", "l", "t", "epsilon", "asked_epsilon")
+    yield sum(not _NUMBER.fullmatch(str(about[key])) for key in numbers if key in about)
     legend, spans, rates = (about.get(key, {}) for key in ("legend", "spans", "base_rates"))
     if labels is not None:
         yield len(legend.keys() - labels)
-        numbers = set(map(as_number, labels))
-        yield sum(math.isnan(number) or number not in numbers for number in map(as_number, spans))
+        shown = set(map(as_number, labels))
+        yield sum(math.isnan(number) or number not in shown for number in map(as_number, spans))
     yield sum(
         len(entry.keys() - {"level", "members"}) + (type(entry.get("level")) is not int) for entry in legend.values()
     )

@@ -120,7 +120,11 @@ def _in_parquet(path: Path, names: Collection[str]) -> int:
         inside = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(of_file[_SCHEMA])))
     except (ValueError, OSError, pa.ArrowException):
         return found + 1
-    return found + sum(not _is_needed(key, value, {*names, *inside.names}) for key, value in _keys(inside.metadata) if of_file.get(key) != value)
+    return found + sum(
+        not _is_needed(key, value, {*names, *inside.names})
+        for key, value in _keys(inside.metadata)
+        if of_file.get(key) != value
+    )
 
 
 def _is_needed(key: bytes, value: bytes, names: Collection[str]) -> bool:
