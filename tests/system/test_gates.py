@@ -66,7 +66,8 @@ def test_verdicts_are_test_results(folder):
 
 
 def test_nothing_to_judge_is_a_failure(folder):
-    basket = '[columns.shop]\nrole = "other"\n[columns.basket]\nrole = "items"\nkind = "set"\nsensitive_items = ["lithium"]\n'
+    shop = '[columns.shop]\nrole = "other"\n'
+    basket = shop + '[columns.basket]\nrole = "items"\nkind = "set"\nsensitive_items = ["lithium"]\n'
     require = '[[require]]\nmodel = "rho-uncertainty"\ncolumn = "basket"\nrho = 0.5\n'
     (folder / "plan.toml").write_text(basket + require, encoding="utf-8")
     (folder / "people.csv").write_text("basket,shop\nlithum|tea,A\nlithum|tea,A\n", encoding="utf-8")

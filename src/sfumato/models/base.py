@@ -302,10 +302,10 @@ class NothingElse(PrivacyModel):
     name: ClassVar[str] = "nothing-else"
     judged_role: ClassVar[Role] = Role.OTHER
     promise: ClassVar[str] = "Nothing came along with the release that the plan does not publish."
-    limit: ClassVar[str] = "Names and digests are looked at, not what stands in columns that the plan publishes."
+    limit: ClassVar[str] = "Names, metadata and digests are checked, not the cells of columns that the plan publishes."
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
-        """Name the columns and files that do not belong to the release."""
+        """Name the columns and files that do not belong to the release, and count entries beside the table."""
         strays = release.strays
         return Verdict(
             model=self,
