@@ -129,18 +129,21 @@ _LETTER = re.compile(r"[^\W\d]")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def entries_not_ours(told: Mapping[str, Any], schema: Schema, release: Release, files: Collection[str]) -> int:
+def entries_not_ours(
+    told: Mapping[str, Any], schema: Schema, release: Release, names: Collection[str], files: Collection[str]
+) -> int:
     """Return how many entries of a description sfumato never writes: unknown keys, and values that may be anything.
 
-    Legends, spans and base rates may name what the release shows and what the plan's own hierarchy has, no more. Where
-    the release here is one of many parts, what all parts show is not known, and labels are not compared.
+    `names` are the columns of the table, and `files` the files beside the description. Legends, spans and base rates
+    may name what the release shows and what the plan's own hierarchy has, no more. Where the release is judged in
+    parts, it is not known here which labels it shows, and labels are not compared.
     """
     columns = told["columns"]
     wrong = len(told.keys() - _KEYS) + len(told.get("table", {}).keys() - {"name", "database", "sha256"})
     wrong += sum(name not in files or not _SHA256.fullmatch(sha256) for name, sha256 in told.get("files", {}).items())
     wrong += sum(key in told and told[key] not in columns for key in ("weight", "person"))
     wrong += sum(told.get(key, True) is not True for key in ("test_only", "gathered"))
-    wrong += len(columns.keys() - set(release.order)) if release.parts is None else 0
+    wrong += len(columns.keys() - set(names))
     return wrong + sum(sum(_wrong_in(about, release, schema.spec(name), name)) for name, about in columns.items())
 
 

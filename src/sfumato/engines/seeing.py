@@ -212,7 +212,10 @@ def release_seen(cluster: Cluster, room: Path, folder: Path, schema: Schema, pol
             release = _seen_at_once(cluster, room, paths, schema, description, whole_only, most)
         release = replace(release, parts=parts)
     if is_ours:
-        strays += strays_in(folder, description, {each.name: each.sha256 for each in saw}, schema, release, rows)
+        columns = frozenset(name for each in saw for name in each.columns)
+        strays += strays_in(
+            folder, description, {each.name: each.sha256 for each in saw}, schema, release, columns=columns, rows=rows
+        )
     return replace(release, strays=(*release.strays, *strays))
 
 

@@ -12,7 +12,7 @@ add up to.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -199,11 +199,13 @@ def strays_in(
     digests: Mapping[str, str],
     schema: Schema,
     release: Release,
+    *,
+    columns: Collection[str] | None = None,
     rows: int | None = None,
 ) -> tuple[Stray, ...]:
     """Return what does not belong to a release: files, given the digest of each part of its table, and entries.
 
-    `rows` says how many rows are published, where the release here does not have all of them.
+    `columns` and `rows` say what is published, where the release here does not have all of it.
     """
     rows = release.total if rows is None else rows
     others = sorted({path.name for path in folder.iterdir()} - {*_DATA, DESCRIPTION})
@@ -217,7 +219,11 @@ def strays_in(
     files = {README, *_DATA, *(f"{PARTS}/{name}" for name in digests)}
     return (
         *found,
-        *stray_entries(StrayKind.ENTRIES, DESCRIPTION, entries_not_ours(description, schema, release, files)),
+        *stray_entries(
+            StrayKind.ENTRIES,
+            DESCRIPTION,
+            entries_not_ours(description, schema, release, columns or release.order, files),
+        ),
     )
 
 
