@@ -7,10 +7,11 @@ the audits says so. What breaks only what is said of how cells were drawn says t
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from fuzzing.columns import Column
@@ -53,8 +54,10 @@ from sfumato.models import (
     SensitiveQidDiversity,
     TCloseness,
 )
-from sfumato.models.base import describe
+from sfumato.models.base import Policy, describe
 from sfumato.parameters import Takes, parameters_of
+from sfumato.pipeline import judging
+from sfumato.pipeline.known import Known
 
 
 @dataclass(frozen=True)
@@ -439,6 +442,19 @@ def test_it_is_found_as_well_where_equal_rows_are_held_once(planted):
     verdict = planted.model.audit(planted.release(spoiled=True).weighted())
 
     assert (verdict.satisfied, verdict.failing, verdict.failing_rows) == (False, planted.failing, planted.failing_rows)
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=str)
+def test_a_release_without_rows_has_nothing_to_judge(planted):
+    release = planted.release(spoiled=False)
+    nobody = replace(release.rows(np.empty(0, np.int32), None), person_of=None, truth=None)
+
+    rates = {name: each for name, each in release.public.base_rates.items() if name != "job"}  # counted in the rows
+    public = replace(release.public, base_rates=rates)
+
+    verdict, *_ = judging.judge(nobody, Policy((planted.model,)), Known(public))
+
+    assert (verdict.satisfied, verdict.nothing_to_judge) == (False, "the table has no row")
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=str)

@@ -110,6 +110,13 @@ class HierarchyFile:
         return Hierarchy.from_paths(_parse_lines(text, name), name, secret=secret)
 
 
+DECLARED = (
+    HierarchyFile,
+    NestedHierarchy,
+    Given,
+)  # by the holder, value by value; others are made of the data's values
+
+
 def _read_text(path: Path, name: str) -> str:
     if path.exists() and not path.is_file():
         raise HierarchyError(f"{name} is no ordinary file at {path}.\nGive a file of text.")

@@ -194,7 +194,13 @@ def check_columns(found: Sequence[str], schema: Schema, dropped: Collection[str]
             problems.append(
                 f"The plan names a column that the table does not have: {name!r}.{did_you_mean(name, found)}"
             )
-    if silent := [name for name in found if schema.spec(name) is None]:
+    if alike := {name: like for name in found if (like := schema.lookalike(name)) and schema.spec(name) is None}:
+        pairs = ", ".join(f"{name!r} (as {like!r})" for name, like in alike.items())
+        problems.append(
+            f"The table has {len(alike)} column(s) named as one of the plan but for case or blanks: {pairs}.\n"
+            "Give each a role under [columns]: what is said of other columns does not go for them."
+        )
+    if silent := [name for name in found if schema.spec(name) is None and name not in alike]:
         problems.append(
             f"The plan says nothing about {len(silent)} column(s) of the table: {some(silent, 20)}.\n"
             'Give each a role under [columns], or all of them with [columns."*"] role = "other".'

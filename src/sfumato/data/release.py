@@ -204,7 +204,7 @@ class Release:
         columns: dict[str, ReleasedColumn | CodedSets] = {}
         specs = [(name, schema.spec(name)) for name in names]
         carried = [name for name, spec in specs if spec is not None and spec.role is Role.OTHER]
-        strays = strays_among(specs, n_rows, description or {})
+        strays = strays_among(specs, n_rows, description or {}, schema)
         rest = table.select(carried) if carried else None
         person_of, other_numbers = numbers_of(table, schema)
         waiting = [(spec, table.column(name)) for name, spec in reversed(specs) if spec is not None]

@@ -11,7 +11,7 @@ from sfumato.data.schema import Schema
 from sfumato.errors import Problem
 from sfumato.models.base import Policy, Verdict, plain_number
 from sfumato.models.km_anonymity import FEWEST_RECORDS, WITHIN_CLASSES, OfFewItems
-from sfumato.models.rho_uncertainty import item_column, sensitive_items_missing
+from sfumato.models.rho_uncertainty import item_column, no_sensitive_item, sensitive_items_missing
 from sfumato.parameters import AsWritten, Exact, Takes, parameter, parametrized
 
 
@@ -74,9 +74,12 @@ class HkpCoherence(OfFewItems):
         )
 
     def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
-        """Yield that nothing says which items are sensitive, and what it cannot be combined with."""
+        """Yield that nothing says which items are sensitive."""
         yield from sensitive_items_missing(self, self.column, schema)
-        yield from super().problems(schema, together)
+
+    def nothing_to_judge(self, release: Release) -> str:
+        """Return why a release gives the audit nothing to judge: also where it shows no sensitive item."""
+        return super().nothing_to_judge(release) or no_sensitive_item(release, self.column)
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Judge a release by every set of up to p public items that occurs in it, and by its classes."""

@@ -68,7 +68,7 @@ class OfFewItems(PrivacyModel, Protocol):
             return ""
         return " With quasi-identifiers, the same holds for an attacker who knows them and no item."
 
-    def problems(self, schema: Schema, together: Policy) -> Iterator[Problem]:
+    def unsearchable(self, together: Policy) -> Iterator[Problem]:
         """Yield that another such model is asked for as well: the search for these meets one of them at a time."""
         own = (type(self), RhoUncertainty)  # for rho-uncertainty there is another search, so that is refused anyway
         others = [other.name for other in together if other.judged_role is Role.ITEMS and not isinstance(other, own)]

@@ -25,6 +25,7 @@ from sfumato.data.files.release import DESCRIPTION, as_release, read_release, sc
 from sfumato.data.people import by_person
 from sfumato.data.release import Release
 from sfumato.data.schema import Role
+from sfumato.data.strays import StrayKind, stray_entries
 from sfumato.disk import atomic_folder, scratch_folder
 from sfumato.engines import LocalEngine
 from sfumato.engines.base import Engine
@@ -119,6 +120,7 @@ class Case:
         self, *, seed: int | None = None, threads: int | None = None, measure: bool = True, attack: bool = True
     ) -> Outcome:
         """Anonymize, audit what would be published, and measure what was lost, all in memory."""
+        self.plan.searchable()
         known, made = self._made(seed, threads)
         with self.clock.time("audit"):
             schema = schema_for(made.release.description, self.plan.schema)
@@ -145,6 +147,7 @@ class Case:
         `page` renders the holder's report from the facts of the run. What was audited is there to stay before anything
         is measured or attacked, and `published` is called then: whatever happens later costs only what is missing.
         """
+        self.plan.searchable()
         refuse_inputs_in(out, self.plan, self.engine)
         self.original.hold_once()
         dialect = dialect_of(self.plan, self.engine)
@@ -351,6 +354,10 @@ class Case:
         known = self._known(seen, judging=True)
         truth = self._truth(seen)
         release = seen.release if truth is None else replace(seen.release.single_rows(), truth=truth)
+        labels = known.public.knowledge.labels if known.public.knowledge is not None else ()
+        invented = len(set(release.description.get("prior", {})) - set(labels))
+        strays = stray_entries(StrayKind.ENTRIES, f"{DESCRIPTION} (prior)", invented)
+        release = replace(release, strays=(*release.strays, *strays))
         return judge(release, self.plan.policy, known, self.progress, name_items=name_items)
 
     @property

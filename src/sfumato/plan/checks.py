@@ -15,10 +15,21 @@ from sfumato.plan.values import Plan
 
 # Roles that promise protection which only a requirement on the column can give: without one, nothing may be published.
 NEED_A_REQUIREMENT = (Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS)
+# What a plan of numbered people asks, and what it may ask instead.
+_PEOPLE = ('[release] persons = "numbered" keeps all rows of a person', "or put rows together: [gather].")
+
+
+def unsearchable(plan: Plan) -> Iterator[Problem]:
+    """Yield why no release can be made by the plan, though one of another tool can be judged by it."""
+    for position, model in enumerate(plan.policy, start=1):
+        yield from (problem.within(f"require[{position}]") for problem in model.unsearchable(plan.policy))
+    yield from _figures(plan)
+    yield from _unable(plan)
+    yield from choosing.problems(plan.policy, plan.steps(), plan.chosen)
 
 
 def problems_of(plan: Plan) -> Iterator[Problem]:
-    """Yield what is wrong between columns, requirements, knowledge and anonymizers."""
+    """Yield what is wrong between columns, requirements and knowledge, whatever the plan is used for."""
     schema = plan.schema
     open_roles = {schema.rest, *(pattern.role for pattern in schema.patterns)}
     linkable = schema.named(Role.QUASI_IDENTIFIER) or Role.QUASI_IDENTIFIER in open_roles
@@ -52,9 +63,7 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
         if name is not None and (spec is None or spec.role is not Role.OTHER):
             why = "is not a column of the plan" if spec is None else f"has the role {spec.role.value}"
             yield Problem(f"source.{key}", f"{what} {name!r}, which {why}. Give it the role other: {reason}.")
-    yield from _figures(plan)
     yield from _people(plan)
-    yield from choosing.problems(plan.policy, plan.steps(), plan.chosen)
     judged = plan.policy.judged_columns
     for role in NEED_A_REQUIREMENT:
         for name in schema.named(role):
@@ -81,11 +90,24 @@ def _figures(plan: Plan) -> Iterator[Problem]:
             )
 
 
+def _unable(plan: Plan) -> Iterator[Problem]:
+    """Yield which anonymizers cannot keep all rows of a person."""
+    if plan.schema.person is None:
+        return
+    asked, instead = _PEOPLE
+    for step in plan.steps():
+        if not step.anonymizer.covers_rows and all(model.counts_people for model in step.policy):
+            able = ", ".join(name for name, each in ANONYMIZERS.items() if each.covers_rows)
+            yield Problem("release.persons", f"{asked}, which {step.anonymizer.name} cannot. Use {able}, {instead}")
+    if plan.release.shows != "range":
+        yield Problem("release.shows", f"{asked}, of whom no figures are shown. Leave it out, {instead}")
+
+
 def _people(plan: Plan) -> Iterator[Problem]:
     """Yield what cannot be done for people of whom all rows stay."""
     if plan.schema.person is None:
         return
-    asked, instead = '[release] persons = "numbered" keeps all rows of a person', "or put rows together: [gather]."
+    asked, instead = _PEOPLE
     for position, model in enumerate(plan.policy, start=1):
         if not model.counts_people:
             able = ", ".join(name for name, each in PRIVACY_MODELS.items() if each.counts_people)
@@ -93,12 +115,6 @@ def _people(plan: Plan) -> Iterator[Problem]:
                 f"require[{position}].model",
                 f"{asked}, but {model.name} counts rows: who has many hides among their own. Ask for {able}, {instead}",
             )
-    for step in plan.steps():
-        if not step.anonymizer.covers_rows and all(model.counts_people for model in step.policy):
-            able = ", ".join(name for name, each in ANONYMIZERS.items() if each.covers_rows)
-            yield Problem("release.persons", f"{asked}, which {step.anonymizer.name} cannot. Use {able}, {instead}")
-    if plan.release.shows != "range":
-        yield Problem("release.shows", f"{asked}, of whom no figures are shown. Leave it out, {instead}")
     for spec in plan.schema:
         if spec.holds_sets and spec.role is not Role.OTHER:
             yield Problem(f"columns.{spec.name}", f"{asked}, but {spec.name!r} holds sets. Make it other, {instead}")

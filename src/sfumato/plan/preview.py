@@ -155,6 +155,7 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
 
     The first rows are looked at, or `every_row`: then what a run would find wrong in the data is found here.
     """
+    plan.searchable()
     problems: list[Problem] = []
     columns: list[ColumnPreview] = []
     in_codes: dict[str, CodedColumn | CodedSets] = {}

@@ -138,6 +138,12 @@ class _Sheet:
         return filled[0]
 
 
+def used_sheets(source: Source) -> list[str]:
+    """Return the names of the sheets with content, hidden ones among them."""
+    with needed("python_calamine", EXTRA, source.path).load_workbook(str(source.path)) as book:
+        return [name for name in book.sheet_names if _has_content(book, name)]
+
+
 def _has_macros(path: Path) -> bool:
     """Whether a workbook holds programs: of Excel, packed or as before 2007, or of LibreOffice."""
     if zipfile.is_zipfile(path):
