@@ -393,6 +393,18 @@ def qid_diversity(case, shown, required, description):
     return True
 
 
+def public_prior(counts):
+    """How common values are as far as it is public: in steps of sqrt(n) rows; rare ones share what is left."""
+    n = sum(counts)
+    step = max(10, math.isqrt(n))
+    rows = [Fraction(step * ((2 * count + step) // (2 * step))) for count in counts]
+    rare = rows.count(0)
+    quarters = (8 * n + step) // (2 * step) - 4 * sum(rows) / step
+    left = Fraction(step, 4) * max(1, min(quarters, 2 * rare))
+    rows = [each or left / rare for each in rows]
+    return [each / sum(rows) for each in rows]
+
+
 def qid_closeness(case, shown, required, description):
     """No set that may be drawn moves the belief about a cell farther than t from the prior."""
     for name, t in required["t"].items():
@@ -401,7 +413,7 @@ def qid_closeness(case, shown, required, description):
         drawn = [Fraction(str(share)) for share in stated.get("shares", ())]
         column = case.column(name)
         count = Counter("" if cell is None else cell for cell in column.cells)
-        table = [Fraction(count[value], case.n) for value in domain]
+        table = public_prior([count[value] for value in domain])
         priors = [table] if required.get("prior", "table") == "table" else [table, *corners(len(domain))]
         t, distance = Fraction(str(t)), required.get("distance", "equal")
         for some in combinations(range(len(domain)), eta):
