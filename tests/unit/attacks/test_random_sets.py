@@ -125,7 +125,8 @@ def test_the_prior_of_a_class_is_the_nearest_to_the_table_within_bounds_that_hol
     other, own = (1 - p) * drawn, p + (1 - p) * drawn
     noise, moved = np.log(2 * 3 * 4 / 1e-3), 0.0
     for _, cells in shown.groupby("ward"):
-        seen = np.array([(cells["illness"].astype(str) == value).mean() for value in ILLNESSES])
+        values = [cell if isinstance(cell, str) else cell[0] for cell in cells["illness"]]
+        seen = np.array([values.count(value) for value in ILLNESSES]) / len(cells)
         spread = np.maximum(own * (1 - own), other * (1 - other)) * len(cells)
         error = (noise / 3 + np.sqrt(noise**2 / 9 + 2 * noise * spread)) / len(cells) / p
         share = (seen - other) / p
