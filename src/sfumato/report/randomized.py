@@ -12,7 +12,8 @@ TITLE = "What cells show"
 DRAWN = (
     "A cell shows some values of the column's domain. With probability p the true one is surely among them, otherwise "
     "they are all drawn by chance. Epsilon is the local differential privacy of a cell. There is none where p is 1, or "
-    "where p depends on the counts of the table. The error is that of the unbiased estimate of all shares of the column."
+    "where p depends on the counts of the table. The error is that of the unbiased estimate of all shares of the "
+    "column."
 )
 GROUPED = (
     "A cell shows all values of the group that the true one belongs to. Nothing is drawn, so nothing tells how common "
