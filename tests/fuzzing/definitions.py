@@ -394,15 +394,10 @@ def qid_diversity(case, shown, required, description):
 
 
 def public_prior(counts):
-    """How common values are as far as it is public: in steps of sqrt(n) rows; rare ones share what is left."""
-    n = sum(counts)
-    step = max(10, math.isqrt(n))
-    rows = [Fraction(step * ((2 * count + step) // (2 * step))) for count in counts]
-    rare = rows.count(0)
-    quarters = (8 * n + step) // (2 * step) - 4 * sum(rows) / step
-    left = Fraction(step, 4) * max(1, min(quarters, 2 * rare))
-    rows = [each or left / rare for each in rows]
-    return [each / sum(rows) for each in rows]
+    """How common values are as far as it is public: each begun step of sqrt(n) rows counts one."""
+    step = max(10, math.isqrt(sum(counts)))
+    weights = [Fraction(count // step + 1) for count in counts]
+    return [weight / sum(weights) for weight in weights]
 
 
 def qid_closeness(case, shown, required, description):

@@ -25,7 +25,7 @@ from sfumato.data.schema import Role
 from sfumato.errors import DataError
 from sfumato.models.judging.classes import Classes, classes_of
 from sfumato.models.judging.weights import row_weights, tally
-from sfumato.models.judging.worst_sets import Edges, hierarchical_edges, ordered_edges
+from sfumato.models.judging.worst_sets import hierarchical_edges
 from sfumato.models.t_closeness import hierarchy_of
 
 ROWS = 20_000  # records that are looked at
@@ -289,12 +289,10 @@ class ClassAndCell(SetInference):
         shares: NDArray[np.float64],
     ) -> tuple[dict[str, Any], str]:
         """Return which classes tell more than the t that the release states, and a warning where these are not few."""
-        about = table.description.get("columns", {}).get(self.column, {})
-        edges = _edges(table, self.column, about)
-        if edges is None or "t" not in about:
+        moved, t = _moved(table, self.column, shares - sets.share), table.description["columns"][self.column].get("t")
+        if moved is None or t is None:
             return {}, ""
-        t = float(Fraction(str(about["t"])))
-        moved = np.abs((shares - sets.share) @ edges.behind.T) @ edges.length
+        t = float(Fraction(str(t)))
         far, people = int((moved > t).sum()), int(classes.size[telling[moved > t]].sum())
         facts = {"t": t, "moved": float(moved.max(initial=0.0)), "beyond": far, "people_beyond": people}
         if far <= FEW * classes.size.size and people <= FEW * table.total:
@@ -307,18 +305,23 @@ class ClassAndCell(SetInference):
         )
 
 
-def _edges(table: Release, name: str, about: Mapping[str, Any]) -> Edges | None:
-    """Return the tree of the distance that a column's requirement has; None where its hierarchy is not at hand."""
-    distance, column = about.get("distance", "equal"), table.columns[name]
-    domain = tuple(map(str, about["domain"]))
+def _moved(table: Release, name: str, change: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return how far each change of belief, (m, d), goes by the distance that is asked of a column, (m,).
+
+    None where its hierarchy is not at hand.
+    """
+    about, column = table.description["columns"][name], table.columns[name]
+    distance = about.get("distance", "equal")
     if distance == "equal":
-        return Edges(np.eye(len(domain), dtype=np.bool_), np.full(len(domain), 0.5))
+        return np.asarray(np.abs(change).sum(axis=1) / 2)
     if distance == "ordered":
-        return ordered_edges(len(domain))
+        return np.asarray(np.abs(np.cumsum(change, axis=1)[:, :-1]).sum(axis=1) / (change.shape[1] - 1))
     spec = column.spec if isinstance(column, BitSets | ReleasedColumn) else None
     if spec is None or spec.hierarchy is None:
         return None
-    return hierarchical_edges(hierarchy_of(name, spec, domain), domain)
+    domain = tuple(map(str, about["domain"]))
+    edges = hierarchical_edges(hierarchy_of(name, spec, domain), domain)
+    return np.asarray(np.abs(change @ edges.behind.T) @ edges.length)
 
 
 def _telling(table: Release, sets: Sets, classes: Classes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

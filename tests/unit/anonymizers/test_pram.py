@@ -146,14 +146,14 @@ def test_cells_show_single_values_and_the_release_says_how_they_were_drawn_and_n
     assert set(about) == {"role", "kind", "domain", "p", "shares", "t", "distance", "prior", "base_rates"}
     assert about["domain"] == list(JOBS)
     assert about["base_rates"]["values"] == dict(zip(JOBS, on_public_grid(true_counts(table)).tolist(), strict=True))
-    assert 0 < about["shares"][4] < 0.012  # a value that does not occur cannot be told from a rare one
+    assert 0 < about["shares"][4] < 44 / 2000  # a value that does not occur cannot be told from a rare one
     assert sum(map(Fraction, map(str, about["shares"]))) == 1
     assert run.release.description["test_only"] is True
     assert set(run.release.data["job"].to_pylist()) <= set(JOBS)
     assert set(map(type, run.release.data["job"].to_pylist())) == {str}
     (verdict,) = run.verdicts
     assert verdict.satisfied
-    assert verdict.facts["columns"]["job"]["moved"] < 44 / 2000  # invariant but for a step of the grid of counts
+    assert verdict.facts["columns"]["job"]["moved"] < 5 * 44 / 2000  # invariant but for steps of the grid of counts
 
 
 def test_a_seed_repeats_a_release_and_no_seed_does_not():

@@ -68,6 +68,7 @@ def test_a_second_release_of_pairs_pins_as_many_as_chance_says():
 # Shares of an equivalence class as prior.
 
 ILLNESSES = ["none", "flu", "HIV"]
+TREE = {"well": ["none"], "ill": ["flu", "HIV"]}
 
 
 def wards(of_ward, n, *, anonymizer="randomization", seed=1, **more):
@@ -80,7 +81,7 @@ def wards(of_ward, n, *, anonymizer="randomization", seed=1, **more):
         {
             "columns": {
                 "ward": {"role": "quasi-identifier"},
-                "illness": {"role": "sensitive-quasi-identifier", "domain": ILLNESSES},
+                "illness": {"role": "sensitive-quasi-identifier", "domain": ILLNESSES, "hierarchy": TREE},
             },
             "require": [
                 {"model": "k-anonymity", "k": 2},
@@ -99,7 +100,7 @@ TELLING = {"A": (1, 0, 9), "B": (9, 1, 0), "C": (9, 1, 0), "D": (9, 1, 0)}
 
 
 @pytest.mark.parametrize("anonymizer", ["randomization", "pram"])
-@pytest.mark.parametrize("distance", ["equal", "ordered"])
+@pytest.mark.parametrize("distance", ["equal", "ordered", "hierarchical"])
 def test_a_class_that_tells_more_than_t_is_found_and_warned_of(anonymizer, distance):
     run = wards(TELLING, 1000, anonymizer=anonymizer, distance=distance)
     found = of_classes(run)

@@ -145,23 +145,17 @@ class HiddenColumn:
 
 
 def on_public_grid(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return weights of values, from counts that are rounded to steps which depend on the number of rows alone.
+    """Return one weight for each begun step of a count; steps depend on the number of rows alone.
 
     A step has as many rows as the square root of all rows, at least 10: about the standard error of a count, so finer
-    counts would describe these rows only. Rare values, of less than half a step, share evenly what the others leave of
-    all rows: a quarter of a step at least, half a step each at most.
+    counts would describe these rows only. Counts are rounded up, so that no prior is much below the share of a value: a
+    cell that shows a rare value would otherwise tell an attacker who knows exact shares far more than t allows.
 
     >>> on_public_grid(np.array([151, 30, 11, 7, 1, 0])).tolist()
-    [88, 16, 8, 8, 1, 1]
+    [11, 3, 1, 1, 1, 1]
     """
-    n = int(counts.sum())
-    step = max(STEP, math.isqrt(n))
-    steps = (2 * counts + step) // (2 * step)
-    rare = steps == 0
-    n_rare = int(rare.sum())
-    quarters = (8 * n + step) // (2 * step) - 4 * int(steps.sum())  # of a step that are left
-    weights = np.where(rare, max(min(quarters, 2 * n_rare), 1), 4 * steps * max(n_rare, 1))
-    return np.asarray(weights // np.gcd.reduce(weights), dtype=np.int64)
+    step = max(STEP, math.isqrt(int(counts.sum())))
+    return np.asarray(1 + counts // step, dtype=np.int64)
 
 
 def _domain(column: CodedColumn, spec: ColumnSpec, markers: Sequence[str]) -> tuple[str, ...]:

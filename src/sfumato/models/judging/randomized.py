@@ -235,21 +235,18 @@ def public_prior(release: Release, column: RandomizedColumn) -> Integers | None:
 def _states_another_prior(release: Release, column: RandomizedColumn) -> bool:
     """Whether a release states other base rates than those of the plan, or than counts on the public grid.
 
-    The grid: counts in whole steps of as many rows as the square root of all rows, at least 10. Values of less than
-    half a step share evenly what these steps leave of all rows, in quarters: one at least, two for each value at most.
+    The grid: one weight for each begun step of a count; a step has as many rows as the square root of all rows, and at
+    least 10.
     """
     known = release.public.base_rates.get(column.name)
     if column.prior is None or known is None:
         return False
     if known.counted:
-        counts, step = base_rates(release, column), Fraction(max(10, math.isqrt(release.total)))
+        counts, step = base_rates(release, column), max(10, math.isqrt(release.total))
         assert counts is not None
-        steps = [math.floor(int(count) / step + Fraction(1, 2)) for count in counts]
-        left = Fraction(math.floor(4 * release.total / step + Fraction(1, 2)), 4) - sum(steps)
-        left = min(max(left, Fraction(1, 4)), Fraction(max(steps.count(0), 1), 2))
-        expected = [Fraction(each) if each else left / steps.count(0) for each in steps]
+        expected = [int(count) // step + 1 for count in counts]
     else:
-        expected = [Fraction(known.weight.get(value, 0)) for value in column.domain]
+        expected = [known.weight.get(value, 0) for value in column.domain]
     whole, stated = sum(expected), int(column.prior.sum())
     return any(int(own) * whole != each * stated for own, each in zip(column.prior, expected, strict=True))
 
