@@ -398,6 +398,13 @@ def qid_diversity(case, shown, required, description):
     return True
 
 
+def public_prior(counts):
+    """How common values are as far as it is public: each begun step of sqrt(n) rows counts one."""
+    step = max(10, math.isqrt(sum(counts)))
+    weights = [Fraction(count // step + 1) for count in counts]
+    return [weight / sum(weights) for weight in weights]
+
+
 def qid_closeness(case, shown, required, description):
     """No set that may be drawn moves the belief about a cell farther than t from the prior."""
     for name, t in required["t"].items():
@@ -406,7 +413,7 @@ def qid_closeness(case, shown, required, description):
         drawn = [Fraction(str(share)) for share in stated.get("shares", ())]
         column = case.column(name)
         count = Counter("" if cell is None else cell for cell in column.cells)
-        table = [Fraction(count[value], case.n) for value in domain]
+        table = public_prior([count[value] for value in domain])
         priors = [table] if required.get("prior", "table") == "table" else [table, *corners(len(domain))]
         t, distance = Fraction(str(t)), required.get("distance", "equal")
         for some in combinations(range(len(domain)), eta):

@@ -47,6 +47,7 @@ from sfumato.pipeline.facts import (
     verdict_facts,
     versions,
     warnings_of,
+    warnings_of_attacks,
     warnings_of_losses,
     warnings_of_release,
     warnings_of_steps,
@@ -293,6 +294,8 @@ class Case:
             with self.clock.time(ATTACK):
                 outcome = replace(outcome, exposures=self._attack(seen, THRESHOLD, None, on_demand=False))
             found["attacks"] = [exposure.as_dict() for exposure in outcome.exposures]
+            warnings = found.get("warnings", outcome.facts["warnings"])
+            found["warnings"] = [*warnings, *warnings_of_attacks(outcome.exposures)]
         found["pending"] = [part for part in outcome.facts["pending"] if part not in parts]
         found["timings"] = [*earlier, *self.clock.steps[before:]]
         return replace(outcome, facts={**outcome.facts, **found})

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sfumato import __version__
+from sfumato.attacks import Exposure
 from sfumato.data.base_rates import BaseRates
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.files import digest
@@ -278,6 +279,11 @@ def warnings_of_losses(measurements: Sequence[Measurement], verdicts: Sequence[F
     """Return what the release keeps nothing or next to nothing of, and what would have to change."""
     found = [measured.warning for measured in measurements if measured.warning]
     return [*found, _to_keep_more(verdicts)] if found else []
+
+
+def warnings_of_attacks(exposures: Sequence[Exposure]) -> list[str]:
+    """Return what attackers get out of the release that no figure of a requirement tells."""
+    return [exposure.after.warning for exposure in exposures if exposure.after.warning]
 
 
 def _to_keep_more(verdicts: Sequence[Facts]) -> str:

@@ -271,7 +271,8 @@ COLUMN = Table(
         _key(
             "base_rates",
             Takes.TEXT,
-            'How common values are, as everybody knows it: a table (value, weight), or "data".',
+            'How common values are, as everybody knows it: a table (value, weight), or "data" (for randomized columns '
+            "rounded to a public grid).",
             default=FROM_DATA,
         ),
         _key(
