@@ -26,7 +26,8 @@ from sfumato.data.persons import numbers_of
 from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import encode_sets, repeat_sets
-from sfumato.data.strays import Stray, strays_among
+from sfumato.data.strays import Stray, StrayKind, strays_among
+from sfumato.data.variants import JUDGED_ROLES, variants_in_release
 from sfumato.errors import DataError
 
 FORMAT = 1
@@ -217,16 +218,36 @@ class Release:
             if narrow and isinstance(column, ReleasedColumn):
                 column = replace(column, codes=narrowed(column.codes, len(column.labels)))
             columns[spec.name] = column
+        spelled = spelling_strays(judged_texts(columns), schema, n_rows)
         return cls(
             columns=columns,
             carried=rest,
             n_rows=n_rows,
             order=tuple(name for name in names if name in columns or name in carried),
             description=description or {},
-            strays=(*strays, *other_numbers),
+            strays=(*strays, *other_numbers, *spelled),
             person_of=person_of,
             person=schema.person,
         )
+
+
+def judged_texts(columns: Mapping[str, ReleasedColumn | CodedSets]) -> dict[str, tuple[str, ...]]:
+    """Return the texts of each column whose values are judged."""
+    return {
+        name: column.labels for name, column in columns.items() if column.role in JUDGED_ROLES and is_text(column.type)
+    }
+
+
+def spelling_strays(texts: Mapping[str, Iterable[str]], schema: Schema, rows: int) -> tuple[Stray, ...]:
+    """Return the columns of so many rows that show a value in several spellings, given the texts of each."""
+    found = []
+    for name, labels in texts.items():
+        spec = schema.spec(name)
+        assert spec is not None
+        variants = variants_in_release(labels, spec, schema.missing)
+        if variants is not None:
+            found.append(Stray(StrayKind.SPELLINGS, name, rows, variants.counts))
+    return tuple(found)
 
 
 def _rows_of(column: ReleasedColumn | CodedSets, rows: _Rows) -> ReleasedColumn | CodedSets:

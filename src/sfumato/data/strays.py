@@ -18,6 +18,7 @@ class StrayKind(StrEnum):
     UNDESCRIBED = "a column that release.json does not name"
     NUMBERS = "a column that numbers people otherwise than anew, 1, 2, 3 and so on"
     FILE = "a file that release.json does not name"
+    SPELLINGS = "a column that must show each value in one spelling, but has"
     CHANGED = "a file that is not the one release.json describes (its digest differs)"
 
 
@@ -28,9 +29,14 @@ class Stray:
     kind: StrayKind
     name: str  # of the column or the file
     rows: int = 0  # how many rows of a table have it
+    found: str = ""  # what it has, in words and counts
 
     def __str__(self) -> str:
-        return f"{self.name!r} is {self.kind.value}" + (f" ({self.rows:,} rows)" if self.rows else "")
+        return (
+            f"{self.name!r} is {self.kind.value}"
+            + (f" {self.found}" if self.found else "")
+            + (f" ({self.rows:,} rows)" if self.rows else "")
+        )
 
 
 def stray_columns(kind: StrayKind, names: list[str], rows: int) -> tuple[Stray, ...]:

@@ -259,12 +259,20 @@ class PrivacyModel(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class NothingElse(PrivacyModel):
-    """A release holds what the plan publishes and nothing else. No plan asks for it: it is asked of every table."""
+    """A release holds what the plan publishes and nothing else, each judged value in one spelling.
+
+    No plan asks for it: it is asked of every table.
+    """
 
     name: ClassVar[str] = "nothing-else"
     judged_role: ClassVar[Role] = Role.OTHER
-    promise: ClassVar[str] = "Nothing came along with the release that the plan does not publish."
-    limit: ClassVar[str] = "Names and digests are looked at, not what stands in columns that the plan publishes."
+    promise: ClassVar[str] = (
+        "Nothing came along with the release that the plan does not publish, and judged values have one spelling each."
+    )
+    limit: ClassVar[str] = (
+        "Names and digests are looked at; of what stands in columns that the plan publishes, only the spelling of "
+        "values that must not be learnt."
+    )
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Name the columns and files that do not belong to the release."""

@@ -53,7 +53,7 @@ def parse(
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
     schema = Schema(columns, patterns, rest.role if rest else None, source["missing"])
     schema = replace(schema, person=source["person"]) if numbered and gather is None else schema
-    schema = replace(schema, gathered=gather is not None)
+    schema = replace(schema, gathered=gather is not None, normalize=source["normalize"])
     requirements, chosen, places = _requirements(document.get("require", []), schema, notes)
     _note_populations(requirements, base, notes)
     knowledge, publish_prior = _knowledge(document, base, notes)
