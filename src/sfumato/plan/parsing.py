@@ -56,7 +56,7 @@ def parse(
     schema = replace(schema, gathered=gather is not None, normalize=source["normalize"])
     requirements, chosen, places = _requirements(document.get("require", []), schema, notes)
     _note_populations(requirements, base, notes)
-    knowledge, publish_prior = _knowledge(document, base, notes)
+    knowledge, publish_prior = _knowledge(document, base, notes, normalize=source["normalize"])
     measure = _measure(notes.table(document, "measure"), schema, notes)
     named = (source["weight"], source["household"], measure.target, *(name for each in measure.tables for name in each))
     schema = schema.naming(name for name in named if name is not None)
@@ -213,7 +213,9 @@ def _options(given: Mapping[str, Any], notes: Notes) -> dict[str, Anonymizer]:
     return options
 
 
-def _knowledge(document: Mapping[str, Any], base: Path, notes: Notes) -> tuple[KnowledgeSource | None, bool]:
+def _knowledge(
+    document: Mapping[str, Any], base: Path, notes: Notes, *, normalize: bool
+) -> tuple[KnowledgeSource | None, bool]:
     given = notes.table(document, "knowledge")
     if document.get("knowledge") == {}:
         notes.add("knowledge", "[knowledge] is empty. Name its path, label and terms, or leave it out.")
@@ -224,7 +226,7 @@ def _knowledge(document: Mapping[str, Any], base: Path, notes: Notes) -> tuple[K
     notes.files["knowledge.path"] = path = base / values["path"]
     if values["hierarchy"] is not None:
         notes.files["knowledge.hierarchy"] = values["hierarchy"] = base / values["hierarchy"]
-    return KnowledgeSource(**{**values, "path": path}), publish_prior
+    return KnowledgeSource(**{**values, "path": path}, normalize=normalize), publish_prior
 
 
 def _measure(given: Mapping[str, Any], schema: Schema, notes: Notes) -> MeasureOptions:
