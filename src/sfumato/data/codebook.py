@@ -22,7 +22,7 @@ from sfumato.data.distinct import Placed, Tally
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.kinds import as_number, exact_number, infer_kind, is_text
 from sfumato.data.schema import ColumnSpec, Kind
-from sfumato.data.variants import JUDGED_ROLES, Variants, given_hierarchy, variants_among, words_of_plan
+from sfumato.data.variants import Variants, given_hierarchy, is_judged, variants_among, words_of_plan
 from sfumato.errors import DataError, HierarchyError
 
 
@@ -115,7 +115,7 @@ def _variants_of(tally: Tally, spec: ColumnSpec, missing: tuple[str, ...], *, no
 
     Equal numbers are one value however they are spelled, and dates are read as dates.
     """
-    if spec.role not in JUDGED_ROLES or spec.bins is not None or not is_text(tally.type):
+    if not is_judged(spec) or spec.bins is not None or not is_text(tally.type):
         return None
     if spec.kind in (Kind.NUMBER, Kind.DATE):
         return None

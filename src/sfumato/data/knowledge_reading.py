@@ -14,7 +14,7 @@ would hide links. That is why cells that look like several terms are refused whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -28,7 +28,7 @@ from sfumato.data.distinct import text_codes
 from sfumato.data.files import Source, read_columns, read_table
 from sfumato.data.hierarchy import some
 from sfumato.data.knowledge import ASK, Knowledge
-from sfumato.data.variants import REMEDY, Variants, variants_among
+from sfumato.data.variants import REMEDY, variants_among
 from sfumato.errors import DataError, did_you_mean
 from sfumato.progress import SILENT, Progress
 
@@ -49,7 +49,7 @@ class KnowledgeSource:
     hierarchy: Path | None = None  # of the labels, as hierarchies of columns are written
     misses: int = 0  # terms of a record that a label may lack where no label has them all
     unlinked: str = ASK
-    normalize: bool = False  # whether all spellings of a label, and of a term, are read as one; else labels are refused
+    normalize: bool = False  # whether all spellings of a label are read as one; else they are refused
 
     def read(self, progress: Progress = SILENT, *, of_plan: bool = True) -> Knowledge:
         """Read the table."""
@@ -67,7 +67,9 @@ class KnowledgeSource:
                 f"{name} was to hold public knowledge, but has no rows.\nIt needs rows of a label and its terms."
             )
         label_of = _labels(table.column(self.label), self.label, missing, name)
-        if (labels := _variants(label_of)) is not None:
+        often = Counter(label_of)
+        labels = variants_among(pa.array(list(often), pa.string()), np.array(list(often.values()), dtype=np.int64))
+        if labels is not None:
             if not self.normalize:
                 raise DataError(
                     f"{name} was to name the secrets in column {self.label!r}, but has {labels.counts}.\n{REMEDY}"
@@ -82,8 +84,6 @@ class KnowledgeSource:
                 [f"{column}={term}" for column, of_column in zip(self.terms, row, strict=True) for term in of_column]
                 for row in zip(*(found for found, _ in parts), strict=True)
             ]
-        if self.normalize and (terms := _variants(term for cell in cells for term in cell)) is not None:
-            cells = [[terms.kept.get(term, term) for term in cell] for cell in cells]
         weight = None if self.prior == FROM_DATA else _weights(table.column(self.prior), self.prior, label_of, name)
         likelihood = None
         if self.weights is not None:
@@ -156,11 +156,6 @@ def _texts(array: pa.ChunkedArray, missing: Sequence[str]) -> list[str | None]:
     texts: list[str | None] = [label.strip() or None for label in labels]
     texts.append(None)
     return [texts[code] for code in codes.tolist()]
-
-
-def _variants(texts: Iterable[str]) -> Variants | None:
-    often = Counter(texts)
-    return variants_among(pa.array(list(often), pa.string()), np.array(list(often.values()), dtype=np.int64))
 
 
 def _labels(array: pa.ChunkedArray, column: str, missing: Sequence[str], name: str) -> list[str]:

@@ -27,7 +27,7 @@ from sfumato.data.recoding import Labelled, Recoding
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.sets import encode_sets, repeat_sets
 from sfumato.data.strays import Stray, StrayKind, strays_among
-from sfumato.data.variants import JUDGED_ROLES, variants_in_release
+from sfumato.data.variants import is_judged, variants_in_release
 from sfumato.errors import DataError
 
 FORMAT = 1
@@ -218,7 +218,7 @@ class Release:
             if narrow and isinstance(column, ReleasedColumn):
                 column = replace(column, codes=narrowed(column.codes, len(column.labels)))
             columns[spec.name] = column
-        spelled = spelling_strays(judged_texts(columns), schema, n_rows)
+        spelled = spelling_strays(judged_texts(columns, schema), schema, n_rows)
         return cls(
             columns=columns,
             carried=rest,
@@ -231,10 +231,12 @@ class Release:
         )
 
 
-def judged_texts(columns: Mapping[str, ReleasedColumn | CodedSets]) -> dict[str, tuple[str, ...]]:
-    """Return the texts of each column whose values are judged."""
+def judged_texts(columns: Mapping[str, ReleasedColumn | CodedSets], schema: Schema) -> dict[str, tuple[str, ...]]:
+    """Return the texts of each column that must show each value in one spelling."""
     return {
-        name: column.labels for name, column in columns.items() if column.role in JUDGED_ROLES and is_text(column.type)
+        name: column.labels
+        for name, column in columns.items()
+        if is_text(column.type) and (spec := schema.spec(name)) is not None and is_judged(spec)
     }
 
 

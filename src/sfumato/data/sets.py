@@ -15,7 +15,7 @@ from sfumato.data.dataset import STEP, CodedSets, Codes, as_arrow, as_numpy, sta
 from sfumato.data.distinct import Placed, Tally, entries_of, look_up, naming
 from sfumato.data.kinds import is_list, is_text
 from sfumato.data.schema import ColumnSpec, Role
-from sfumato.data.variants import JUDGED_ROLES, Variants, variants_among, words_of_plan
+from sfumato.data.variants import Variants, is_judged, variants_among, words_of_plan
 from sfumato.errors import DataError
 
 
@@ -163,7 +163,7 @@ def _variants_of(
     found: pa.DictionaryArray, counts: NDArray[np.int64], kind: pa.DataType, spec: ColumnSpec
 ) -> Variants | None:
     """Return which members, none of them blank, have several spellings."""
-    if spec.role not in JUDGED_ROLES or not is_text(kind):
+    if not is_judged(spec) or not is_text(kind):
         return None
     often = np.zeros(len(found.dictionary), dtype=np.int64)
     np.add.at(often, as_numpy(found.indices), counts)

@@ -25,8 +25,9 @@ from sfumato.data.kinds import is_text
 from sfumato.data.schema import ColumnSpec, Role
 from sfumato.errors import DataError
 
-# Whose values requirements count. Several spellings in a quasi-identifier only make classes smaller.
-JUDGED_ROLES = frozenset({Role.SENSITIVE, Role.QUASI_SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS})
+# Whose values requirements count. Several spellings in a quasi-identifier only make classes smaller; of terms, a
+# knowledge table tells which spellings it knows, and what becomes of the others (`Coverage`).
+JUDGED_ROLES = frozenset({Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.ITEMS})
 REMEDY = "Write normalize = true under [source], which reads each value in one spelling, or correct the spellings."
 # Invisible letters, and what stands between a letter and another letter or digit: 1.5 and 15 stay apart, A+ and A- too.
 _INVISIBLE = r"\p{Cf}+"
@@ -58,6 +59,11 @@ class Variants:
     def refuse(self, column: str) -> None:
         """Raise with how many they are."""
         raise DataError(f"Column {column!r} was to be judged by its values, but it has {self.counts}.\n{REMEDY}")
+
+
+def is_judged(spec: ColumnSpec) -> bool:
+    """Whether a column must show each of its values in one spelling."""
+    return spec.role in JUDGED_ROLES or (spec.role is Role.QUASI_SENSITIVE and spec.present is not None)
 
 
 def keys_of(texts: pa.Array) -> pa.Array:

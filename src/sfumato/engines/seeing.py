@@ -77,7 +77,7 @@ class Look:
         distinct = table.take(as_arrow(first))
         arrays = {name: plain(distinct.column(name)) for name in distinct.column_names}
         put(self.room / "seen" / path.name, [pa.table({**arrays, WEIGHT: as_arrow(count.astype(np.int64))})])
-        texts = judged_texts(release.columns)
+        texts = judged_texts(release.columns, schema)
         return Saw(path.name, digest(path), release.n_rows, first.size, frozenset(names), texts)
 
     def _is_set(self, field: pa.Field) -> bool:

@@ -294,7 +294,7 @@ def test_labels_of_a_knowledge_table_have_one_spelling(tmp_path):
     with pytest.raises(DataError, match=r"1 value.s. in 2 spellings"):
         read_knowledge(path, label="label", terms="term")
     known = read_knowledge(path, label="label", terms="term", normalize=True)
-    assert (known.labels, known.terms) == (("HIV", "flu"), ("Cough", "fever", "rash"))
+    assert (known.labels, known.terms) == (("HIV", "flu"), ("Cough", "cough", "fever", "rash"))
 
 
 def test_a_draft_of_a_table_with_several_spellings_runs_as_it_is(tmp_path):
@@ -308,3 +308,15 @@ def test_a_draft_of_a_table_with_several_spellings_runs_as_it_is(tmp_path):
     assert all(verdict.satisfied for verdict in run.verdicts)
     clean = sf.draft(pa.table({"age": [30, 40] * 20, "diagnosis": ["flu", "cold"] * 20}))
     assert "normalize" not in clean.text
+
+
+def test_spellings_of_terms_are_left_to_the_knowledge_table_and_those_of_yes_are_not():
+    table = pa.table({"symptoms": [["fever"], ["Fever"]]})
+    terms = Schema.of(symptoms="quasi-sensitive")
+    assert encode(table, terms).columns["symptoms"].labels == ("Fever", "fever")
+    assert Release.from_table(table, terms).strays == ()
+    ticked = Schema.of(fever={"role": "quasi-sensitive", "present": ("yes",)})
+    with pytest.raises(DataError, match=r"1 value.s. in 2 spellings"):
+        encode(pa.table({"fever": ["Yes", ""]}), ticked)
+    (stray,) = Release.from_table(pa.table({"fever": ["Yes", ""]}), ticked).strays
+    assert stray.kind is StrayKind.SPELLINGS
