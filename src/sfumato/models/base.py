@@ -285,7 +285,12 @@ class NothingElse(PrivacyModel):
             groups=len(release.order) + len(strays),
             failing=len(strays),
             failing_rows=max((stray.rows for stray in strays), default=0),
-            facts={"strays": [{"what": each.kind.value, "name": each.name, "rows": each.rows} for each in strays]},
+            facts={
+                "strays": [
+                    {"what": f"{each.kind.value} {each.found}".rstrip(), "name": each.name, "rows": each.rows}
+                    for each in strays
+                ]
+            },
             measure="what does not belong",
             bound="at most",
             group="column or file",
