@@ -365,7 +365,7 @@ def _used_only(codes: Codes, n_labels: int, *, ours: bool) -> tuple[Codes, NDArr
 def _take_sets(sets: CodedSets, rows: _Rows | None) -> CodedSets:
     """Return the sets of some rows, with the labels that occur in them only; a declared domain is public as a whole."""
     if isinstance(sets, BitSets):
-        return sets if rows is None else sets.take(rows)
+        return sets.published(rows)
     items, start = (sets.items, sets.start) if rows is None else repeat_sets(sets.items, sets.start, rows)
     items, used = _used_only(items, len(sets.labels), ours=rows is not None)
     return replace(
@@ -374,6 +374,7 @@ def _take_sets(sets: CodedSets, rows: _Rows | None) -> CodedSets:
         start=start,
         labels=tuple(label for label, occurs in zip(sets.labels, used, strict=True) if occurs),
         sensitive=sets.sensitive[used] if sets.sensitive is not None else None,
+        spellings={},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,11 +90,12 @@ class SetCodebook:
         texts = pc.utf8_trim_whitespace(tally.texts)
         real = as_numpy(pc.not_equal(texts, ""))
         found = texts.filter(as_arrow(real)).dictionary_encode()
+        spellings: Mapping[str, tuple[str, ...]] = {}
         variants = None if normalize is None else _variants_of(found, tally.counts[real], tally.type, spec)
         if variants is not None:
             if not normalize:
                 variants.refuse(spec.name)
-            kept = variants.kept
+            spellings, kept = variants.others, variants.kept
             spelled = pa.array([kept.get(text, text) for text in found.dictionary.to_pylist()], pa.string())
             found = spelled.take(found.indices).dictionary_encode()
         order = as_numpy(pc.sort_indices(found.dictionary)).astype(np.int32)
@@ -111,6 +113,7 @@ class SetCodebook:
                 separator=spec.separator,
                 type=tally.type,
                 spec=spec,
+                spellings=spellings,
             )
         else:
             column = CodedSets(
@@ -122,9 +125,8 @@ class SetCodebook:
                 separator=spec.separator,
                 sensitive=_sensitive(labels, spec),
                 type=tally.type,
+                spellings=spellings,
             )
-        if variants is not None:
-            column = replace(column, spellings=variants.others)
         code_of = np.full(len(texts) + 1, -1, dtype=np.int32)
         code_of[:-1][real] = rank[as_numpy(found.indices)]
         return cls(column, tally, code_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import unicodedata
 
@@ -15,7 +16,8 @@ from in_parts import Here
 from sfumato.data.builders import NestedHierarchy
 from sfumato.data.encoding import Codebooks, add_tallies, encode, tally
 from sfumato.data.knowledge_reading import read_knowledge
-from sfumato.data.release import Release
+from sfumato.data.recoding import Recoding
+from sfumato.data.release import Release, publish
 from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
 from sfumato.data.strays import StrayKind
 from sfumato.data.variants import JUDGED_ROLES, keys_of, look_alike, variants_among
@@ -340,3 +342,12 @@ def test_spellings_of_terms_are_left_to_the_knowledge_table_and_those_of_yes_are
         encode(pa.table({"fever": ["Yes", ""]}), ticked)
     (stray,) = Release.from_table(pa.table({"fever": ["Yes", ""]}), ticked).strays
     assert stray.kind is StrayKind.SPELLINGS
+
+
+@pytest.mark.parametrize("domain", [None, ("HIV", "flu")])
+def test_nothing_of_other_spellings_is_in_what_is_published(domain):
+    role = Role.ITEMS if domain is None else Role.SENSITIVE_QUASI_IDENTIFIER
+    specs = {"basket": ColumnSpec(name="basket", role=role, kind=Kind.SET, domain=domain)}
+    dataset = encode(pa.table({"basket": ["HIV|flu", "hiv", "HIV"]}), Schema(specs, normalize=True))
+    assert dataset.columns["basket"].spellings == {"HIV": ("hiv",)}
+    assert b"hiv" not in pickle.dumps(publish(dataset, Recoding(), ()))
