@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.data.dataset import TEXT, CodedColumn, Codes, as_arrow
+from sfumato.data.base_rates import read_base_rates
+from sfumato.data.dataset import TEXT, CodedColumn, Codes, as_arrow, as_numpy
 from sfumato.data.dates import Dates, day_of
 from sfumato.data.distinct import Placed, Tally
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.kinds import as_number, exact_number, infer_kind
+from sfumato.data.kinds import as_number, exact_number, infer_kind, is_text
 from sfumato.data.schema import ColumnSpec, Kind
+from sfumato.data.variants import Variants, given_hierarchy, is_judged, variants_among, words_of_plan
 from sfumato.errors import DataError, HierarchyError
 
 
@@ -33,8 +35,17 @@ class Codebook:
     code_of: Codes  # (t + 1,): the code of each text and, last, of no value
 
     @classmethod
-    def of(cls, tally: Tally, spec: ColumnSpec, missing: tuple[str, ...]) -> Codebook:
-        """Decide about a column, or raise with what does not fit its declaration."""
+    def of(cls, tally: Tally, spec: ColumnSpec, missing: tuple[str, ...], *, normalize: bool | None = None) -> Codebook:
+        """Decide about a column, or raise with what does not fit its declaration.
+
+        Several spellings of a value are read as one with `normalize`, refused without, and kept where that is None.
+        """
+        variants = None if normalize is None else _variants_of(tally, spec, missing, normalize=normalize)
+        if variants is not None:
+            once, place_of = _spelled_once(tally, variants)
+            book = cls.of(once, spec, missing)
+            column = replace(book.column, spellings=variants.others)
+            return cls(column, tally, book.code_of[np.append(place_of, len(once.texts))])
         marker = tally.is_marker(missing)
         has_missing = bool(tally.absent or marker.any())
         labels = tally.texts.filter(as_arrow(~marker)).to_pylist()
@@ -97,6 +108,47 @@ class Codebook:
                 "Make the codebook from all parts of the table."
             )
         return replace(self.column, codes=placed.coded(self.code_of[np.append(place_of, len(self.tally.texts))]))
+
+
+def _variants_of(tally: Tally, spec: ColumnSpec, missing: tuple[str, ...], *, normalize: bool) -> Variants | None:
+    """Return which values of a judged column have several spellings, or raise unless they are to be read as one.
+
+    Equal numbers are one value however they are spelled, and dates are read as dates.
+    """
+    if not is_judged(spec) or spec.bins is not None or not is_text(tally.type):
+        return None
+    if spec.kind in (Kind.NUMBER, Kind.DATE):
+        return None
+    known = as_arrow(~tally.is_marker(missing))
+    texts, counts = tally.texts.filter(known), tally.counts[as_numpy(known)]
+    words = words_of_plan(spec, missing)
+    variants = variants_among(texts, counts, words)
+    if variants is None and not normalize:
+        return None
+    if spec.kind is None and infer_kind(texts.to_pylist(), tally.type) is not Kind.CATEGORY:
+        return None
+    if normalize:
+        return variants_among(texts, counts, [*words, *_looked_up(spec, missing)])
+    assert variants is not None
+    variants.refuse(spec.name)
+    return None
+
+
+def _looked_up(spec: ColumnSpec, missing: tuple[str, ...]) -> list[str]:
+    """Return the values of a column that files of the plan name, as they are spelled there."""
+    hierarchy = given_hierarchy(spec)
+    rates = () if spec.base_rates is None else read_base_rates(spec.base_rates, missing, of_plan=True).weight
+    return [*(() if hierarchy is None else hierarchy.leaves), *rates]
+
+
+def _spelled_once(tally: Tally, variants: Variants) -> tuple[Tally, NDArray[np.int32]]:
+    """Return the tally of values in one spelling each, and the place in it of each text as found."""
+    kept = variants.kept
+    found = pa.array([kept.get(text, text) for text in tally.texts.to_pylist()], pa.string()).dictionary_encode()
+    place_of = as_numpy(found.indices)
+    counts = np.zeros(len(found.dictionary), dtype=np.int64)
+    np.add.at(counts, place_of, tally.counts)
+    return Tally(found.dictionary, counts, tally.absent, tally.type), place_of
 
 
 def _kind_of(labels: list[str], found: pa.DataType, spec: ColumnSpec) -> tuple[Kind, bool, bool, pa.DataType]:

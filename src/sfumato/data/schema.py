@@ -150,6 +150,7 @@ class Schema:
     missing: tuple[str, ...] = DEFAULT_MISSING  # cells that are missing; the first one is what a release shows
     person: str | None = None  # column that numbers people, where all rows of a person stay and people are judged
     gathered: bool = False  # whether each row is a person, put together from rows of theirs
+    normalize: bool = False  # whether all spellings of a value are read as one, where values are judged
 
     @classmethod
     def of(cls, **columns: str | Mapping[str, Any]) -> Schema:

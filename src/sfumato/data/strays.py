@@ -19,6 +19,7 @@ class StrayKind(StrEnum):
     UNDESCRIBED = "a column that release.json does not name"
     NUMBERS = "a column that numbers people otherwise than anew, 1, 2, 3 and so on"
     FILE = "a file that release.json does not name"
+    SPELLINGS = "a column that must show each value in one spelling, but has"
     CHANGED = "a file that is not the one release.json describes (its digest differs)"
     METADATA = "a file or frame with metadata that its table does not need"
     ENTRIES = "a description with entries that sfumato never writes"
@@ -32,10 +33,11 @@ class Stray:
     name: str  # of the column or the file
     rows: int = 0  # how many rows of a table have it
     entries: int = 0  # how many entries of a file are meant, whose names may be anything
+    found: str = ""  # what it has, in words and counts
 
     def __str__(self) -> str:
         counted = f" ({self.rows:,} rows)" if self.rows else f" ({self.entries:,})" if self.entries else ""
-        return f"{self.name!r} is {self.kind.value}{counted}"
+        return f"{self.name!r} is {self.kind.value}{f' {self.found}' if self.found else ''}{counted}"
 
 
 def stray_columns(kind: StrayKind, names: list[str], rows: int) -> tuple[Stray, ...]:

@@ -12,6 +12,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.data.distinct import text_codes
+from sfumato.data.encoding import encode_column
 from sfumato.data.files import Source, how_read, read_table
 from sfumato.data.files.source import ISO, POINT
 from sfumato.data.files.stat import with_catalog_beside
 from sfumato.data.files.text import UTF_8
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.kinds import is_list, missing_markers
-from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
+from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role
+from sfumato.data.variants import JUDGED_ROLES
 from sfumato.drafting.columns import Look, look_at
 from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
 from sfumato.drafting.people import put_together
@@ -150,8 +153,30 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
     masked = _masked(guesses, look_of)
     guesses = [_with_keys(each, look_of[each.name], missing, masked=each.name in masked) for each in guesses]
     writer = _Writer(guesses, look_of, table.num_rows, masked)
-    text = writer.text(source, tuple(missing) or DEFAULT_MISSING, shown, people.lines() if people is not None else [""])
+    behind = people.lines() if people is not None else [""]
+    respelled = _respelled(table, guesses, look_of, missing)
+    if people is not None and people.respelled:
+        respelled.insert(0, people.asked.person)
+    if respelled:
+        behind.insert(0, f"normalize = true  # values have several spellings in: {', '.join(map(quoted, respelled))}")
+    text = writer.text(source, tuple(missing) or DEFAULT_MISSING, shown, behind)
     return Draft(text=text, guesses=tuple(guesses), questions=tuple(writer.questions), warnings=tuple(writer.warnings))
+
+
+def _respelled(
+    table: pa.Table, guesses: Sequence[Guess], look_of: dict[str, Look], missing: Sequence[str]
+) -> list[str]:
+    """Return the columns whose values must not be learnt and have several spellings: a run would refuse them."""
+    found = []
+    for guess in guesses:
+        if guess.role in JUDGED_ROLES and guess.name in table.column_names:
+            kind = guess.kind if guess.kind is Kind.SET else None
+            separator = look_of[guess.name].separator or "|"
+            spec = ColumnSpec(name=guess.name, role=guess.role, kind=kind, separator=separator)
+            with suppress(DataError):  # what is wrong otherwise is not said here
+                if encode_column(table.column(guess.name), spec, tuple(missing), normalize=True).spellings:
+                    found.append(guess.name)
+    return found
 
 
 def _looked(

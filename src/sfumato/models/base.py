@@ -297,12 +297,20 @@ class PrivacyModel(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class NothingElse(PrivacyModel):
-    """A release holds what the plan publishes and nothing else. No plan asks for it: it is asked of every table."""
+    """A release holds what the plan publishes and nothing else, each judged value in one spelling.
+
+    No plan asks for it: it is asked of every table.
+    """
 
     name: ClassVar[str] = "nothing-else"
     judged_role: ClassVar[Role] = Role.OTHER
-    promise: ClassVar[str] = "Nothing came along with the release that the plan does not publish."
-    limit: ClassVar[str] = "Names, metadata and digests are checked, not the cells of columns that the plan publishes."
+    promise: ClassVar[str] = (
+        "Nothing came along with the release that the plan does not publish, and judged values have one spelling each."
+    )
+    limit: ClassVar[str] = (
+        "Names, metadata and digests are checked. In the cells of published columns, only the spelling of judged "
+        "values is checked."
+    )
 
     def audit(self, release: Release, *, name_items: bool = False) -> Verdict:
         """Name the columns and files that do not belong to the release, and count entries beside the table."""
@@ -315,7 +323,12 @@ class NothingElse(PrivacyModel):
             groups=len(release.order) + len(strays),
             failing=len(strays),
             failing_rows=max((stray.rows for stray in strays), default=0),
-            facts={"strays": [{"what": each.kind.value, "name": each.name, "rows": each.rows} for each in strays]},
+            facts={
+                "strays": [
+                    {"what": f"{each.kind.value} {each.found}".rstrip(), "name": each.name, "rows": each.rows}
+                    for each in strays
+                ]
+            },
             measure="what does not belong",
             bound="at most",
             group="column or file",

@@ -322,6 +322,11 @@ class Case:
             "inputs": inputs,
             "public": public_facts(known),
             "knowledge": known.coverage.as_dict() if known.coverage is not None else None,
+            "spellings": {
+                name: {kept: list(others) for kept, others in column.spellings.items()}
+                for name, column in dataset.columns.items()
+                if column.spellings
+            },
             "release": {
                 "format": self.engine.form(plan.release.format),
                 "table": plan.target.shown if plan.target is not None else None,

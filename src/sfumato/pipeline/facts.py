@@ -6,6 +6,7 @@
 | `inputs` | the SHA-256 of every file that went in, by its place in the plan (`source.path`, `columns.zip.hierarchy`) |
 | `public` | what everybody knew when the run was made, and where each input came from; a population is a file beside |
 | `knowledge` | what the knowledge table knows of the terms, and how those are spelled that it does not know |
+| `spellings` | by column, the values of which several spellings were read as one: the one kept, and the others |
 | `release` | how it was written, and the SHA-256 of each of its files |
 | `columns`, `steps`, `verdicts`, `measurements`, `attacks`, `timings`, `warnings`, `versions` | what the page shows |
 | `examples` | some rows before and after |
@@ -36,6 +37,7 @@ from sfumato.data.knowledge import Knowledge
 from sfumato.data.persons import Alike, Persons
 from sfumato.data.release import Release
 from sfumato.data.schema import Role, Schema
+from sfumato.data.variants import spelling_sentences
 from sfumato.disk import read_numbered, work_on
 from sfumato.errors import DataError
 from sfumato.metrics.base import Measurement
@@ -101,7 +103,8 @@ def without_values(facts: Facts) -> dict[str, Any]:
 
     What holds values of columns (pictures, some rows, public inputs, the plan's text) stays in private/run.json.
     """
-    shown = {key: value for key, value in facts.items() if key not in ("public", "knowledge", "examples")}
+    hidden = ("public", "knowledge", "spellings", "examples")
+    shown = {key: value for key, value in facts.items() if key not in hidden}
     shown["plan"] = {key: value for key, value in facts["plan"].items() if key != "text"}
     shown["steps"] = [{key: value for key, value in step.items() if key != "facts"} for step in facts["steps"]]
     shown["measurements"] = [
@@ -229,7 +232,7 @@ def warnings_of(dataset: Dataset, known: Known) -> list[str]:
                     f"{absent:,} of {len(set(named)):,} sensitive items never occur in column {column.name!r}. "
                     "Check that they are written as in the data."
                 )
-    return found
+    return [*found, *(sentence for column in dataset.columns.values() for sentence in spelling_sentences(column))]
 
 
 def warnings_of_release(release: Release) -> list[str]:

@@ -147,7 +147,8 @@ def judge(
     that can do so name the items that break them: for the holder only.
     """
     if release.parts is not None:
-        return _judged_in_parts(release, release.parts, policy, known, progress)
+        found = _judged_in_parts(release, release.parts, policy, known, progress)
+        return tuple(_unless_respelled(verdict, release) for verdict in found)
     models = (*policy, NothingElse()) if release.strays else tuple(policy)
     if release.person_of is not None:
         refuse_those_who_count_rows(policy)
@@ -168,11 +169,20 @@ def judge(
                 f"The audit of {model.name} broke ({type(error).__name__}), so nothing can be said about the release.\n"
                 "No release was written. This is a bug in sfumato: please report it."
             ) from error
-        verdict = replace(verdict, known_from=known.used_by(model), notes=(*verdict.notes, *known.notes))
+        verdict = replace(
+            _unless_respelled(verdict, release), known_from=known.used_by(model), notes=(*verdict.notes, *known.notes)
+        )
         verdicts.append(verdict.of_people() if known.people else verdict)
         stage.advance()
     stage.done()
     return tuple(verdicts)
+
+
+def _unless_respelled(verdict: Verdict, release: Release) -> Verdict:
+    """Return a verdict, which fails where values of a column that it judges have several spellings."""
+    columns = verdict.model.judged_columns
+    found = [stray for stray in release.strays if stray.kind is StrayKind.SPELLINGS and stray.name in columns]
+    return replace(verdict, satisfied=False, finding="; ".join(map(str, found))) if found else verdict
 
 
 def _judged_in_parts(

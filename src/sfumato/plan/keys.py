@@ -124,6 +124,14 @@ SOURCE = Table(
             default=DEFAULT_MISSING,
         ),
         _key(
+            "normalize",
+            Takes.FLAG,
+            "Whether spellings of a value that differ in case, blanks around it or Unicode form (NFC) are read as one. "
+            "Of numbers of people, and of columns whose values must not be learnt; else such spellings are refused.",
+            title="One spelling of a value",
+            default=False,
+        ),
+        _key(
             "person",
             Takes.COLUMN,
             "Column that says whose row it is, so that people are counted, not rows. Its values are not published.",
@@ -184,7 +192,7 @@ EVENTS = Table(
     title="Events",
     help="A further table. Only the columns that are named are read.",
     keys=(
-        *(key for key in SOURCE.keys if key.name not in ("missing", "person", "weight", "household")),
+        *(key for key in SOURCE.keys if key.name not in ("missing", "normalize", "person", "weight", "household")),
         _key("person", Takes.COLUMN, "Column that says whose row it is, if not that of the source."),
         _ORDER,
         _key(

@@ -53,10 +53,10 @@ def parse(
     patterns = tuple(columns.pop(name) for name in list(columns) if REST in name)
     schema = Schema(columns, patterns, rest.role if rest else None, source["missing"])
     schema = replace(schema, person=source["person"]) if numbered and gather is None else schema
-    schema = replace(schema, gathered=gather is not None)
+    schema = replace(schema, gathered=gather is not None, normalize=source["normalize"])
     requirements, chosen, places, unfit = _requirements(document.get("require", []), schema, notes)
     _note_populations(requirements, base, notes)
-    knowledge, publish_prior = _knowledge(document, base, notes)
+    knowledge, publish_prior = _knowledge(document, base, notes, normalize=source["normalize"])
     measure = _measure(notes.table(document, "measure"), schema, notes)
     named = (source["weight"], source["household"], measure.target, *(name for each in measure.tables for name in each))
     schema = schema.naming(name for name in named if name is not None)
@@ -214,7 +214,9 @@ def _options(given: Mapping[str, Any], notes: Notes) -> dict[str, Anonymizer]:
     return options
 
 
-def _knowledge(document: Mapping[str, Any], base: Path, notes: Notes) -> tuple[KnowledgeSource | None, bool]:
+def _knowledge(
+    document: Mapping[str, Any], base: Path, notes: Notes, *, normalize: bool
+) -> tuple[KnowledgeSource | None, bool]:
     given = notes.table(document, "knowledge")
     if document.get("knowledge") == {}:
         notes.add("knowledge", "[knowledge] is empty. Name its path, label and terms, or leave it out.")
@@ -226,7 +228,7 @@ def _knowledge(document: Mapping[str, Any], base: Path, notes: Notes) -> tuple[K
     if values["hierarchy"] is not None:
         values["hierarchy"] = notes.path(base, values["hierarchy"], "knowledge.hierarchy")
         notes.files["knowledge.hierarchy"] = values["hierarchy"]
-    return KnowledgeSource(**{**values, "path": path}), publish_prior
+    return KnowledgeSource(**{**values, "path": path}, normalize=normalize), publish_prior
 
 
 def _measure(given: Mapping[str, Any], schema: Schema, notes: Notes) -> MeasureOptions:

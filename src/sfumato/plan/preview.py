@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +20,9 @@ from sfumato.data.kinds import missing_markers
 from sfumato.data.knowledge_reading import FROM_DATA
 from sfumato.data.persons import number_columns, persons_by, repeated_persons
 from sfumato.data.population import population_source
-from sfumato.data.schema import ColumnSpec, Kind, Role, Schema
+from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.data.terms import TermColumns
+from sfumato.data.variants import spelling_sentences
 from sfumato.errors import DataError, InputError, PlanError, Problem
 from sfumato.models.base import Need, describe
 from sfumato.models.judging.coverage import ASKS_ABOVE, coverage
@@ -176,7 +177,9 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         kind, levels = spec.kind, None
         if table is not None and spec.role not in (Role.IDENTIFIER, Role.OTHER):
             try:
-                coded = in_codes[name] = encode_column(table.column(name), spec, plan.schema.missing)
+                coded = in_codes[name] = encode_column(
+                    table.column(name), spec, plan.schema.missing, normalize=plan.schema.normalize
+                )
                 kind = coded.shown_kind if isinstance(coded, CodedColumn) else Kind.SET
                 if isinstance(coded, CodedColumn):
                     labels = [label for label in coded.labels if label not in plan.schema.missing]
@@ -198,7 +201,8 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
         problems += _unfit(plan, Dataset(plan.schema, in_codes, None, table.num_rows, tuple(in_codes)))
     if problems:
         raise PlanError(problems)
-    spelling = _spelling(plan, table) if table is not None else ()
+    spelling = [sentence for column in in_codes.values() for sentence in spelling_sentences(column)]
+    spelling += _spelling(plan, table) if table is not None else ()
     several = gathering.sentences() if gathering is not None else _several_rows(plan, names, progress)
     warned = (*plan.warnings(), *_ignored_keys(plan), *several, *spelling, *_missing_warnings(unlisted))
     return Preview(
@@ -238,8 +242,10 @@ def _unfit(plan: Plan, rows: Dataset) -> Iterator[Problem]:
 def _whole(plan: Plan, progress: Progress) -> tuple[pa.Table, Gathering | None]:
     """Return the whole table of a plan, gathered where it says so, or raise where its people do not fit."""
     table, gathering = _read(plan, progress)
-    person = plan.schema.person
-    people = persons_by(table, person, plan.schema).people if person is not None else table.num_rows
+    people = table.num_rows
+    if plan.schema.person is not None:
+        persons = persons_by(table, plan.schema.person, plan.schema)
+        people, gathering = persons.people, Gathering(persons.rows, {}, notes=persons.notes)
     plan.sampling.refuse_unfit(table, people)
     return table, gathering
 
@@ -280,7 +286,7 @@ def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
     if plan.knowledge is None or not names:
         return
     specs = {name: spec for name in names if (spec := plan.schema.spec(name)) is not None}
-    dataset = encode(table.select(list(specs)), Schema(columns=specs, missing=plan.schema.missing))
+    dataset = encode(table.select(list(specs)), replace(plan.schema, columns=specs, patterns=()))
     found = coverage(TermColumns.of_dataset(dataset, names).sets, plan.knowledge.read())
     for sentence in found.sentences():
         yield f"In the {found.records:,} records that were looked at: {sentence}"

@@ -14,7 +14,10 @@ from sfumato.errors import DataError
 from sfumato.plan.notes import Notes, one_line
 
 # Keys that do not say how it is written.
-_NOT_HOW = ("path", "database", "table", "query", "person", "weight", "household", "order", "columns", "catalog")
+_NOT_HOW = (
+    *("path", "database", "table", "query", "person", "weight", "household", "order", "columns", "catalog"),
+    "normalize",
+)
 _ADD = "Give the connection a name with `sfumato connections add NAME`, and write that."
 
 
