@@ -8,7 +8,7 @@ nearly as many values as rows, or one that has nothing to do with the hidden one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -18,9 +18,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.anonymizers.base import Anonymizer
+from sfumato.anonymizers.base import Anonymizer, Phase
 from sfumato.data.bit_sets import BitSets
-from sfumato.data.dataset import CodedColumn, CodedSets, Codes, Dataset, as_arrow, as_numpy, counted, distinct_codes, starts_of
+from sfumato.data.dataset import (
+    CodedColumn,
+    CodedSets,
+    Codes,
+    Dataset,
+    as_arrow,
+    as_numpy,
+    counted,
+    distinct_codes,
+    starts_of,
+)
 from sfumato.data.distinct import entries_of
 from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.data.recoding import Labelled, Recoding
@@ -94,7 +104,7 @@ class GivenAway:
     hidden: int
 
     def __str__(self) -> str:
-        return f"{self.known!r} gives away {self.cells:,} of {self.hidden:,} hidden cells of {self.told!r}"
+        return f"{self.known!r} gives away {self.told!r} ({self.cells:,} of {self.hidden:,} hidden cells)"
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -105,31 +115,39 @@ class GivenAway:
 Look: TypeAlias = Callable[[Sequence[Question]], Sequence[GivenAway]]
 
 
-def dependence_of_steps(steps: Sequence[Step], dataset: Dataset, look: Look) -> dict[str, dict[str, Any]]:
+def dependence_of_steps(
+    steps: Sequence[Step], dataset: Dataset, labels: Collection[str], look: Look
+) -> dict[str, dict[str, Any]]:
     """Return what there is to say about each anonymizer that hides cells, or raise where one refuses what was found.
 
-    `look` answers questions by what is published once all steps are done.
+    `look` answers questions by what is published once all steps are done. `labels` are those that terms lead to: a
+    sensitive column of them does not count for terms, if a requirement of its own bounds what is learnt of it.
     """
+    bounded = {name for step in steps for name in step.policy.judged_columns}
+    of_labels = frozenset(
+        column.name
+        for column in dataset.with_role(Role.SENSITIVE)
+        if column.name in bounded and labels and set(column.labels) <= {*labels, *dataset.schema.missing}
+    )
     told: dict[str, dict[str, Any]] = {}
     for step in steps:
         anonymizer = step.anonymizer
         if not isinstance(anonymizer, HidesCells):
             continue
-        found = look(list(_questions(step, anonymizer, dataset)))
+        found = look(list(_questions(step, anonymizer, dataset, of_labels)))
         if found and anonymizer.dependence == "refuse":
-            columns = len({each.told for each in found})
             raise refusal(
-                f"Hidden cells of {columns:,} column(s)",
+                f"Hidden cells of {len({each.told for each in found}):,} column(s)",
                 list(map(str, found)),
-                'An attacker who sees both undoes what was hidden. Drop one (role = "identifier"), protect it by a '
-                "requirement on both columns",
+                "An attacker who sees both columns undoes what was hidden. Drop the column that gives it away "
+                '(role = "identifier"), protect it (a role that the same requirement judges)',
                 anonymizer.name,
             )
         told[anonymizer.name] = {"dependences": [each.as_dict() for each in found]}
     return told
 
 
-def _questions(step: Step, anonymizer: HidesCells, dataset: Dataset) -> Iterator[Question]:
+def _questions(step: Step, anonymizer: HidesCells, dataset: Dataset, of_labels: frozenset[str]) -> Iterator[Question]:
     """Yield each column in which a step may have hidden cells."""
     shown = [column.name for column in dataset.quasi_identifiers]
     models = [model for model in step.policy if anonymizer.aims(model)]
@@ -139,42 +157,43 @@ def _questions(step: Step, anonymizer: HidesCells, dataset: Dataset) -> Iterator
         by_class = anonymizer.phase.forms_groups or any(
             getattr(model, "within", "classes") == "classes" for model in asked
         )
-        yield Question(name, anonymizer.bound(Policy(tuple(asked))), frozenset(judged | set(shown if by_class else ())))
+        judged |= set(shown if by_class else ()) | (of_labels if anonymizer.phase is Phase.TERMS else set())
+        yield Question(name, anonymizer.bound(Policy(tuple(asked))), frozenset(judged))
 
 
 # Cells that are hidden.
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """The cells of a column, with what is shown of each. o cells, or members of sets, of n rows; u kinds of them.
+class Kinds:
+    """Kinds of cells, ascending: by the true value first, then by what is shown for it. u kinds."""
 
-    Kinds are numbered by the true value first, then by what is shown for it.
-    """
-
-    name: str
-    row_of: Integers | None  # (o,), ascending; None: one in each row
-    kind_of: Codes  # (o,)
     value: Codes  # (u,)
     shown: Codes  # (u,): a code of the published labels; of members of sets 0: as it is, 1: not
-    count: Integers  # (u,): rows of each kind
+    count: Integers  # (u,): cells of each kind
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a column, or the members of its sets: o of them, in n rows."""
+
+    row_of: Integers | None  # (o,), ascending; None: one in each row
+    kind_of: Codes  # (o,)
+    kinds: Kinds
 
     @classmethod
-    def of(
-        cls, original: CodedColumn | CodedSets, published: Labelled | CodedSets, weights: Integers | None = None
-    ) -> Cells:
+    def of(cls, original: CodedColumn | CodedSets, published: Any, weights: Integers | None = None) -> Cells:
         """Return the cells of a column, given what is published of it; weights: how many rows each row stands for."""
+        row_of = None
         if isinstance(original, CodedSets):
-            assert isinstance(published, CodedSets), "sets stay sets"
             value, row_of, n_shown = original.items, original.row_of, 2
             shown = _missing_from(original, row_of, published)
             weights = None if weights is None else weights[row_of]
         else:
-            assert isinstance(published, Labelled), "single values stay single"
-            value, row_of, shown, n_shown = original.codes, None, published.codes, len(published.labels)
-        sized = [(value, max(len(original.labels), 1)), (shown, n_shown)]
-        kinds = distinct_codes(sized, value.size, weights)
-        return cls(original.name, row_of, kinds.distinct_of, kinds.codes[:, 0], kinds.codes[:, 1], kinds.weight)
+            value, shown, n_shown = original.codes, published.codes, len(published.labels)
+        found = distinct_codes([(value, max(len(original.labels), 1)), (shown, n_shown)], value.size, weights)
+        kinds = Kinds(found.codes[:, 0], found.codes[:, 1], found.weight)
+        return cls(row_of, found.distinct_of, kinds)
 
     def in_rows(self, rows: Integers, n_rows: int) -> tuple[Integers, Codes]:
         """Return where the cells of some rows begin, (rows + 1,), and their kinds."""
@@ -210,14 +229,7 @@ class Doubt:
     limit: NDArray[np.float64]  # (u,): no share is above it where a cell is shown as it is
 
     @classmethod
-    def of(
-        cls,
-        original: CodedColumn | CodedSets,
-        published: Labelled | CodedSets,
-        kinds: Cells,
-        rows: int,
-        bound: Fraction,
-    ) -> Doubt:
+    def of(cls, original: CodedColumn | CodedSets, published: Any, kinds: Kinds, rows: int, bound: Fraction) -> Doubt:
         """Return the doubt that the requirement and what is shown leave: half of it, at least, is to be removed."""
         share = np.bincount(kinds.value, weights=kinds.count, minlength=len(original.labels)) / max(rows, 1)
         if isinstance(original, CodedColumn):
@@ -227,6 +239,11 @@ class Doubt:
         else:
             believed, hidden = share[kinds.value], kinds.shown == 1
         return cls(share, np.where(hidden, np.maximum(float(bound), (1 + believed) / 2), np.inf))
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Which kinds of cells are hidden, (u,)."""
+        return np.isfinite(self.limit)
 
 
 def _labels(labels: Sequence[str]) -> NDArray[np.object_]:
@@ -257,13 +274,13 @@ class Tally:
     count: Integers  # (p,)
     rows: Integers  # (k,): that show each value
 
-    def given_away(self, doubt: Doubt, value_of: Codes) -> int:
-        """Return how many hidden cells are told beyond what the requirement allows; value_of: of each kind, (u,)."""
+    def given_away(self, doubt: Doubt, kinds: Kinds) -> int:
+        """Return how many hidden cells are told beyond what the requirement allows."""
         often = self.rows[self.known] >= FEWEST
         known, kind, count = self.known[often], self.kind[often], self.count[often]
-        if not known.size or not np.isfinite(doubt.limit[kind]).any():
+        if not known.size or not doubt.hidden[kind].any():
             return 0
-        value = value_of[kind]
+        value = kinds.value[kind]
         begins = np.flatnonzero(np.append(True, (known[1:] != known[:-1]) | (value[1:] != value[:-1])))
         both = np.add.reduceat(count, begins).astype(np.float64)
         share, rows = doubt.share[value[begins]], self.rows[known[begins]].astype(np.float64)
@@ -366,7 +383,7 @@ def tally_single(
     if (rows < fewest).any():
         often = (rows >= fewest)[known]
         known, kind, beside = known[often], kind[often], None if beside is None else beside[often]
-    found = distinct_codes([(known, n_known), (kind, cells.value.size)], known.size, beside)
+    found = distinct_codes([(known, n_known), (kind, cells.kinds.value.size)], known.size, beside)
     return Tally(found.codes[:, 0].astype(np.int64), found.codes[:, 1].astype(np.int64), found.weight, rows)
 
 
@@ -378,7 +395,7 @@ def tally_elements(known: Elements, cells: Cells, rows: Integers, n_rows: int) -
     each = size[row_of]  # cells beside each element
     element = np.repeat(known.items, each)
     place = np.repeat(start[:-1][row_of] - (np.cumsum(each) - each), each) + np.arange(element.size)
-    sized = [(element, known.n_values), (kinds[place], cells.value.size)]
+    sized = [(element, known.n_values), (kinds[place], cells.kinds.value.size)]
     found = distinct_codes(sized, element.size)
     shown = counted(known.items, known.n_values)
     return Tally(found.codes[:, 0].astype(np.int64), found.codes[:, 1].astype(np.int64), found.weight, shown)
@@ -416,13 +433,13 @@ def given_away(dataset: Dataset, recoding: Recoding, questions: Sequence[Questio
         return []
     if recoding.pieces is not None:
         dataset = dataset.standing_for(recoding.pieces.row_of, recoding.pieces.count)
-    dataset, recoding = _kept(dataset.held, recoding)
+    dataset, recoding = kept_rows(dataset.held, recoding)
     cells, doubts = {}, {}
     for each in questions:
         original, published = dataset.columns[each.column], recoding.columns[each.column]
         cells[each.column] = found = Cells.of(original, published, dataset.weights)
-        doubts[each.column] = Doubt.of(original, published, found, dataset.total, each.bound)
-    questions = [each for each in questions if np.isfinite(doubts[each.column].limit).any()]
+        doubts[each.column] = Doubt.of(original, published, found.kinds, dataset.total, each.bound)
+    questions = [each for each in questions if doubts[each.column].hidden.any()]
     rows = some_rows(dataset.n_rows)
     answers = []
     for name, known in published_columns(dataset, recoding):
@@ -438,14 +455,19 @@ def given_away(dataset: Dataset, recoding: Recoding, questions: Sequence[Questio
                 tallies.append(tally_single(single[0], len(single[1]) + 1, here, dataset.weights))
             if several is not None:
                 tallies.append(tally_elements(several, here, rows, dataset.n_rows))
-            hidden = int(here.count[np.isfinite(doubt.limit)].sum())
-            told = max((found.given_away(doubt, here.value) for found in tallies), default=0)
+            told = max((found.given_away(doubt, here.kinds) for found in tallies), default=0)
             if told:
-                answers.append(GivenAway(name, each.column, min(told, hidden), hidden))
+                answers.append(answer(name, each.column, told, doubt, here.kinds))
     return answers
 
 
-def _kept(dataset: Dataset, recoding: Recoding) -> tuple[Dataset, Recoding]:
+def answer(known: str, told: str, cells: int, doubt: Doubt, kinds: Kinds) -> GivenAway:
+    """Return that so many cells are told: each once, though several elements of a set may tell it."""
+    hidden = int(kinds.count[doubt.hidden].sum())
+    return GivenAway(known, told, min(cells, hidden), hidden)
+
+
+def kept_rows(dataset: Dataset, recoding: Recoding) -> tuple[Dataset, Recoding]:
     """Return the rows that are published."""
     if recoding.keep_row is None or recoding.keep_row.all():
         return dataset, recoding

@@ -98,7 +98,8 @@ def make(
                 }
             )
     with clock.time("dependence"):
-        found = dependence_of_steps(plan.steps(), dataset, partial(engine.given_away, dataset, recoding))
+        labels = known.public.knowledge.labels if known.public.knowledge is not None else ()
+        found = dependence_of_steps(plan.steps(), dataset, labels, partial(engine.given_away, dataset, recoding))
     for said in steps:
         said["facts"] |= found.get(said["anonymizer"], {})
     with clock.time("publish"):
