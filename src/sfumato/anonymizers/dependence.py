@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 FEWEST = 4  # rows that show a value, so that it counts
 ROWS = 1 << 18  # rows in which elements of sets, and parts of texts, are looked at
-CLEAR = 10.0  # log-likelihood that a column must add: less is found by chance
+CLEAR = 12.0  # log-likelihood that a column must add: less is found by chance
 _PAIRS = 1 << 16  # pairs of values that say how far shares in few rows can be trusted
 _PULLS = 4.0 ** np.arange(-5, 11)  # rows like the whole table that are added to those with a value
 _APART = r"[\s|;,/]+"  # between the elements of a text
@@ -215,7 +215,8 @@ def _missing_from(original: CodedSets, row_of: Integers, published: CodedSets) -
         keys.sort()
     keys = np.append(keys, -1)
     asked = row_of * n + original.items
-    return (keys[np.searchsorted(keys[:-1], asked)] != asked).astype(np.int32)
+    absent: NDArray[np.bool_] = keys[np.searchsorted(keys[:-1], asked)] != asked
+    return absent.astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +344,7 @@ def elements(known: Known, rows: Integers) -> Elements | None:
     if isinstance(known, CodedColumn | Labelled):
         return None
     if isinstance(known, BitSets):
-        known = known.take(rows)
+        known = known.with_packed(known.packed[rows])
         return Elements(known.items, known.start, known.labels)
     if isinstance(known, CodedSets):
         items, start = repeat_sets(known.items, known.start, rows)

@@ -78,8 +78,8 @@ def published_part(room: Path, asking: Asking, number: int) -> tuple[Dataset, Re
     return dataset, made
 
 
-def count_part(room: Path, number: int) -> list[bool]:
-    """Count in a part; return of which columns only some values were counted."""
+def count_part(room: Path, number: int) -> tuple[int, list[bool]]:
+    """Count in a part; return how many rows are published, and of which columns only some values were counted."""
     asking: Asking = kept(room / "asking")
     dataset, made = published_part(room, asking, number)
     part = asking.parts[number]
@@ -107,7 +107,7 @@ def count_part(room: Path, number: int) -> list[bool]:
             pa.concat_tables([_BESIDE.empty_table(), *(_labelled(*each, here.kinds, share) for each in found)])
         )
     put(room / "beside" / part.name, tables)
-    return some
+    return dataset.n_rows, some
 
 
 def _kinds_of(kinds: Kinds) -> pa.Table:
@@ -146,23 +146,23 @@ def given_away_in_parts(
 ) -> list[GivenAway]:
     """Answer questions by counts of all parts; published: what is known of the columns in question besides rows."""
     keep(room / "asking", asking)
-    some = cluster.each(partial(count_part, room), range(len(asking.parts)), "look for columns that tell others")
+    counted = cluster.each(partial(count_part, room), range(len(asking.parts)), "look for columns that tell others")
     names = [part.name for part in asking.parts]
+    rows = sum(published for published, _ in counted)
     kinds, doubts = [], []
     for at, each in enumerate(asking.questions):
         _, found, _ = _added(arrived(room / "beside", names, at))
         kinds.append(found)
         original = dataset.columns[each.column]
-        doubts.append(Doubt.of(original, published[each.column], found, asking.total, each.bound))
+        doubts.append(Doubt.of(original, published[each.column], found, rows, each.bound))
     told: dict[tuple[int, str], int] = {}
     for place, (at, name, _) in enumerate(asking.columns):
         table = arrived(room / "beside", names, len(asking.questions) + place)
-        share = asking.share if any(each[place] for each in some) else 1
+        share = asking.share if any(some[place] for _, some in counted) else 1
         if share > 1:
             table = table.filter(pa.array([_is_chosen(text, share) for text in table.column("known").to_pylist()]))
-        pairs, found, rows = _added(table)
-        number_of = _numbers(kinds[at], found)
-        tally = Tally(pairs, number_of, found.count, rows)
+        values, found, rows_of = _added(table)
+        tally = Tally(values, _numbers(kinds[at], found), found.count, rows_of)
         cells = share * tally.given_away(doubts[at], kinds[at])
         told[at, name] = max(told.get((at, name), 0), cells)
     return [

@@ -83,7 +83,7 @@ def make(
             stop=stop,
         )
         recoding = Recoding()
-        steps = []
+        steps: list[dict[str, Any]] = []
         for step in plan.steps():
             with clock.time(step.anonymizer.name):
                 recoding = engine.carry_out(step, dataset, recoding, workplace)
@@ -99,9 +99,9 @@ def make(
             )
     with clock.time("dependence"):
         labels = known.public.knowledge.labels if known.public.knowledge is not None else ()
-        found = dependence_of_steps(plan.steps(), dataset, labels, partial(engine.given_away, dataset, recoding))
+        told = dependence_of_steps(plan.steps(), dataset, labels, partial(engine.given_away, dataset, recoding))
     for said in steps:
-        said["facts"] |= found.get(said["anonymizer"], {})
+        said |= told.get(said["anonymizer"], {})
     with clock.time("publish"):
         notes: tuple[str, ...] = ()
         if dataset.rows is not None:

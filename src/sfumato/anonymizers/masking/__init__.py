@@ -91,7 +91,8 @@ class Masking(HidesCells):
 
     def bound(self, policy: Policy) -> Fraction:
         """Return the smallest alpha."""
-        return min(alpha for model in policy.of(*self.aims_at) for alpha in alphas(model) if alpha is not None)
+        models: tuple[MaskingModel, ...] = (*policy.of(MultiDiversity), *policy.of(AlphaDiversity))
+        return min(alpha for model in models for alpha in alphas(model) if alpha is not None)
 
     def counts_with(self, policy: Policy) -> bool:
         """Whether equal rows may be held once."""
