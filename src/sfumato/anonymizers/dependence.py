@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 FEWEST = 4  # rows that show a value, so that it counts
 ROWS = 1 << 18  # rows in which elements of sets, and parts of texts, are looked at
 CLEAR = 12.0  # log-likelihood that a column must add: less is found by chance
-_PAIRS = 1 << 16  # pairs of values that say how far shares in few rows can be trusted
+_PAIRS = 1 << 14  # pairs of values that say how far shares in few rows can be trusted
 _PULLS = 4.0 ** np.arange(-5, 11)  # rows like the whole table that are added to those with a value
 _APART = r"[\s|;,/]+"  # between the elements of a text
 
@@ -54,12 +54,12 @@ Known: TypeAlias = CodedColumn | Labelled | CodedSets | pa.ChunkedArray
 Integers: TypeAlias = NDArray[np.int64]
 
 
-def about_dependence(found: str) -> Any:
-    """Return the parameter that says what becomes of columns that could be read off from others."""
+def about_dependence(found: str, column: str = "") -> Any:
+    """Return the parameter that says what becomes of columns that could be read off from others; found: such ones."""
     return parameter(
         Takes.CHOICE,
         "Columns that give one another away",
-        f"What to do about {found} that could be read off from another.",
+        f"What to do about {found} that could be read off from another{column}.",
         default="refuse",
         choices=("refuse", "allow"),
     )
@@ -79,7 +79,7 @@ def refusal(what: str, first: Sequence[str], remedy: str, anonymizer: str) -> Un
 class HidesCells(Anonymizer, Protocol):
     """An anonymizer that masks values, or withholds terms or items, of the columns that its requirements judge."""
 
-    dependence: str = about_dependence("a masked or withheld cell")
+    dependence: str = about_dependence("masked or withheld values", " column")
 
     def bound(self, policy: Policy) -> Fraction:
         """Return how sure an attacker may be of a hidden cell, as the requirements on one column have it."""
@@ -361,14 +361,17 @@ def elements(known: Known, rows: Integers) -> Elements | None:
     if size.max(initial=0) < 2:
         return None
     coded = pc.dictionary_encode(pc.list_flatten(parts))
-    items, start = repeat_sets(as_numpy(coded.indices), starts_of(size), cells)
-    return _each_once(items, start, coded.dictionary)
+    distinct = _each_once(as_numpy(coded.indices), starts_of(size), coded.dictionary)
+    items, start = repeat_sets(distinct.items, distinct.start, cells)
+    return replace(distinct, items=items, start=start)
 
 
 def _each_once(items: Codes, start: Integers, labels: pa.Array) -> Elements:
     """Return sets without repeats."""
     n = len(labels) + 1
-    keys = np.unique(np.repeat(np.arange(start.size - 1), np.diff(start)) * n + items)
+    keys = np.repeat(np.arange(start.size - 1), np.diff(start)) * n + items
+    keys.sort()
+    keys = keys[np.append(True, keys[1:] > keys[:-1])] if keys.size else keys
     row, items = np.divmod(keys, n)
     return Elements(items.astype(np.int32), np.searchsorted(row, np.arange(start.size)).astype(np.int64), labels)
 
@@ -430,6 +433,7 @@ def _plain(array: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
 def given_away(dataset: Dataset, recoding: Recoding, questions: Sequence[Question]) -> list[GivenAway]:
     """Answer questions by all rows of a table, given what is published of them."""
     questions = [each for each in questions if each.column in recoding.columns]
+    questions = [each for each in questions if not each.judged.issuperset(dataset.order)]
     if not questions:
         return []
     if recoding.pieces is not None:
