@@ -231,7 +231,7 @@ class Doubt:
 
     @classmethod
     def of(cls, original: CodedColumn | CodedSets, published: Any, kinds: Kinds, rows: int, bound: Fraction) -> Doubt:
-        """Return the doubt that the requirement and what is shown leave: half of it, at least, is to be removed."""
+        """Return the doubt that the requirement and what is shown leave: three quarters of it have to be removed."""
         share = np.bincount(kinds.value, weights=kinds.count, minlength=len(original.labels)) / max(rows, 1)
         if isinstance(original, CodedColumn):
             below = _share_below(original, published.labels, share)
@@ -239,7 +239,7 @@ class Doubt:
             hidden = _labels(original.labels)[kinds.value] != _labels(published.labels)[kinds.shown]
         else:
             believed, hidden = share[kinds.value], kinds.shown == 1
-        return cls(share, np.where(hidden, np.maximum(float(bound), (1 + believed) / 2), np.inf))
+        return cls(share, np.where(hidden, np.maximum(float(bound), 1 - (1 - believed) / 4), np.inf))
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
