@@ -150,7 +150,8 @@ class ClassInference(AttackOfColumn):
         found = self._by_labels(secrets)
         certain = int(found.size[found.highest >= 1 - NEAR].sum())
         facts = {"classes": int(found.size.size), "certain": certain, "gain": found.gain}
-        carried = table.carried.column_names if table.carried is not None else ()
+        masked = (secrets.labels[0] >= secrets.domains[0].n_leaves).any()
+        carried = table.carried.column_names if masked and table.carried is not None else ()
         told = {name: sure for name in carried if (sure := self._told_by(table, name, secrets)).any()}
         if not told:
             return Finding.of(found.highest, found.exposes, found.size, **facts)
