@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sfumato.anonymizers.base import Phase, Workplace
 from sfumato.anonymizers.choosing import Step
+from sfumato.anonymizers.dependence import GivenAway, Question, given_away
 from sfumato.data.dataset import Dataset
 from sfumato.data.encoding import encode, holds_sets
 from sfumato.data.files import Source, read_columns, read_digested
@@ -151,6 +152,10 @@ class LocalEngine:
     def carry_out(self, step: Step, dataset: Dataset, before: Recoding, workplace: Workplace) -> Recoding:
         """Return what a step decides."""
         return step.carry_out(dataset, before, workplace)
+
+    def given_away(self, dataset: Dataset, recoding: Recoding, questions: Sequence[Question]) -> Sequence[GivenAway]:
+        """Return which hidden cells other columns tell."""
+        return given_away(dataset, recoding, questions)
 
     def publish(
         self, dataset: Dataset, recoding: Recoding, models: Sequence[Mapping[str, Any]], key: bytes | None

@@ -264,9 +264,16 @@ def verdict_facts(verdicts: Sequence[Verdict], schema: Schema) -> list[dict[str,
 
 
 def warnings_of_steps(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what steps could not do as they would on one machine."""
+    """Return what steps could not do as they would on one machine, and which columns a plan lets tell hidden cells."""
     found = []
     for step in steps:
+        if told := step.get("dependences") or step["facts"].get("dependences"):
+            pairs = [f"{each['known']!r} gives away {each['told']!r} ({each['strength']:.0%})" for each in told]
+            more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
+            found.append(
+                f"The plan allows columns from which hidden cells can be read off: {'; '.join(pairs[:5])}{more}. "
+                f'[anonymizers.{step["anonymizer"]}] dependence = "refuse" refuses them.'
+            )
         cut = step["facts"].get("regions")
         if isinstance(cut, Mapping):
             found.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.anonymizers.base import Anonymizer, Phase, Workplace, chosen_of, options_of
+from sfumato.anonymizers.dependence import dependence_of_steps
 from sfumato.anonymizers.people import spread
 from sfumato.data.dataset import Dataset
 from sfumato.data.figures import FEW, with_figures
@@ -81,7 +83,7 @@ def make(
             stop=stop,
         )
         recoding = Recoding()
-        steps = []
+        steps: list[dict[str, Any]] = []
         for step in plan.steps():
             with clock.time(step.anonymizer.name):
                 recoding = engine.carry_out(step, dataset, recoding, workplace)
@@ -95,6 +97,11 @@ def make(
                     "facts": dict(recoding.facts),
                 }
             )
+    with clock.time("dependence"):
+        labels = known.public.knowledge.labels if known.public.knowledge is not None else ()
+        told = dependence_of_steps(plan.steps(), dataset, labels, partial(engine.given_away, dataset, recoding))
+    for said in steps:
+        said |= told.get(said["anonymizer"], {})
     with clock.time("publish"):
         notes: tuple[str, ...] = ()
         if dataset.rows is not None:

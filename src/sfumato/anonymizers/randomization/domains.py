@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymizers.base import Anonymizer, Phase, RowByRow, RowWork, Workplace
-from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, Dependence, dependences
+from sfumato.anonymizers.dependence import about_dependence, refusal
+from sfumato.anonymizers.randomization.dependence import ROWS, Candidate, dependences
 from sfumato.anonymizers.randomization.parameters import Edges, hierarchical, ordered
 from sfumato.data.base_rates import BaseRates, read_base_rates
 from sfumato.data.bit_sets import BitSets, PackedBits, empty_bit_sets
@@ -25,7 +26,7 @@ from sfumato.errors import DataError, Problem, Unsatisfiable
 from sfumato.models.base import Policy, plain_number
 from sfumato.models.sensitive_qid_closeness import SensitiveQidCloseness
 from sfumato.models.sensitive_qid_diversity import SensitiveQidDiversity
-from sfumato.parameters import Takes, parameter, parametrized
+from sfumato.parameters import parametrized
 
 ROOM = 1 << 32  # bytes that the sets of one column may take
 STEP = 10  # rows that one step of the public grid of counts has at least
@@ -229,13 +230,7 @@ class CellByCell(RowByRow, Protocol[How]):
     phase: ClassVar[Phase] = Phase.CELLS
     by_all_rows: ClassVar[bool] = True  # whether cells are drawn, and judged, by how common values are in all rows
 
-    dependence: str = parameter(
-        Takes.CHOICE,
-        "Columns that give one another away",
-        "What to do about a randomized column that could be read off from another.",
-        default="refuse",
-        choices=("refuse", "allow"),
-    )
+    dependence: str = about_dependence("a randomized column")
 
     def problems(self, before: Sequence[Anonymizer]) -> Iterator[Problem]:
         """Yield that rows may be dropped before."""
@@ -324,7 +319,14 @@ def dependence_facts(
     """
     search = dependences(_candidates(some, published, names, rng))
     if search.found and refused_by is not None:
-        raise Unsatisfiable(_refusal(search.found, refused_by))
+        told = len({each.told for each in search.found})
+        raise refusal(
+            f"{told} randomized column(s)",
+            list(map(str, search.found)),
+            'Publishing all of them would let anyone intersect them. Drop one (role = "identifier"), join them into '
+            "one column",
+            refused_by,
+        )
     return {
         "dependences": [
             {"known": ", ".join(each.known), "told": each.told, "strength": round(each.strength, 3)}
@@ -332,17 +334,6 @@ def dependence_facts(
         ],
         "looked_for": str(search),
     }
-
-
-def _refusal(found: Sequence[Dependence], anonymizer: str) -> str:
-    first = "; ".join(map(str, found[:5]))
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-    told = len({each.told for each in found})
-    return (
-        f"{told} randomized column(s) could be read off from others: {first}{more}.\n"
-        'Publishing all of them would let anyone intersect them. Drop one (role = "identifier"), join them into one '
-        f'column, or accept it by name: [anonymizers.{anonymizer}] dependence = "allow".'
-    )
 
 
 def _candidates(
