@@ -109,6 +109,9 @@ class HierarchyFile:
         return Hierarchy.from_paths(_parse_lines(text, name), name, secret=secret)
 
 
+DECLARED = (HierarchyFile, NestedHierarchy, Given)  # by the holder; the others are built over the values of the data
+
+
 def _read_text(path: Path, name: str) -> str:
     if path.exists() and not path.is_file():
         raise HierarchyError(f"{name} is no ordinary file at {path}.\nGive a file of text.")

@@ -7,7 +7,7 @@ codebook decides nothing. So the tallies of parts add up to the codebook of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.data.builders import DECLARED
 from sfumato.data.dataset import TEXT, CodedColumn, Codes, as_arrow
 from sfumato.data.dates import Dates, day_of
 from sfumato.data.distinct import Placed, Tally
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.kinds import as_number, exact_number, infer_kind
-from sfumato.data.schema import ColumnSpec, Kind
+from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.errors import DataError, HierarchyError
 
 
@@ -46,6 +47,7 @@ class Codebook:
         if spec.bins is not None:
             labels, bin_of = _binned(values, spec)
             values, label_of = None, bin_of[label_of]
+        ends = _ends_of(spec.domain, dates=dates) if dates or values is not None else None
         if dates:
             spec = _in_order_of_time(labels, spec)
         hierarchy = hierarchy_for(spec, kind, labels)
@@ -78,6 +80,7 @@ class Codebook:
             kind_inferred=inferred,
             dates=dates,
             weight=spec.weight,
+            ends=ends,
         )
         return cls(column, tally, code_of)
 
@@ -144,6 +147,14 @@ def _binned(values: Any, spec: ColumnSpec) -> tuple[list[str], NDArray[np.int64]
     return [spec.bins.labels[place] for place in occurring_bins], bin_of
 
 
+def _ends_of(domain: Sequence[str] | None, *, dates: bool) -> tuple[str, str] | None:
+    """Return the lowest and the highest number, or date, of a declared domain; None where it lists others, too."""
+    key: Callable[[str], Any] = day_of if dates else exact_number
+    if not domain or not all(day_of(each) if dates else as_number(each) == as_number(each) for each in domain):
+        return None
+    return min(domain, key=key), max(domain, key=key)
+
+
 def _in_order_of_time(labels: list[str], spec: ColumnSpec) -> ColumnSpec:
     """Return the column as an ordered one whose domain is the dates that occur; those of one day by their text."""
     dated = [(day, label) for label in labels if (day := day_of(label)) is not None]
@@ -177,6 +188,8 @@ def hierarchy_over(spec: ColumnSpec, kind: Kind, labels: list[str]) -> tuple[Hie
     assert spec.hierarchy is not None
     name = f"The hierarchy of column {spec.name!r}"
     hierarchy = spec.hierarchy.build(labels, name, secret=spec.secret)
+    if spec.role is Role.QUASI_IDENTIFIER and not isinstance(spec.hierarchy, DECLARED):
+        hierarchy = hierarchy.with_top()  # distances between secrets, and what masks them, count up to the root
     if kind is Kind.NUMBER:
         hierarchy = _by_number(hierarchy, labels, name, secret=spec.secret)
     elif kind is Kind.ORDERED and spec.domain is not None:

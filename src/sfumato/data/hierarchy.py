@@ -115,6 +115,27 @@ class Hierarchy:
             same=self.same,
         )
 
+    def with_top(self) -> Hierarchy:
+        """Return the tree with the lowest group that holds all values as a node of its own, where there is one.
+
+        It says more than `*`, which stands for a missing value, too.
+
+        >>> zips = Hierarchy.from_paths([("101", "10*", "1**"), ("102", "10*", "1**")])
+        >>> zips.ancestors("101"), zips.with_top().ancestors("101"), zips.with_top().same
+        (('101', '*'), ('101', '10*', '*'), {'1**': '10*'})
+        """
+        tops = [label for label, only in self.same.items() if only == ROOT]  # the largest first
+        if not tops:
+            return self
+        top, root = tops[-1], len(self.labels) - 1
+        return Hierarchy(
+            labels=(*self.labels[:-1], top, ROOT),
+            parent=(*self.parent[:-1], root + 1, -1),
+            level=(*self.level[:-1], self.height - len(tops), self.height),
+            n_leaves=self.n_leaves,
+            same={label: top if only == ROOT else only for label, only in self.same.items() if label != top},
+        )
+
     @classmethod
     def from_paths(
         cls, paths: Iterable[Sequence[str]], name: str = "The hierarchy", *, secret: bool = False

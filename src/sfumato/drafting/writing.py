@@ -45,7 +45,7 @@ MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it b
 MANY_COLUMNS = 4  # named in a question one by one
 MANY_ALIKE = 8  # columns that become one pattern
 
-_STATED = ("encoding", "header", "decimal", "dates")  # by a draft, where they are not the usual ones
+_STATED = ("encoding", "header", "header_row", "decimal", "dates")  # by a draft, where they are not the usual ones
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

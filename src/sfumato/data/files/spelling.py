@@ -173,8 +173,8 @@ def looks_like_a_record(first: Sequence[str], records: Sequence[Sequence[str]]) 
 
 def _is_alike(cell: str, below: Sequence[str]) -> bool:
     """Whether a cell is a number, a date or a code as most of those below it are."""
-    if _is_value(cell):
-        return 2 * sum(map(_is_value, below)) > len(below)
+    if is_value(cell):
+        return 2 * sum(map(is_value, below)) > len(below)
     form = _form(cell)
     return len(form) >= _SHORTEST_CODE and 2 * sum(_form(each) == form for each in below) > len(below)
 
@@ -192,7 +192,8 @@ def _form(cell: str) -> str:
     return "".join("9" if each.isdecimal() else "A" if each.isalpha() else each for each in cell)
 
 
-def _is_value(cell: str) -> bool:
+def is_value(cell: str) -> bool:
+    """Whether a cell is a number or a date."""
     numbers = (_NUMBER[mark].fullmatch(cell) for mark in DECIMALS)
     return any(numbers) or any(_iso(cell, order) for order in ORDERS)
 
