@@ -33,6 +33,7 @@ from sfumato.drafting.columns import Look, look_at
 from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
 from sfumato.drafting.people import put_together
 from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
+from sfumato.drafting.words import is_birth
 from sfumato.errors import DataError
 from sfumato.plan import Plan
 from sfumato.plan.json_schema import FILE
@@ -42,6 +43,7 @@ PAIR_ROWS = 20_000  # rows that dependence between columns is looked for in
 MANY_QUASI_IDENTIFIERS = 12  # beyond, little detail survives and searching labels takes long
 K = 5
 MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it below one half
+BIRTH_WEIGHT = 8  # what the detail of dates of birth counts beside other dates
 MANY_COLUMNS = 4  # named in a question one by one
 MANY_ALIKE = 8  # columns that become one pattern
 
@@ -149,6 +151,7 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
         guesses = [guess_of.get(guess.name, guess) for guess in guesses]
     masked = _masked(guesses, look_of)
     guesses = [_with_keys(each, look_of[each.name], missing, masked=each.name in masked) for each in guesses]
+    guesses = _with_births_first(guesses, look_of)
     writer = _Writer(guesses, look_of, table.num_rows, masked)
     text = writer.text(source, tuple(missing) or DEFAULT_MISSING, shown, people.lines() if people is not None else [""])
     return Draft(text=text, guesses=tuple(guesses), questions=tuple(writer.questions), warnings=tuple(writer.warnings))
@@ -212,6 +215,16 @@ def _with_keys(guess: Guess, look: Look, missing: Sequence[str], *, masked: bool
     kind, line, note = hierarchy_lines(look, labels)
     reason = f"{guess.reason}; {note}" if note else guess.reason
     return replace(guess, kind=kind, lines=(line,), reason=reason)
+
+
+def _with_births_first(guesses: list[Guess], look_of: dict[str, Look]) -> list[Guess]:
+    """Let dates of birth count more than others: a stay needs its month less than a person needs an age."""
+    dated = [each for each in guesses if each.role is Role.QUASI_IDENTIFIER and look_of[each.name].dated]
+    births = {each.name for each in dated if is_birth(each.name)}
+    if len(births) == len(dated):
+        return guesses
+    line = f"weight = {BIRTH_WEIGHT}  # ages matter more than other dates: its detail counts so many times as much"
+    return [replace(each, lines=(*each.lines, line)) if each.name in births else each for each in guesses]
 
 
 class _Writer:
