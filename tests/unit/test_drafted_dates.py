@@ -15,8 +15,23 @@ STAYS = [datetime.date(2024, 1, 1) + datetime.timedelta(days=row) for row in ran
 
 @pytest.mark.parametrize(
     "name",
-    ["Né(e) le", "Née le", "date_naissance", "Geburtsdatum", "geb. am", "Geb.-Dat.", "fecha de nacimiento", "F. Nac."]
-    + ["data di nascita", "nato il", "geboortedatum", "data de nascimento", "dtNasc", "DOB", "BirthDate"],
+    [
+        "Né(e) le",
+        "Née le",
+        "date_naissance",
+        "Geburtsdatum",
+        "geb. am",
+        "Geb.-Dat.",
+        "fecha de nacimiento",
+        "F. Nac.",
+        "data di nascita",
+        "nato il",
+        "geboortedatum",
+        "data de nascimento",
+        "dtNasc",
+        "DOB",
+        "BirthDate",
+    ],
 )
 def test_births_are_known_in_seven_languages_and_count_more_than_stays(name):
     columns = draft_table(pa.table({name: DAYS, "Aufnahme": STAYS})).plan.schema.columns

@@ -272,10 +272,11 @@ class Spelling:
 
     def _one_by_one(self, name: str, dates: Sequence[str]) -> list[str]:
         """Return dates that have no order in common, each by its one meaning; the plan may decide between two."""
+        order = self.source.dates
+        decided = [{_iso(date, order)} if order else set() for date in dates]
         meant = [
-            found if len(found) == 1 else {_iso(date, str(self.source.dates))}
-            for date in dates
-            if (found := _meanings(date))
+            found if len(found := _meanings(date)) == 1 else by_plan
+            for date, by_plan in zip(dates, decided, strict=True)
         ]
         spelled = [date for found in meant for date in found if date]
         if len(spelled) < len(dates):
