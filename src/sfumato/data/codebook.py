@@ -13,16 +13,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.data.builders import DECLARED
-from sfumato.data.dataset import TEXT, CodedColumn, Codes, as_arrow
+from sfumato.data.builders import DECLARED, Flat
+from sfumato.data.dataset import TEXT, CodedColumn, Codes, as_arrow, as_numpy
 from sfumato.data.dates import Dates, day_of
 from sfumato.data.distinct import Placed, Tally
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.kinds import as_number, exact_number, infer_kind
+from sfumato.data.kinds import INFINITE, as_number, exact_number, infer_kind
 from sfumato.data.schema import ColumnSpec, Kind, Role
 from sfumato.errors import DataError, HierarchyError
+
+_FEW_WORDS = 30
+_INFINITE = "{count:,} infinite number(s), which are taken for missing ones: no range holds them"
+_ALL_DIFFERENT = (
+    "{count:,} words or codes, nearly all of them different, and no hierarchy: cells show the value or *. Give it a "
+    "hierarchy, or another role if nobody can know it about a person"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,9 @@ class Codebook:
     def of(cls, tally: Tally, spec: ColumnSpec, missing: tuple[str, ...]) -> Codebook:
         """Decide about a column, or raise with what does not fit its declaration."""
         marker = tally.is_marker(missing)
+        infinite = _infinite(tally, spec) & ~marker
+        marker |= infinite
+        notice = _INFINITE.format(count=int(tally.counts[infinite].sum())) if infinite.any() else ""
         has_missing = bool(tally.absent or marker.any())
         labels = tally.texts.filter(as_arrow(~marker)).to_pylist()
         kind, dates, inferred, found_type = _kind_of(labels, tally.type, spec)
@@ -47,6 +58,8 @@ class Codebook:
         if spec.bins is not None:
             labels, bin_of = _binned(values, spec)
             values, label_of = None, bin_of[label_of]
+        if spec.hierarchy is None and _nearly_all_differ(labels, kind, tally, spec):
+            spec, notice = replace(spec, hierarchy=Flat()), _ALL_DIFFERENT.format(count=len(labels))
         ends = _ends_of(spec.domain, dates=dates) if dates or values is not None else None
         if dates:
             spec = _in_order_of_time(labels, spec)
@@ -81,6 +94,7 @@ class Codebook:
             dates=dates,
             weight=spec.weight,
             ends=ends,
+            notice=notice,
         )
         return cls(column, tally, code_of)
 
@@ -100,6 +114,22 @@ class Codebook:
                 "Make the codebook from all parts of the table."
             )
         return replace(self.column, codes=placed.coded(self.code_of[np.append(place_of, len(self.tally.texts))]))
+
+
+def _infinite(tally: Tally, spec: ColumnSpec) -> NDArray[np.bool_]:
+    """Return which texts are infinite numbers of a quasi-identifier: no range holds them, so they are missing, (t,)."""
+    if spec.role is not Role.QUASI_IDENTIFIER or spec.kind not in (None, Kind.NUMBER):
+        return np.zeros(len(tally.texts), dtype=np.bool_)
+    return as_numpy(
+        pc.is_in(tally.texts, value_set=pa.array(INFINITE if pa.types.is_floating(tally.type) else [], TEXT))
+    )
+
+
+def _nearly_all_differ(labels: Sequence[str], kind: Kind, tally: Tally, spec: ColumnSpec) -> bool:
+    """Whether sets of the values of a quasi-identifier would be long lists of words that one person has each."""
+    if kind is not Kind.CATEGORY or spec.role is not Role.QUASI_IDENTIFIER or len(labels) <= _FEW_WORDS:
+        return False
+    return 10 * len(labels) >= 9 * int(tally.counts.sum())
 
 
 def _kind_of(labels: list[str], found: pa.DataType, spec: ColumnSpec) -> tuple[Kind, bool, bool, pa.DataType]:

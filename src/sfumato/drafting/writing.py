@@ -27,12 +27,12 @@ from sfumato.data.files.source import ISO, POINT
 from sfumato.data.files.stat import with_catalog_beside
 from sfumato.data.files.text import UTF_8
 from sfumato.data.hierarchy import ROOT
-from sfumato.data.kinds import is_list, missing_markers
+from sfumato.data.kinds import INFINITE, is_list, missing_markers
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.drafting.columns import Look, look_at
-from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
+from sfumato.drafting.hierarchies import FLAT, hierarchy_lines, mask_lines
 from sfumato.drafting.people import put_together
-from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
+from sfumato.drafting.roles import FEW_VALUES, Danger, Guess, Question, guessed, tied, with_something_to_publish
 from sfumato.drafting.words import is_birth
 from sfumato.errors import DataError
 from sfumato.plan import Plan
@@ -44,6 +44,7 @@ MANY_QUASI_IDENTIFIERS = 12  # beyond, little detail survives and searching labe
 K = 5
 MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it below one half
 BIRTH_WEIGHT = 8  # what the detail of dates of birth counts beside other dates
+NEARLY_ALL = 0.9  # share of the cells
 MANY_COLUMNS = 4  # named in a question one by one
 MANY_ALIKE = 8  # columns that become one pattern
 
@@ -152,7 +153,7 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
     masked = _masked(guesses, look_of)
     guesses = [_with_keys(each, look_of[each.name], missing, masked=each.name in masked) for each in guesses]
     guesses = _with_births_first(guesses, look_of)
-    writer = _Writer(guesses, look_of, table.num_rows, masked)
+    writer = _Writer(guesses, look_of, table.num_rows, masked, missing)
     text = writer.text(source, tuple(missing) or DEFAULT_MISSING, shown, people.lines() if people is not None else [""])
     return Draft(text=text, guesses=tuple(guesses), questions=tuple(writer.questions), warnings=tuple(writer.warnings))
 
@@ -190,6 +191,8 @@ def _looked(
             codes_of[name] = codes[chosen]
         stage.advance()
     stage.done()
+    if missing and missing[0] in INFINITE:  # which a release would show for every missing cell
+        missing.insert(0, "")
     taken = {*missing, ROOT}
     looks = [replace(look, lost=True) if look.labels and taken.issuperset(look.labels) else look for look in looks]
     return looks, codes_of, missing
@@ -227,17 +230,38 @@ def _with_births_first(guesses: list[Guess], look_of: dict[str, Look]) -> list[G
     return [replace(each, lines=(*each.lines, line)) if each.name in births else each for each in guesses]
 
 
+def _unusual(guesses: Sequence[Guess], look_of: dict[str, Look], missing: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about values that no range or group holds."""
+    if infinite := [marker for marker in INFINITE if marker in missing]:
+        shown = " and ".join(infinite)
+        yield f"Some columns have infinite numbers ({shown}): they are listed under [source] missing."
+    lost = [each.name for each in guesses if FLAT in each.lines and look_of[each.name].unique >= NEARLY_ALL]
+    lost = [name for name in lost if look_of[name].n_known > FEW_VALUES]
+    if lost:
+        yield (
+            f"Nearly all cells differ in {named(lost)}, and nothing says which belong together: they become *. "
+            "Give such a column a hierarchy, or another role."
+        )
+
+
 class _Writer:
     """Writes the plan, and notes what deserves a warning on the way."""
 
-    def __init__(self, guesses: Sequence[Guess], look_of: dict[str, Look], rows: int, masked: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        guesses: Sequence[Guess],
+        look_of: dict[str, Look],
+        rows: int,
+        masked: tuple[str, ...],
+        missing: Sequence[str],
+    ) -> None:
         self.guesses = guesses
         self.look_of = look_of
         self.rows = rows
         self.masked = masked
         self.known = [guess.name for guess in guesses if guess.role is Role.QUASI_IDENTIFIER]
         self.questions = _together(self._questions())
-        self.warnings: list[str] = []
+        self.warnings: list[str] = list(_unusual(guesses, look_of, missing))
 
     def text(self, source: Sequence[str], missing: tuple[str, ...], shown: str, people: Sequence[str]) -> str:
         lines = [
@@ -353,6 +377,16 @@ def _tables(guesses: Sequence[Guess]) -> Iterator[tuple[str, Guess]]:
             yield pattern, guess
 
 
+def named(columns: Sequence[str]) -> str:
+    """Return some names of columns, and how many more there are.
+
+    >>> named(list("abcdef"))
+    'a, b, c, d and 2 more'
+    """
+    more = f" and {len(columns) - MANY_COLUMNS} more" if len(columns) > MANY_COLUMNS else ""
+    return ", ".join(columns[:MANY_COLUMNS]) + more
+
+
 def _together(questions: Iterator[tuple[Question, str]]) -> list[str]:
     """Return each question once with the columns that it is about, the most dangerous first."""
     columns_of: dict[Question, list[str]] = {}
@@ -360,10 +394,7 @@ def _together(questions: Iterator[tuple[Question, str]]) -> list[str]:
         columns_of.setdefault(question, []).append(name)
     found = []
     for question in sorted(columns_of, key=lambda question: -question.danger):
-        names = columns_of[question]
-        shown = ", ".join(names[:MANY_COLUMNS])
-        more = f" and {len(names) - MANY_COLUMNS} more" if len(names) > MANY_COLUMNS else ""
-        found.append(f"{shown}{more}: {question.text}")
+        found.append(f"{named(columns_of[question])}: {question.text}")
     return found
 
 

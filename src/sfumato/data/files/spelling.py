@@ -272,23 +272,14 @@ class Spelling:
 
     def _one_by_one(self, name: str, dates: Sequence[str]) -> list[str]:
         """Return dates that have no order in common, each by its one meaning; the plan may decide between two."""
-        order = self.source.dates
-        decided = [{_iso(date, order)} if order else set() for date in dates]
-        meant = [
-            found if len(found := _meanings(date)) == 1 else by_plan
-            for date, by_plan in zip(dates, decided, strict=True)
-        ]
-        spelled = [date for found in meant for date in found if date]
-        if len(spelled) < len(dates):
-            raise _asked(
-                self.source.path,
-                "dates",
-                [name],
-                f"they are written in several ways ({_styles(dates)})",
-                "dates",
-                f'"{DAY_FIRST}"',
-            )
-        return spelled
+        order, spelled = self.source.dates, []
+        for date in dates:
+            found = _meanings(date)
+            spelled.append(found.pop() if len(found) == 1 else order and _iso(date, order))
+        if not all(spelled):
+            why = f"they are written in several ways ({_styles(dates)})"
+            raise _asked(self.source.path, "dates", [name], why, "dates", f'"{DAY_FIRST}"')
+        return [date for date in spelled if date]
 
     def _of_column(self, name: str, cells: Sequence[str]) -> tuple[str, str]:
         """Return the decimal mark and the order of dates of a column, or raise where only later records show them."""
