@@ -106,8 +106,7 @@ def init(
 
 
 def _show_draft(drafted: Draft, out: Path, schema_file: Path) -> None:
-    rows = [(guess.name, guess.role.value, guess.kind.value, guess.reason) for guess in drafted.guesses]
-    show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), rows)
+    show_columns(stdout(), ("column", "role", "kind", "why (a guess)"), drafted.overview())
     for warning in drafted.warnings:
         say(f"Warning: {warning}", style="yellow")
     if drafted.questions:

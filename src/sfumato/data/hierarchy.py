@@ -6,7 +6,8 @@ values that occur in a column, with nodes numbered so that loops over codes can 
 Levels. A leaf has level 0, the root the highest level; a branch may skip levels. Cutting at level L sends a leaf to its
 first ancestor-or-self whose parent lies above L. A node with a single child has the same leaves as that child, so the
 two are one node and the lower label stays; the root is always `*`. Of hierarchies that are built over the values of a
-quasi-identifier, the lowest group that holds all of them stays below the root (`Hierarchy.with_top`). Missing values lie directly below the root.
+quasi-identifier, the lowest group that holds all values stays below the root (`Hierarchy.with_top`). Missing values lie
+directly below the root.
 """
 
 from __future__ import annotations

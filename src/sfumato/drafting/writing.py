@@ -31,6 +31,7 @@ from sfumato.data.kinds import INFINITE, is_list, missing_markers
 from sfumato.data.schema import DEFAULT_MISSING, Kind, Role
 from sfumato.drafting.columns import Look, look_at
 from sfumato.drafting.hierarchies import FLAT, hierarchy_lines, mask_lines
+from sfumato.drafting.overview import overview
 from sfumato.drafting.people import put_together
 from sfumato.drafting.roles import FEW_VALUES, Danger, Guess, Question, guessed, tied, with_something_to_publish
 from sfumato.drafting.words import is_birth
@@ -41,6 +42,7 @@ from sfumato.progress import SILENT, Progress, announce
 
 PAIR_ROWS = 20_000  # rows that dependence between columns is looked for in
 MANY_QUASI_IDENTIFIERS = 12  # beyond, little detail survives and searching labels takes long
+TOO_MANY_QUASI_IDENTIFIERS = 60  # beyond, the draft says what will be lost
 K = 5
 MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it below one half
 BIRTH_WEIGHT = 8  # what the detail of dates of birth counts beside other dates
@@ -74,15 +76,18 @@ class Draft:
         ]
         return {"guesses": guesses, "questions": list(self.questions), "warnings": list(self.warnings)}
 
+    def overview(self) -> list[tuple[str, str, str, str]]:
+        """Return names, role, kind and reason; in wide tables, columns that are guessed alike share a line."""
+        return overview(self.guesses)
+
     def __repr__(self) -> str:
         return f"<Draft: {len(self.guesses)} columns, {len(self.questions)} questions>"
 
     def _repr_html_(self) -> str:
         questions = "".join(f"<li>{html.escape(question)}</li>" for question in self.questions)
         rows = "".join(
-            f"<tr><td>{html.escape(each.name)}</td><td>{each.role.value}</td><td>{each.kind.value}</td>"
-            f"<td>{html.escape(each.reason)}</td></tr>"
-            for each in self.guesses
+            f"<tr><td>{html.escape(name)}</td><td>{role}</td><td>{kind}</td><td>{html.escape(reason)}</td></tr>"
+            for name, role, kind, reason in self.overview()
         )
         head = "<tr><th>column</th><th>role</th><th>kind</th><th>why (a guess)</th></tr>"
         asked = f"<p>Questions, the most dangerous first:</p><ul>{questions}</ul>" if questions else ""
@@ -326,10 +331,22 @@ class _Writer:
         if len(self.known) > MANY_QUASI_IDENTIFIERS:
             lines.append('anonymizer = "mondrian"  # quick where there are many quasi-identifiers')
             self.warnings.append(
-                f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many: "
-                "make those that nobody can know about a person sensitive or other."
+                f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many"
+                + (f". {self._lost(k)} Make" if len(self.known) > TOO_MANY_QUASI_IDENTIFIERS else ": make")
+                + " those that nobody can know about a person sensitive or other."
             )
         return _required('"k-anonymity"', *lines)
+
+    def _lost(self, k: int) -> str:
+        """Return how many of very many quasi-identifiers will show nothing, in each row."""
+        groups = max(self.rows // k, 1)
+        cuts = groups.bit_length() - 1  # halves of halves, each by one column
+        lost = max(len(self.known) - cuts, 0)
+        return (
+            f"With k = {k}, {self.rows:,} rows form at most {groups:,} groups, and {cuts} halvings make as many. "
+            f"So about {lost} of the {len(self.known)} columns will show * or nearly their whole range, "
+            "unless they depend on one another."
+        )
 
     def _multi_diversity(self) -> list[str]:
         """Return the requirement that no secret gives another away."""
