@@ -133,7 +133,7 @@ class Grid:
         def text(at: int) -> str:
             return _day(at).isoformat() if column.dates else decimal_text(Fraction(at, scale))
 
-        bounds = [(max(low, ends[0]), min(high, ends[1])) for low, high in line.bounds(edges)]
+        bounds = [(int(max(low, ends[0])), int(min(high, ends[1]))) for low, high in line.bounds(edges)]
         lower, upper = [text(low) for low, _ in bounds], [text(high) for _, high in bounds]
         if column.missing >= 0:
             band_of_code.append(len(lower))
