@@ -27,6 +27,7 @@ def released(values, column, k, anonymizer="local-recoding", **more):
     return sf.anonymize(pa.table({"x": values}), plan, attack=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anonymizer", ANONYMIZERS)
 @pytest.mark.parametrize("name", SPLIT)
 def test_rows_that_share_nothing_else_share_the_top_label(name, anonymizer):
@@ -38,6 +39,7 @@ def test_rows_that_share_nothing_else_share_the_top_label(name, anonymizer):
     assert anonymizer == "mondrian" or shown == {top}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anonymizer", ANONYMIZERS)
 def test_the_top_label_never_hides_that_a_value_is_missing(anonymizer):
     ages = [*map(str, range(60, 79)), *[""] * 3]

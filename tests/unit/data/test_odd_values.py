@@ -28,6 +28,7 @@ def released(values, **column):
     return run.release.data["x"].to_pylist(), run.facts["warnings"]
 
 
+@pytest.mark.slow
 def test_infinite_numbers_are_missing_ones_and_a_warning_counts_them():
     cells, warnings = released(RATIOS)
 
@@ -54,6 +55,7 @@ def test_a_draft_lists_infinite_numbers_as_missing_ones():
     assert any("infinite numbers" in warning for warning in drafted.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_durations_are_told_in_seconds_whatever_their_unit(unit):
     stays = pa.array([datetime.timedelta(seconds=600 + 30 * row) for row in range(40)], pa.duration("us"))

@@ -4,12 +4,16 @@ from dataclasses import replace
 
 import pytest
 import xlsxwriter
+from typer.testing import CliRunner
 
+import sfumato as sf
+from sfumato.cli import app
 from sfumato.data.files import Source, how_read, read_columns, read_digested, read_table, sample
 from sfumato.data.files.preamble import lines_above
 from sfumato.data.files.release import read_release
 from sfumato.data.files.source import digest
 from sfumato.data.schema import Schema
+from sfumato.drafting import draft
 from sfumato.errors import DataError
 from tables_on_disk import cells, refusal, write
 
@@ -138,3 +142,17 @@ def test_lines_above_a_published_table_are_not_overlooked(tmp_path):
         with pytest.raises(DataError, match=r"more or\s+fewer cells"):
             read_release(source.path, schema, like=like)
     assert read_release(source.path, schema, like=replace(source, header_row=2)).n_rows == 3
+
+
+@pytest.mark.slow
+def test_a_draft_says_which_line_names_the_columns(tmp_path):
+    source = write(tmp_path, "a.csv", "Export\nQ1;Q2;Q3\n" + joined([NAMES, *PEOPLE * 5]))
+    plan = tmp_path / "plan.toml"
+
+    CliRunner().invoke(app, ["init", str(source.path), "--out", str(plan), "--header-row", "3"], catch_exceptions=False)
+
+    assert sf.Plan.load(plan).source.header_row == 3
+    assert list(sf.Plan.load(plan).schema.columns) == NAMES
+    assert draft(Source(source.path), tmp_path).plan.source.header_row == 2  # to be found out is not to be sure
+    wrong = CliRunner().invoke(app, ["init", str(source.path), "--out", str(plan), "--header-row", "0"])
+    assert wrong.exit_code == 2
