@@ -110,7 +110,8 @@ class _Sheet:
             ) from None
         merged = [each.moved(*start) for each in merged]
         for each in merged:  # a name that reaches down from the groups above is the name of its column
-            if each.first_column == each.last_column and each.last < len(lines):
+            inside = 0 <= each.first < each.last < len(lines) and 0 <= each.first_column < len(lines[0])
+            if inside and each.first_column == each.last_column:
                 lines[each.last][each.first_column] = lines[each.first][each.first_column]
         self.header_row = self._header_row(lines, merged, start[0])
         at = int(self.header_row.value) - 1 - start[0]

@@ -129,6 +129,16 @@ def test_a_name_that_reaches_down_from_the_groups_is_that_of_its_column(tmp_path
     assert read_columns(sheet(tmp_path, rows, "A1:A2", "B1:C1")) == NAMES
 
 
+def test_merged_cells_outside_of_the_table_move_nothing(tmp_path):
+    with xlsxwriter.Workbook(tmp_path / "a.xlsx") as book:
+        page = book.add_worksheet()
+        for number, row in enumerate([NAMES, *PEOPLE]):
+            page.write_row(number + 2, 1, row)
+        page.merge_range("A1:A2", "")
+        page.merge_range("Z1:Z2", "")
+    assert read_columns(Source(tmp_path / "a.xlsx")) == NAMES
+
+
 def test_merged_cells_below_the_names_are_refused(tmp_path):
     assert "1 merged range" in refusal(sheet(tmp_path, [["Export"], NAMES, *PEOPLE], "A3:A4"))
     assert "1 merged range" in refusal(sheet(tmp_path, [["Export"], NAMES, *PEOPLE], "A2:B2"))
