@@ -110,11 +110,7 @@ class HierarchyFile:
         return Hierarchy.from_paths(_parse_lines(text, name), name, secret=secret)
 
 
-DECLARED = (
-    HierarchyFile,
-    NestedHierarchy,
-    Given,
-)  # by the holder, value by value; others are made of the data's values
+DECLARED = (HierarchyFile, NestedHierarchy, Given)  # by the holder; the others are built over the values of the data
 
 
 def _read_text(path: Path, name: str) -> str:

@@ -63,6 +63,7 @@ class Look:
     separator: str | None = None  # between the members of set cells, where they are text
     odd_dates: bool = False  # dates, but not as ISO writes them
     compact_dates: bool = False  # dates as numbers, 20240531
+    durations: bool = False  # numbers of seconds
     free_text: bool = False
     numbered: bool = False  # whole numbers, all different, without large gaps or with many digits
     long_numbers: bool = False  # numbers or codes with more digits than anybody measures or counts
@@ -106,6 +107,7 @@ def look_at(
     unique = len(known) / max(rows, 1)
     absent = rows - sum(count for _, count in known)
     some = values[:_MOST_CELLS]
+    durations = pa.types.is_duration(value_type(found_type))  # which number nobody
     counts = [count for _, count in known]
     separator = set_separator(some) if kind is Kind.CATEGORY else None
     shape = shape_of(values, unique, numbers=kind is Kind.NUMBER) if separator is None else None
@@ -124,10 +126,11 @@ def look_at(
         separator=separator,
         odd_dates=words and bool(known) and all(_ODD_DATE.fullmatch(label) for label in values),
         compact_dates=kind is Kind.NUMBER and len(known) > 2 and all(map(_is_compact_date, values)),
+        durations=durations,
         free_text=words and _is_free_text(some, unique),
-        numbered=kind is Kind.NUMBER and _numbers_rows(*_answers(known)),
+        numbered=kind is Kind.NUMBER and not durations and _numbers_rows(*_answers(known)),
         long_numbers=_are_long(*_answers(known[:_MOST_CELLS]), _LONG)
-        if kind is Kind.NUMBER
+        if kind is Kind.NUMBER and not durations
         else words and _are_long_codes(some),
         shape=shape,
         names=names_in(values, unique) if words else Names.NO,

@@ -17,6 +17,7 @@ from sfumato.drafting.columns import Look
 from sfumato.drafting.shapes import Names
 from sfumato.drafting.words import (
     is_about_who,
+    is_birth,
     is_coordinate,
     is_first_of_all_who,
     is_survey_weight,
@@ -223,6 +224,8 @@ def _decimals(labels: Sequence[str]) -> int:
 
 
 def _by_words(look: Look) -> Told | None:
+    if look.dated and is_birth(look.name):
+        return Role.QUASI_IDENTIFIER, "its name says that it is a date of birth", None
     for role in roles_by_name(look.name):
         if role is Role.QUASI_IDENTIFIER or (role is Role.SENSITIVE and not look.dated):
             return role, _BY_NAME, None

@@ -142,6 +142,12 @@ _PEOPLE_FIRST = (
     "utente professor aluno encarregado encarregada diretor diretora doente enfermeiro enfermeira cirurgiao parteira "
     "advogado responsavel pai mae chefe funcionario trabalhador testemunha vitima arguido recluso segurado contato"
 )
+# Of dates: that they are births, also in short.
+_BIRTHS = (
+    "birth birthday birthdate born dob yob bday geburt geburtstag geboren geb gebdat gebtag naissance neele nele ddn "
+    "nacimiento nacido nacida nac fnac nascita nato nata geboorte geboortedatum gebdatum nascimento nascido nascida "
+    "nasc dtnasc"
+)
 _ABOUT_THEM = (
     "type class group kind segment status level category rating score specialty role visits years since number count "
     "art typ gruppe anzahl fach tipo grupo clase gruppo nombre soort aantal"
@@ -251,6 +257,15 @@ def is_survey_weight(name: str, *, exact: bool) -> bool:
     (True, False)
     """
     return mentions(name, _SURVEY_WEIGHTS) or (exact and mentions(name, _WEIGHTS) and not mentions(name, "kg lb lbs g"))
+
+
+def is_birth(name: str) -> bool:
+    """Whether a column of dates is one of births, by its name.
+
+    >>> is_birth("Né(e) le"), is_birth("geb. am"), is_birth("fecha_nac"), is_birth("Aufnahmedatum")
+    (True, True, True, False)
+    """
+    return mentions(name, _BIRTHS)
 
 
 def is_coordinate(name: str) -> bool:

@@ -29,13 +29,15 @@ from sfumato.data.files.source import ISO, POINT
 from sfumato.data.files.stat import with_catalog_beside
 from sfumato.data.files.text import UTF_8
 from sfumato.data.hierarchy import ROOT
-from sfumato.data.kinds import is_list, missing_markers
+from sfumato.data.kinds import INFINITE, is_list, missing_markers
 from sfumato.data.schema import DEFAULT_MISSING, ColumnSpec, Kind, Role
 from sfumato.data.variants import JUDGED_ROLES
 from sfumato.drafting.columns import Look, look_at
-from sfumato.drafting.hierarchies import hierarchy_lines, mask_lines
+from sfumato.drafting.hierarchies import FLAT, hierarchy_lines, mask_lines
+from sfumato.drafting.overview import overview
 from sfumato.drafting.people import put_together
-from sfumato.drafting.roles import Danger, Guess, Question, guessed, tied, with_something_to_publish
+from sfumato.drafting.roles import FEW_VALUES, Danger, Guess, Question, guessed, tied, with_something_to_publish
+from sfumato.drafting.words import is_birth
 from sfumato.errors import DataError
 from sfumato.plan import Plan
 from sfumato.plan.json_schema import FILE
@@ -43,12 +45,15 @@ from sfumato.progress import SILENT, Progress, announce
 
 PAIR_ROWS = 20_000  # rows that dependence between columns is looked for in
 MANY_QUASI_IDENTIFIERS = 12  # beyond, little detail survives and searching labels takes long
+TOO_MANY_QUASI_IDENTIFIERS = 60  # beyond, the draft says what will be lost
 K = 5
 MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it below one half
+BIRTH_WEIGHT = 8  # what the detail of dates of birth counts beside other dates
+NEARLY_ALL = 0.9  # share of the cells
 MANY_COLUMNS = 4  # named in a question one by one
 MANY_ALIKE = 8  # columns that become one pattern
 
-_STATED = ("encoding", "header", "decimal", "dates")  # by a draft, where they are not the usual ones
+_STATED = ("encoding", "header", "header_row", "decimal", "dates")  # by a draft, where they are not the usual ones
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -74,15 +79,18 @@ class Draft:
         ]
         return {"guesses": guesses, "questions": list(self.questions), "warnings": list(self.warnings)}
 
+    def overview(self) -> list[tuple[str, str, str, str]]:
+        """Return names, role, kind and reason; in wide tables, columns that are guessed alike share a line."""
+        return overview(self.guesses)
+
     def __repr__(self) -> str:
         return f"<Draft: {len(self.guesses)} columns, {len(self.questions)} questions>"
 
     def _repr_html_(self) -> str:
         questions = "".join(f"<li>{html.escape(question)}</li>" for question in self.questions)
         rows = "".join(
-            f"<tr><td>{html.escape(each.name)}</td><td>{each.role.value}</td><td>{each.kind.value}</td>"
-            f"<td>{html.escape(each.reason)}</td></tr>"
-            for each in self.guesses
+            f"<tr><td>{html.escape(name)}</td><td>{role}</td><td>{kind}</td><td>{html.escape(reason)}</td></tr>"
+            for name, role, kind, reason in self.overview()
         )
         head = "<tr><th>column</th><th>role</th><th>kind</th><th>why (a guess)</th></tr>"
         asked = f"<p>Questions, the most dangerous first:</p><ul>{questions}</ul>" if questions else ""
@@ -152,7 +160,8 @@ def draft_table(table: pa.Table, progress: Progress = SILENT, source: Sequence[s
         guesses = [guess_of.get(guess.name, guess) for guess in guesses]
     masked = _masked(guesses, look_of)
     guesses = [_with_keys(each, look_of[each.name], missing, masked=each.name in masked) for each in guesses]
-    writer = _Writer(guesses, look_of, table.num_rows, masked)
+    guesses = _with_births_first(guesses, look_of)
+    writer = _Writer(guesses, look_of, table.num_rows, masked, missing)
     behind = people.lines() if people is not None else [""]
     respelled = _respelled(table, guesses, look_of, missing)
     if people is not None and people.respelled:
@@ -212,6 +221,8 @@ def _looked(
             codes_of[name] = codes[chosen]
         stage.advance()
     stage.done()
+    if missing and missing[0] in INFINITE:  # which a release would show for every missing cell
+        missing.insert(0, "")
     taken = {*missing, ROOT}
     looks = [replace(look, lost=True) if look.labels and taken.issuperset(look.labels) else look for look in looks]
     return looks, codes_of, missing
@@ -239,17 +250,48 @@ def _with_keys(guess: Guess, look: Look, missing: Sequence[str], *, masked: bool
     return replace(guess, kind=kind, lines=(line,), reason=reason)
 
 
+def _with_births_first(guesses: list[Guess], look_of: dict[str, Look]) -> list[Guess]:
+    """Let dates of birth count more than others: a stay needs its month less than a person needs an age."""
+    dated = [each for each in guesses if each.role is Role.QUASI_IDENTIFIER and look_of[each.name].dated]
+    births = {each.name for each in dated if is_birth(each.name)}
+    if len(births) == len(dated):
+        return guesses
+    line = f"weight = {BIRTH_WEIGHT}  # ages matter more than other dates: its detail counts so many times as much"
+    return [replace(each, lines=(*each.lines, line)) if each.name in births else each for each in guesses]
+
+
+def _unusual(guesses: Sequence[Guess], look_of: dict[str, Look], missing: Sequence[str]) -> Iterator[str]:
+    """Yield warnings about values that no range or group holds."""
+    if infinite := [marker for marker in INFINITE if marker in missing]:
+        shown = " and ".join(infinite)
+        yield f"Some columns have infinite numbers ({shown}): they are listed under [source] missing."
+    lost = [each.name for each in guesses if FLAT in each.lines and look_of[each.name].unique >= NEARLY_ALL]
+    lost = [name for name in lost if look_of[name].n_known > FEW_VALUES]
+    if lost:
+        yield (
+            f"Nearly all cells differ in {named(lost)}, and nothing says which belong together: they become *. "
+            "Give such a column a hierarchy, or another role."
+        )
+
+
 class _Writer:
     """Writes the plan, and notes what deserves a warning on the way."""
 
-    def __init__(self, guesses: Sequence[Guess], look_of: dict[str, Look], rows: int, masked: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        guesses: Sequence[Guess],
+        look_of: dict[str, Look],
+        rows: int,
+        masked: tuple[str, ...],
+        missing: Sequence[str],
+    ) -> None:
         self.guesses = guesses
         self.look_of = look_of
         self.rows = rows
         self.masked = masked
         self.known = [guess.name for guess in guesses if guess.role is Role.QUASI_IDENTIFIER]
         self.questions = _together(self._questions())
-        self.warnings: list[str] = []
+        self.warnings: list[str] = list(_unusual(guesses, look_of, missing))
 
     def text(self, source: Sequence[str], missing: tuple[str, ...], shown: str, people: Sequence[str]) -> str:
         lines = [
@@ -314,10 +356,22 @@ class _Writer:
         if len(self.known) > MANY_QUASI_IDENTIFIERS:
             lines.append('anonymizer = "mondrian"  # quick where there are many quasi-identifiers')
             self.warnings.append(
-                f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many: "
-                "make those that nobody can know about a person sensitive or other."
+                f"{len(self.known)} columns were taken for quasi-identifiers, and little detail survives so many"
+                + (f". {self._lost(k)} Make" if len(self.known) > TOO_MANY_QUASI_IDENTIFIERS else ": make")
+                + " those that nobody can know about a person sensitive or other."
             )
         return _required('"k-anonymity"', *lines)
+
+    def _lost(self, k: int) -> str:
+        """Return how many of very many quasi-identifiers will show nothing, in each row."""
+        groups = max(self.rows // k, 1)
+        cuts = groups.bit_length() - 1  # halves of halves, each by one column
+        lost = max(len(self.known) - cuts, 0)
+        return (
+            f"With k = {k}, {self.rows:,} rows form at most {groups:,} groups, and {cuts} halvings make as many. "
+            f"So about {lost} of the {len(self.known)} columns will show * or nearly their whole range, "
+            "unless they depend on one another."
+        )
 
     def _multi_diversity(self) -> list[str]:
         """Return the requirement that no secret gives another away."""
@@ -365,6 +419,16 @@ def _tables(guesses: Sequence[Guess]) -> Iterator[tuple[str, Guess]]:
             yield pattern, guess
 
 
+def named(columns: Sequence[str]) -> str:
+    """Return some names of columns, and how many more there are.
+
+    >>> named(list("abcdef"))
+    'a, b, c, d and 2 more'
+    """
+    more = f" and {len(columns) - MANY_COLUMNS} more" if len(columns) > MANY_COLUMNS else ""
+    return ", ".join(columns[:MANY_COLUMNS]) + more
+
+
 def _together(questions: Iterator[tuple[Question, str]]) -> list[str]:
     """Return each question once with the columns that it is about, the most dangerous first."""
     columns_of: dict[Question, list[str]] = {}
@@ -372,10 +436,7 @@ def _together(questions: Iterator[tuple[Question, str]]) -> list[str]:
         columns_of.setdefault(question, []).append(name)
     found = []
     for question in sorted(columns_of, key=lambda question: -question.danger):
-        names = columns_of[question]
-        shown = ", ".join(names[:MANY_COLUMNS])
-        more = f" and {len(names) - MANY_COLUMNS} more" if len(names) > MANY_COLUMNS else ""
-        found.append(f"{shown}{more}: {question.text}")
+        found.append(f"{named(columns_of[question])}: {question.text}")
     return found
 
 

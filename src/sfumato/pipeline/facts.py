@@ -222,6 +222,8 @@ def persons_facts(persons: Persons | None, alike: Alike | None) -> dict[str, Any
 def warnings_of(dataset: Dataset, known: Known) -> list[str]:
     """Return what the data do not bear out of what the plan says."""
     found = list(known.coverage.sentences()) if known.coverage is not None else []
+    singles = (column for column in dataset.columns.values() if isinstance(column, CodedColumn))
+    found += [f"Column {column.name!r} has {column.notice}." for column in singles if column.notice]
     for column in dataset.with_role(Role.ITEMS):
         spec = dataset.schema.spec(column.name)
         named = spec.sensitive_items if spec is not None else None

@@ -100,6 +100,15 @@ SOURCE = Table(
             Takes.FLAG,
             "Whether the first line of a CSV file names the columns; without, they are column_1, column_2 ...",
         ),
+        _key(
+            "header_row",
+            Takes.WHOLE,
+            "The line of a CSV file or sheet, counted from 1, that names the columns; lines above are left out. Found "
+            "out when left out.",
+            title="Line of the names of columns",
+            least=1,
+            example=3,
+        ),
         _key("labels", Takes.FLAG, _LABELS, title="Value labels", default=True),
         _key("catalog", Takes.TEXT, _CATALOG),
         _key(

@@ -204,7 +204,9 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     spelling = [sentence for column in in_codes.values() for sentence in spelling_sentences(column)]
     spelling += _spelling(plan, table) if table is not None else ()
     several = gathering.sentences() if gathering is not None else _several_rows(plan, names, progress)
-    warned = (*plan.warnings(), *_ignored_keys(plan), *several, *spelling, *_missing_warnings(unlisted))
+    singles = (column for column in in_codes.values() if isinstance(column, CodedColumn))
+    noticed = [f"Column {column.name!r} has {column.notice}." for column in singles if column.notice]
+    warned = (*plan.warnings(), *noticed, *_ignored_keys(plan), *several, *spelling, *_missing_warnings(unlisted))
     return Preview(
         plan=plan,
         source=plan.source.shown if plan.source else None,

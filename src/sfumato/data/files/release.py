@@ -180,8 +180,10 @@ def read_release(
                 f"{path} was asked for as a release, but has no {DESCRIPTION} that says what its columns are.\n"
                 "Name the folder that `sfumato anonymize` wrote."
             )
-        source = Source(path, missing=schema.missing)
+        source = Source(path, missing=schema.missing, header_row=1)  # lines above a header are published, too
         if like is not None:
+            row = like.header_row if like.file is not None and like.file.resolve() == path.resolve() else None
+            like = replace(like, header_row=row or 1)
             source = _readable_by(schema, replace(like, path=path, format=None, missing=schema.missing, of_plan=False))
         return _read_as_release(source, schema, {}, progress)
     description = read_description(folder)
