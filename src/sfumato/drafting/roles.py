@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.data.contents import FEWEST_OF_PLACES, personal_values
 from sfumato.data.names import mentions
 from sfumato.data.persons import FEWEST_APART, names_people, says_number, says_person
 from sfumato.data.schema import Kind, Role
@@ -120,7 +121,30 @@ def guessed(look: Look) -> Guess:
     elif role is Role.SENSITIVE and 1 - look.largest < RARE:
         reason += f", but {look.largest:.1%} of its cells are the same"
         role, question = Role.IDENTIFIER, _HARDLY_VARIES
+    elif role is not Role.IDENTIFIER and (found := _personal(look, role)):
+        reason += (
+            f", but {found:,} of {len(look.members or look.labels):,} values look like names, contacts or free text"
+        )
+        role, question = Role.IDENTIFIER, _who_is_inside(found)
     return Guess(name=look.name, role=role, kind=look.kind, reason=reason, question=question)
+
+
+def _personal(look: Look, role: Role) -> int:
+    """Return how many of the values, or of the members of sets, hold what must not be published of a person."""
+    if look.kind is Kind.NUMBER:
+        return look.n_known if look.account_numbers and role is Role.SENSITIVE else 0
+    if look.dated:
+        return 0
+    places = roles_by_name(look.name)[:1] == [Role.QUASI_IDENTIFIER]
+    return personal_values(look.members or look.labels, fewest_names=FEWEST_OF_PLACES if places else 1)
+
+
+def _who_is_inside(count: int) -> Question:
+    return Question(
+        Danger.LOST,
+        f"do its cells hold names, contacts, numbers of accounts or free text? {count:,} different values look so, "
+        "and it is left out. To publish it, remove these from the source, or give it another role.",
+    )
 
 
 def _role(look: Look) -> Told:

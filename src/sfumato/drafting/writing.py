@@ -177,7 +177,7 @@ def _looked(
             stage.advance()
             continue
         if sets:
-            looks.append(Look.of_lists(name, rows))
+            looks.append(Look.of_lists(name, rows, labels))
         else:
             markers = missing_markers(labels, array.type)
             if len(markers) == len(labels) and len(markers) + gaps > 1:  # a box that is ticked with what means nothing
