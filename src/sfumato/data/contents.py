@@ -13,7 +13,14 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.data.dataset import CodedColumn, Dataset
+from sfumato.data.distinct import text_codes
+from sfumato.data.kinds import is_list, is_text, value_type
 from sfumato.data.names import plain
+from sfumato.data.schema import Kind, Role
 
 MOST_TESTED = 100_000  # distinct values of a column; of more, a sample is tested
 SAMPLED = 10_000
@@ -38,18 +45,18 @@ _STREETS_BEHIND = (  # their number stands behind
 _STREETS_BEFORE = (  # their name stands behind, and then their number
     r"\b(?:via|viale|piazza|corso|vicolo|calle|c/|avda\.?|avenida|av\.?|plaza|paseo|camino|rua|travessa|praça|estrada"
     r"|largo|ul\.|ulica|al\.|aleja|os\.|str\.|strada|ulitsa|ул\.|улица|οδός|rue|avenue|boulevard|chemin|impasse|allée"
-    r"|quai) ?(?:(?:de|del|della|dei|di|da|do|dos|das|la|las|los|du|des|le|les|d['’]|l['’]) ?)*"
-    r"[^\W\d_a-zß-ÿ][\w'’.-]+(?: [\w'’.-]+){0,4}?,? (?:n[°º.]? ?)?\d{1,4}\b"
+    r"|quai) ?(?:(?:de|del|della|dei|di|da|do|dos|das|la|las|los|du|des|le|les|d['\u2019]|l['\u2019]) ?)*"
+    r"[^\W\d_a-zß-ÿ][\w'\u2019.-]+(?: [\w'\u2019.-]+){0,4}?,? (?:n[°º.]? ?)?\d{1,4}\b"
 )
 _STREETS_AFTER = (  # their number stands before
-    r"\b\d{1,5}[A-Za-z]?(?: ?(?:bis|ter))?,? (?:(?:[^\W\d_a-zß-ÿ][\w'’.-]+ ){1,3}(?:Street|St|Road|Rd|Avenue|Ave|Lane|Ln"
-    r"|Drive|Dr|Court|Ct|Close|Crescent|Terrace|Gardens|Square|Boulevard|Blvd|Highway|Hwy)\b"
-    r"|(?:rue|avenue|av\.|boulevard|bd|chemin|impasse|allée|quai|place|route) [\w'’]+)"
+    r"\b\d{1,5}[A-Za-z]?(?: ?(?:bis|ter))?,? (?:(?:[^\W\d_a-zß-ÿ][\w'\u2019.-]+ ){1,3}(?:Street|St|Road|Rd|Avenue|Ave|Lane"
+    r"|Ln|Drive|Dr|Court|Ct|Close|Crescent|Terrace|Gardens|Square|Boulevard|Blvd|Highway|Hwy)\b"
+    r"|(?:rue|avenue|av\.|boulevard|bd|chemin|impasse|allée|quai|place|route) [\w'\u2019]+)"
 )
 _STREET = re.compile(f"{_STREETS_BEHIND}|(?i:{_STREETS_BEFORE})|{_STREETS_AFTER}")
 _DAYS = re.compile(
-    r"\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.] ?\d{1,2}[-/.] ?(?:\d{4}|\d{2}))\b(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
-    r"|\b(?:19|20)\d{2}[-/](?:19|20)\d{2}\b|\b\d{1,2}:\d{2}(?::\d{2})?\b|\b\d+[.,]\d+\b(?![.,]?\d)"
+    r"\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.] ?\d{1,2}[-/.] ?(?:\d{4}|\d{2}))\b"
+    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?|\b(?:19|20)\d{2}[-/](?:19|20)\d{2}\b|\b\d{1,2}:\d{2}(?::\d{2})?\b|\b\d+[.,]\d+\b(?![.,]?\d)"
 )
 _DIGITS = re.compile(r"(?<![\w.])(?:\+ ?|\()?\d(?:[ ()/.-]{0,2}\d)*(?!\w)")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
@@ -66,62 +73,59 @@ _TITLED = re.compile(
     r"|M\. |(?:Dott\.ssa|Sig\.ra|Sig\.na) "
     r"|(?i:frau|herrn?|madame|monsieur|mademoiselle|señora?|señorita|doña|signora?|senhora?|mevrouw|meneer|pan[ií]?"
     r"|bayan|bay|mister|miss|docteur|doctor|doctora|dottor|dottoressa|doutora?|doktor|doktorin|госпожа|господин"
-    r"|κυρία|κύριος) )(?:(?:Dr|Prof|med|Ing)\.? )*(?:(?:van|von|de|da|di|del|dos|la|le|der|den|el|al|ter) )*(\w[\w'’-]+)"
+    r"|κυρία|κύριος) )(?:(?:Dr|Prof|med|Ing)\.? )*"
+    r"(?:(?:van|von|de|da|di|del|dos|la|le|der|den|el|al|ter) )*(\w[\w'\u2019-]+)"
 )
 _INITIALED = re.compile(r"\b[^\W\d_]\. ?(?:[^\W\d_]\. ?)*[^\W\d_]{3,}|\b[^\W\d_]{3,},? [^\W\d_]\.(?!\w)")
-_PARTICLES = frozenset(
-    "van von de da di do dos das del della der den ter ten el al bin ibn la le y e zu zum af av".split()
-)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PARTICLES = _words("van von de da di do dos das del della der den ter ten el al bin ibn la le y e zu zum af av")
 _BETWEEN = frozenset((" ", ", ", ",", "\u00a0", ". ", "  "))
 
 # Words before a name that make a place or an illness of it, and words behind it.
-_BEFORE = frozenset(
-    (
-        "north south east west nord sud sur ost norte est oeste ouest saint saints sainte st ste san santa santo sant sankt sint sao swiety svaty svata port porto fort mount mont "
-        "monte villa ville lake lac lago cape cabo new nueva nouveau nova los las el morbus m syndrome sindrome syndrom "
-        "sindromul maladie malattia enfermedad doenca ziekte choroba nemoc krankheit disease "
-        "lycee college ecole colegio instituto istituto scuola escola escuela szkola skola liceum gymnasium institut "
-        "institute hospital hopital hospital ospedale klinik klinika clinica clinique krankenhaus ziekenhuis szpital "
-        "nemocnice hastanesi centre center centro zentrum haus casa dom maison fondation fundacion fondazione stiftung "
-        "rue avenue via viale piazza calle plaza avenida rua ulica ulice place boulevard strasse king queen prince "
-        "princess pope general president kirche church basilica parish type typ tipo variant"
-    ).split()
+_BEFORE = _words(
+    "north south east west nord sud sur ost norte est oeste ouest saint saints sainte st ste san santa santo sant "
+    "sankt sint sao swiety svaty svata port porto fort mount mont monte villa ville lake lac lago cape cabo new nueva "
+    "nouveau nova los las el morbus m syndrome sindrome syndrom sindromul maladie malattia enfermedad doenca ziekte "
+    "choroba nemoc krankheit disease lycee college ecole colegio instituto istituto scuola escola escuela szkola "
+    "skola liceum gymnasium institut institute hospital hopital ospedale klinik klinika clinica clinique krankenhaus "
+    "ziekenhuis szpital nemocnice hastanesi centre center centro zentrum haus casa dom maison fondation fundacion "
+    "fondazione stiftung rue avenue via viale piazza calle plaza avenida rua ulica ulice place boulevard strasse king "
+    "queen prince princess pope general president kirche basilica parish type typ tipo variant"
 )
-_BEHIND = frozenset(
-    (
-        "syndrome syndromes disease diseases disorder anomaly malformation deficiency dystrophy neuropathy ataxia type "
-        "variant phenotype tumor tumour sarcoma lymphoma anemia anaemia fever dysplasia dwarfism sign test score scale "
-        "index operation procedure fracture palsy paralysis chorea cyst phenomenon reaction cell cells body bodies "
-        "krankheit syndrom erkrankung anomalie fraktur lahmung zeichen test skala operation maladie "
-        "sindrome enfermedad malattia doenca ziekte choroba nemoc hastaligi sendromu zespol "
-        "schule grundschule gesamtschule realschule hauptschule gymnasium oberschule mittelschule berufsschule kolleg "
-        "school college academy university universitat institute institut hospital klinik klinikum krankenhaus clinic "
-        "centre center zentrum haus house home heim stift stiftung foundation kindergarten kita strasse str platz allee "
-        "weg gasse street road avenue lane park city town beach county falls springs island bay river hill hills "
-        "ilkokulu ortaokulu lisesi okulu hastanesi universitesi "
-        "catholic orthodox democrat democrats democratic reformed church science union party faith protestant "
-        "forte plus retard mite depot comp"
-    ).split()
+_BEHIND = _words(
+    "syndrome syndromes disease diseases disorder anomaly malformation deficiency dystrophy neuropathy ataxia type "
+    "variant phenotype tumor tumour sarcoma lymphoma anemia anaemia fever dysplasia dwarfism sign test score scale "
+    "index operation procedure fracture palsy paralysis chorea cyst phenomenon reaction cell cells body bodies "
+    "krankheit syndrom erkrankung anomalie fraktur lahmung zeichen skala maladie sindrome enfermedad malattia doenca "
+    "ziekte choroba nemoc hastaligi sendromu zespol schule grundschule gesamtschule realschule hauptschule gymnasium "
+    "oberschule mittelschule berufsschule kolleg school college academy university universitat institute institut "
+    "hospital klinik klinikum krankenhaus clinic centre center zentrum haus house home heim stift stiftung foundation "
+    "kindergarten kita strasse str platz allee weg gasse street road avenue city town beach county falls "
+    "springs island ilkokulu ortaokulu lisesi okulu hastanesi universitesi catholic orthodox "
+    "democrat democrats democratic reformed science union party faith protestant forte plus retard mite depot "
+    "comp"
 )
-_KIN = frozenset(
-    (
-        "mother father mum mom mummy dad daddy son daughter wife husband brother sister aunt uncle grandma grandpa "
-        "grandmother grandfather granny nan partner friend neighbour neighbor carer "
-        "mutter vater mama papa sohn tochter ehefrau ehemann frau mann bruder schwester tante onkel oma opa grossmutter "
-        "grossvater partnerin lebensgefahrtin lebensgefahrte freund freundin nachbar nachbarin enkel enkelin "
-        "mere pere maman fils fille epouse epoux mari femme frere soeur oncle mamie papi compagnon compagne ami amie "
-        "voisin voisine madre padre hijo hija esposa esposo marido hermano hermana tia tio abuela abuelo novia novio "
-        "amigo amiga vecino vecina mamma figlio figlia moglie marito fratello sorella zia zio nonna nonno compagno "
-        "compagna amico amica vicino vicina mae pai filho filha irmao irma avo vizinho vizinha companheiro companheira "
-        "moeder vader zoon dochter echtgenote echtgenoot broer zus buurman buurvrouw vriend vriendin matka ojciec syn "
-        "corka zona maz brat siostra babcia dziadek ciocia wujek otec dcera manzel manzelka bratr sestra babicka dedecek "
-        "teta stryc anne anne annesi babasi oglu kizi esi kardesi abla abi teyze dayi amca hala anneanne babaanne dede "
-        "kontakt contact contacto contatto contato"
-    ).split()
+_KIN = _words(
+    "mother father mum mom mummy dad daddy son daughter wife husband brother sister aunt uncle grandma grandpa "
+    "grandmother grandfather granny nan partner friend neighbour neighbor carer mutter vater mama papa sohn tochter "
+    "ehefrau ehemann frau mann bruder schwester tante onkel oma opa grossmutter grossvater partnerin lebensgefahrtin "
+    "lebensgefahrte freund freundin nachbar nachbarin enkel enkelin mere pere maman fils fille epouse epoux mari "
+    "femme frere soeur oncle mamie papi compagnon compagne ami amie voisin voisine madre padre hijo hija esposa "
+    "esposo marido hermano hermana tia tio abuela abuelo novia novio amigo amiga vecino vecina mamma figlio figlia "
+    "moglie marito fratello sorella zia zio nonna nonno compagno compagna amico amica vicino vicina mae pai filho "
+    "filha irmao irma avo vizinho vizinha companheiro companheira moeder vader zoon dochter echtgenote echtgenoot "
+    "broer zus buurman buurvrouw vriend vriendin matka ojciec syn corka zona maz brat siostra babcia dziadek ciocia "
+    "wujek otec dcera manzel manzelka bratr sestra babicka dedecek teta stryc anne annesi babasi oglu kizi esi "
+    "kardesi abla abi teyze dayi amca hala anneanne babaanne dede kontakt contact contacto contatto contato"
 )
-_LINKS = frozenset("of de di do da des du von van del della la le".split())
-_HONORED = frozenset("hanim bey hanimefendi beyefendi".split())  # which stand behind names
-_JOINING = frozenset("und and et y e i a ve en or oder ou o with mit avec con com met".split())
+_LINKS = _words("of de di do da des du von van del della la le")
+_HONORED = frozenset(["hanim", "bey", "hanimefendi", "beyefendi"])  # which stand behind names
+_JOINING = _words("und and et y e i a ve en or oder ou o with mit avec con com met")
 _NO_SURNAMES = _BEHIND | _JOINING
 
 
@@ -158,7 +162,7 @@ def is_given_name(word: str) -> bool:
 
 def _tested(values: Sequence[str]) -> Sequence[str]:
     """Return the values that are tested: all, or of very many a sample that is the same each time."""
-    return values if len(values) <= MOST_TESTED else random.Random(0).sample(values, SAMPLED)  # noqa: S311
+    return values if len(values) <= MOST_TESTED else random.Random(0).sample(values, SAMPLED)
 
 
 def personal_values(values: Sequence[str], *, fewest_names: int = 1) -> int:
@@ -187,6 +191,31 @@ def personal_values(values: Sequence[str], *, fewest_names: int = 1) -> int:
     if single < max(_ENOUGH_SINGLE, _SHARE_SINGLE * len(some)):
         single = 0
     return sure + named + single
+
+
+def warnings_of_contents(dataset: Dataset) -> Iterator[str]:
+    """Yield which columns that are published hold names, contacts or free text, in counts."""
+    for name in dataset.order:
+        column = dataset.columns.get(name)
+        values = _texts_of(dataset.carried, name) if column is None else column.labels
+        if isinstance(column, CodedColumn) and (column.kind is Kind.NUMBER or column.dates):
+            continue
+        fewest = FEWEST_OF_PLACES if column is not None and column.role is Role.QUASI_IDENTIFIER else 1
+        if count := personal_values(values, fewest_names=fewest):
+            yield (
+                f"{count:,} of {len(_tested(values)):,} different values of column {name!r} look like names, contacts, "
+                "numbers of accounts or free text, and the plan publishes the column. Make it an identifier, or "
+                "remove them from the source."
+            )
+
+
+def _texts_of(table: pa.Table | None, name: str) -> Sequence[str]:
+    """Return the distinct texts in a column that is carried along."""
+    if table is None or name not in table.column_names:
+        return []
+    array = table.column(name)
+    array = pc.list_flatten(array) if is_list(array.type) else array
+    return text_codes(array, ())[1] if is_text(value_type(array.type)) else []
 
 
 def _holds_contact(text: str) -> bool:
@@ -275,8 +304,8 @@ def _names_in(text: str, known: dict[str, bool]) -> int:
 
     known: the words that were looked up before.
 
-    >>> [_names_in(text, {}) for text in ("HIV (Tom Roth)", "Roth, Tom", "Oma Ingrid", "flu (Ingrid)", "Tom Roth syndrome")]
-    [2, 2, 2, 1, 0]
+    >>> [_names_in(text, {}) for text in ("HIV (Tom Roth)", "Oma Ingrid", "flu (Ingrid)", "Tom Roth syndrome")]
+    [2, 2, 1, 0]
     """
     if text.islower() or not any(map(str.isupper, text)):
         return 0
@@ -296,13 +325,13 @@ def _names_in(text: str, known: dict[str, bool]) -> int:
 
 
 def _is_initialed(written: str) -> bool:
-    """Whether letters with points stand beside a surname: both begin with a capital, the surname goes on in small ones."""
+    """Whether letters with points stand beside a surname: all begin with a capital."""
     words = _WORD.findall(written)
     return all(word[0].isupper() for word in words) and any(word[1:].islower() for word in words)
 
 
 def _beside(text: str, words: Sequence[re.Match[str]], place: int) -> int:
-    """Return 2 if a name or a word for kin stands beside a given name, 1 if none does, 0 if words say it is no person."""
+    """Return 2 if a name or a word for kin stands beside a given name, 1 if none does, 0 if it means no person."""
     first = last = place
     while _is_part(text, words, last, last + 1):
         last += 1
@@ -338,7 +367,7 @@ def _is_part(text: str, words: Sequence[re.Match[str]], inner: int, outer: int) 
 
 
 def _next_to(text: str, words: Sequence[re.Match[str]], inner: int, outer: int) -> str:
-    """Return a word as `folded` writes it, where nothing but a blank stands between it and another one; else nothing."""
+    """Return a word as `folded` writes it, where a blank alone stands between it and another one; else nothing."""
     if not 0 <= outer < len(words):
         return ""
     left, right = sorted((inner, outer))

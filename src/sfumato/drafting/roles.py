@@ -320,18 +320,17 @@ def n_distinct(codes: NDArray[Any]) -> int:
 
 
 def with_something_to_publish(guesses: list[Guess], look_of: dict[str, Look]) -> list[Guess]:
-    """Make the likeliest column a quasi-identifier if none is: a plan needs one, unless it is about items alone."""
+    """Make the likeliest column a quasi-identifier if no column needs protection: a plan has to protect something."""
     roles = {guess.role for guess in guesses}
-    if Role.QUASI_IDENTIFIER in roles or (Role.ITEMS in roles and Role.SENSITIVE not in roles):
+    if roles & {Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.ITEMS}:
         return guesses
-    order = (Role.OTHER, Role.SENSITIVE)
-    single = [guess for guess in guesses if guess.role in order]
+    single = [guess for guess in guesses if guess.role is Role.OTHER]
     if not single:
         raise DataError(
             f"All {len(guesses)} column(s) look like names or numbers of people, or were not understood: nothing is "
             "left to publish.\nWrite the plan by hand, with a role for each column that may be published."
         )
-    first = min(single, key=lambda guess: (order.index(guess.role), look_of[guess.name].unique))
+    first = min(single, key=lambda guess: look_of[guess.name].unique)
     reason = "no other column looked like one that others may know"
     promoted = replace(first, role=Role.QUASI_IDENTIFIER, reason=reason, question=WHO_KNOWS)
     return [promoted if guess is first else guess for guess in guesses]
