@@ -24,9 +24,11 @@ from sfumato.data.schema import Kind, Role
 
 MOST_TESTED = 100_000  # distinct values of a column; of more, a sample is tested
 SAMPLED = 10_000
-FEWEST_OF_PLACES = 3  # distinct names in columns of places, schools and the like, which people gave their names to
-_ENOUGH_SINGLE = 3  # values with a given name alone, or initials before a surname: weaker than two names
+# Distinct values with names in columns of places, schools and the like, to which people gave their names; or a share.
+FEWEST_OF_PLACES, _SHARE_OF_PLACES = 3, 0.1
+_ENOUGH_SINGLE = 2  # values with a given name alone, or initials before a surname: weaker than two names
 _SHARE_SINGLE = 0.2  # of the values that must hold these
+_FEWEST_STREETS = 5  # different names before numbers of houses
 _LONGEST = 2_000  # characters of a value that are tested
 _SENTENCES = 8  # words of a value with more than one sentence
 _FEWEST_CAPITALS = 4  # letters of a given name in capitals alone: with fewer they are rather an abbreviation
@@ -37,26 +39,33 @@ _SENTENCE_END = re.compile(r"[a-zß-ÿ]{2}[.!?] +[^\W\d_a-zß-ÿ]")
 
 # Contacts that one pattern finds. Digits are joined by at most one sign; days, times and ranges are taken out before.
 _MAIL = re.compile(r"[^@\s\"'<>|;,]+(?:@| ?[\[(]at[\])] ?)[^@\s\"'<>|;,]+\.[A-Za-z]{2,}|\bhttps?://|\bwww\.\w", re.I)
-_STREETS_BEHIND = (  # their number stands behind
+_CAPITAL = r"[^\W\d_a-zß-ÿ][\w'\u2019.-]+"
+_HOUSE_NUMBER = r"(?:No:?|n[°º.]?)? ?\d{1,4} ?[A-Za-z]?\b"
+_STREETS_BEHIND = (  # words in which a kind of street stands last
     r"(?:\w{2,}(?:stra(?:ß|ss)e|str\.|gasse|platz|allee|weg|damm|ufer|straat|laan|plein|gracht|kade|vägen|gatan|gade|vej)"
     r"|\w+ (?:Stra(?:ß|ss)e|Str\.|Gasse|Platz|Allee|Weg|Straat|Laan|Plein|ulice|náměstí|třída|utca|Caddesi|Cad\.|Sokak"
-    r"|Soka\u011f\u0131|Sok\.|Bulvar\u0131|Blv\.|Mah\.|Mahallesi))(?: No:?)?,? ?\d{1,4}\b"
+    rf"|Soka\u011f\u0131|Sok\.|Bulvar\u0131|Blv\.|Mah\.|Mahallesi)),? {_HOUSE_NUMBER}"
 )
-_STREETS_BEFORE = (  # their name stands behind, and then their number
-    r"\b(?:via|viale|piazza|corso|vicolo|calle|c/|avda\.?|avenida|av\.?|plaza|paseo|camino|rua|travessa|praça|estrada"
-    r"|largo|ul\.|ulica|al\.|aleja|os\.|str\.|strada|ulitsa|ул\.|улица|οδός|rue|avenue|boulevard|chemin|impasse|allée"
-    r"|quai) ?(?:(?:de|del|della|dei|di|da|do|dos|das|la|las|los|du|des|le|les|d['\u2019]|l['\u2019]) ?)*"
-    r"[^\W\d_a-zß-ÿ][\w'\u2019.-]+(?: [\w'\u2019.-]+){0,4}?,? (?:n[°º.]? ?)?\d{1,4}\b"
+_STREETS_BEFORE = (  # a kind of street, its name, and the number of the house
+    r"(?<!\w)(?i:via|viale|piazza|corso|vicolo|calle|c/|avda\.?|avenida|av\.|plaza|paseo|camino|rua|travessa|praça"
+    r"|estrada|largo|ul\.|ulica|al\.|aleja|os\.|str\.|strada|nám\.|ул\.|улица|οδός|rue|avenue|boulevard|chemin"
+    r"|impasse|allée|quai|place) ?"
+    r"(?:(?:de|del|della|dei|di|da|do|dos|das|la|las|los|du|des|le|les|d['\u2019]|l['\u2019]) ?)*"
+    rf"{_CAPITAL}(?: [\w'\u2019.-]+){{0,4}}?,? {_HOUSE_NUMBER}"
 )
-_STREETS_AFTER = (  # their number stands before
-    r"\b\d{1,5}[A-Za-z]?(?: ?(?:bis|ter))?,? (?:(?:[^\W\d_a-zß-ÿ][\w'\u2019.-]+ ){1,3}(?:Street|St|Road|Rd|Avenue|Ave|Lane"
-    r"|Ln|Drive|Dr|Court|Ct|Close|Crescent|Terrace|Gardens|Square|Boulevard|Blvd|Highway|Hwy)\b"
-    r"|(?:rue|avenue|av\.|boulevard|bd|chemin|impasse|allée|quai|place|route) [\w'\u2019]+)"
+_STREETS_AFTER = (  # the number of the house, and then its street
+    rf"\b\d{{1,5}}[A-Za-z]?(?: ?(?:bis|ter))?,? (?:(?:{_CAPITAL} ){{1,3}}(?:Street|St|Road|Rd|Avenue|Ave|Lane|Ln|Drive"
+    r"|Dr|Court|Ct|Close|Crescent|Terrace|Gardens|Square|Boulevard|Blvd|Highway|Hwy)\b"
+    r"|(?i:rue|avenue|av\.|boulevard|bd|chemin|impasse|allée|quai) [\w'\u2019]+"
+    rf"|(?i:place|route|cours) (?:de |du |des |la |l['\u2019])*{_CAPITAL})"
 )
-_STREET = re.compile(f"{_STREETS_BEHIND}|(?i:{_STREETS_BEFORE})|{_STREETS_AFTER}")
+# A name and the number of a house, where nothing says that it is a street: many different names tell that.
+_HOUSE = re.compile(r"([^\W\d_a-zß-ÿ]\w{3,}(?: [^\W\d_a-zß-ÿ]\w+)*) \d{1,4}[A-Za-z]?(?:/\d{1,3})?(?:,|$)")
+_STREET = re.compile(f"{_STREETS_BEHIND}|{_STREETS_BEFORE}|{_STREETS_AFTER}")
 _DAYS = re.compile(
     r"\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.] ?\d{1,2}[-/.] ?(?:\d{4}|\d{2}))\b"
-    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?|\b(?:19|20)\d{2}[-/](?:19|20)\d{2}\b|\b\d{1,2}:\d{2}(?::\d{2})?\b|\b\d+[.,]\d+\b(?![.,]?\d)"
+    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
+    r"|\b(?:19|20)\d{2}[-/](?:19|20)\d{2}\b|\b\d{1,2}:\d{2}(?::\d{2})?\b|\b\d+[.,]\d+\b(?![.,]?\d)"
 )
 _DIGITS = re.compile(r"(?<![\w.])(?:\+ ?|\()?\d(?:[ ()/.-]{0,2}\d)*(?!\w)")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
@@ -72,11 +81,11 @@ _TITLED = re.compile(
     r"\b(?:(?:Dr|Prof|Mr|Mrs|Ms|Hr|Hrn|Fr|Mme|Mlle|Sra?|Srta|Dott|Dra|Sig|Dhr|Mevr|MUDr|Mgr|Ing|Sn)\.? "
     r"|M\. |(?:Dott\.ssa|Sig\.ra|Sig\.na) "
     r"|(?i:frau|herrn?|madame|monsieur|mademoiselle|señora?|señorita|doña|signora?|senhora?|mevrouw|meneer|pan[ií]?"
-    r"|bayan|bay|mister|miss|docteur|doctor|doctora|dottor|dottoressa|doutora?|doktor|doktorin|госпожа|господин"
+    r"|bayan|bay|mister|miss|juf|juffrouw|meester|suor|maestr[ao]|pater|pfarrer|schwester|ksiądz|siostra|učitelka|docteur|doctor|doctora|dottor|dottoressa|doutora?|doktor|doktorin|госпожа|господин"
     r"|κυρία|κύριος) )(?:(?:Dr|Prof|med|Ing)\.? )*"
     r"(?:(?:van|von|de|da|di|del|dos|la|le|der|den|el|al|ter) )*(\w[\w'\u2019-]+)"
 )
-_INITIALED = re.compile(r"\b[^\W\d_]\. ?(?:[^\W\d_]\. ?)*[^\W\d_]{3,}|\b[^\W\d_]{3,},? [^\W\d_]\.(?!\w)")
+_INITIALED = re.compile(r"\b[^\W\d_]\. ?(?:[^\W\d_]\. ?)*[^\W\d_]{3,}|\b[^\W\d_]{3,},? [^\W\d_]\.(?=$|[)\],;/])")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -124,7 +133,8 @@ _KIN = _words(
     "kardesi abla abi teyze dayi amca hala anneanne babaanne dede kontakt contact contacto contatto contato"
 )
 _LINKS = _words("of de di do da des du von van del della la le")
-_HONORED = frozenset(["hanim", "bey", "hanimefendi", "beyefendi"])  # which stand behind names
+# Words that stand behind names.
+_HONORED = _words("hanim bey hanimefendi beyefendi hoca ogretmen teyze amca abla abi dede nine san")
 _JOINING = _words("und and et y e i a ve en or oder ou o with mit avec con com met")
 _NO_SURNAMES = _BEHIND | _JOINING
 
@@ -165,10 +175,11 @@ def _tested(values: Sequence[str]) -> Sequence[str]:
     return values if len(values) <= MOST_TESTED else random.Random(0).sample(values, SAMPLED)
 
 
-def personal_values(values: Sequence[str], *, fewest_names: int = 1) -> int:
+def personal_values(values: Sequence[str], *, fewest_names: int = 1, alone: bool = False) -> int:
     """Return how many of a column's distinct values hold names, contacts, numbers of people or free text.
 
-    With fewer than `fewest_names` values that hold two names, these do not count.
+    With fewer than `fewest_names` values that hold two names, and few of all, these do not count. A given name alone
+    counts where many values have one, or `alone` says so.
 
     >>> personal_values(["HIV (Tom Roth)", "flu", "codes 12, a.pohl@mail.org"])
     2
@@ -176,7 +187,8 @@ def personal_values(values: Sequence[str], *, fewest_names: int = 1) -> int:
     0
     """
     known: dict[str, bool] = {}
-    sure = named = single = 0
+    sure = named = single = housed = 0
+    streets = set()
     some = _tested(values)
     for value in some:
         text = value[:_LONGEST]
@@ -186,11 +198,16 @@ def personal_values(values: Sequence[str], *, fewest_names: int = 1) -> int:
         found = _names_in(text, known)
         named += found > 1
         single += found == 1
-    if named < fewest_names:
+        if (street := _HOUSE.match(text)) is not None:
+            streets.add(street[1])
+            housed += found == 0
+    if named < min(fewest_names, _SHARE_OF_PLACES * len(some)):
         named = 0
-    if single < max(_ENOUGH_SINGLE, _SHARE_SINGLE * len(some)):
+    if not alone and single < max(_ENOUGH_SINGLE, _SHARE_SINGLE * len(some)):
         single = 0
-    return sure + named + single
+    if len(streets) < _FEWEST_STREETS or housed < _SHARE_SINGLE * len(some):
+        housed = 0
+    return sure + named + single + housed
 
 
 def warnings_of_contents(dataset: Dataset) -> Iterator[str]:

@@ -135,8 +135,10 @@ def _personal(look: Look, role: Role) -> int:
         return look.n_known if look.account_numbers and role is Role.SENSITIVE else 0
     if look.dated:
         return 0
-    places = roles_by_name(look.name)[:1] == [Role.QUASI_IDENTIFIER]
-    return personal_values(look.members or look.labels, fewest_names=FEWEST_OF_PLACES if places else 1)
+    known = role is Role.QUASI_IDENTIFIER and bool(roles_by_name(look.name))
+    unknown = role is Role.QUASI_IDENTIFIER and not known
+    fewest = FEWEST_OF_PLACES if known else 1
+    return personal_values(look.members or look.labels, fewest_names=fewest, alone=unknown)
 
 
 def _who_is_inside(count: int) -> Question:
