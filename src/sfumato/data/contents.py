@@ -38,7 +38,9 @@ _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['\u2019\u00b4-](?=[^\W\d_]))*")
 _SENTENCE_END = re.compile(r"[a-zß-ÿ]{2}[.!?] +[^\W\d_a-zß-ÿ]")
 
 # Contacts that one pattern finds. Digits are joined by at most one sign; days, times and ranges are taken out before.
-_MAIL = re.compile(r"[^@\s\"'<>|;,]+(?:@| ?[\[(]at[\])] ?)[^@\s\"'<>|;,]+\.[A-Za-z]{2,}|\bhttps?://|\bwww\.\w", re.I)
+_MAIL = re.compile(r"[^@\s\"'<>|;,]+(?:@| ?[\[(]at[\])] ?)[^@\s\"'<>|;,]+\.[A-Za-z]{2,}|\bhttps?://|\bwww\.\w")
+_MAIL_SIGNS = ("@", "(at", "[at", "://", "www.")  # one of which each of these has
+_DIGIT = re.compile(r"\d")
 _CAPITAL = r"[^\W\d_a-zß-ÿ][\w'\u2019.-]+"
 _HOUSE_NUMBER = r"(?:No:?|n[°º.]?)? ?\d{1,4} ?[A-Za-z]?\b"
 _STREETS_BEHIND = (  # words in which a kind of street stands last
@@ -241,9 +243,9 @@ def _holds_contact(text: str) -> bool:
     >>> [_holds_contact(text) for text in ("tel. 0171/2345678", "c/o Hauptstr. 12", "seen 2024-05-31 10:30", "12.5 mg")]
     [True, True, False, False]
     """
-    if ("@" in text or "at" in text or "ww" in text or "://" in text) and _MAIL.search(text):
+    if any(sign in text for sign in _MAIL_SIGNS) and _MAIL.search(text):
         return True
-    if not any(map(str.isdecimal, text)):
+    if _DIGIT.search(text) is None:
         return False
     return (
         _STREET.search(text) is not None
