@@ -215,6 +215,18 @@ def test_secrets_stay_secrets_in_a_table_without_quasi_identifiers():
     assert any("all rows form one class" in warning for warning in run.facts["warnings"])
 
 
+@pytest.mark.parametrize("anonymizer", ["local-recoding", "mondrian", "full-domain", "microaggregation"])
+def test_without_quasi_identifiers_all_rows_form_one_class(anonymizer):
+    asked = {"model": "l-diversity", "sensitive": "dx", "l": 3, "anonymizer": anonymizer}
+    plan = sf.Plan.from_dict({"columns": {"dx": {"role": "sensitive"}}, "require": [asked]})
+    run = sf.anonymize(pa.table({"dx": ["flu", "HIV", "asthma"] * 9}), plan, seed=1, measure=False, attack=False)
+    assert sorted(run.release.data["dx"].to_pylist()) == sorted(["flu", "HIV", "asthma"] * 9)
+    with pytest.raises(sf.Unsatisfiable):
+        sf.anonymize(pa.table({"dx": ["flu", "HIV"] * 9}), plan, seed=1)
+    with pytest.raises(sf.PlanError, match="quasi-identifier"):
+        sf.Plan.from_dict({"columns": {"dx": {"role": "sensitive"}}, "require": [{"model": "k-anonymity", "k": 2}]})
+
+
 def test_two_valued_secrets_and_salaries_are_judged_by_closeness():
     chance = random.Random(5)
     table = pa.table(

@@ -73,7 +73,7 @@ _DIGITS = re.compile(r"(?<![\w.])(?:\+ ?|\()?\d(?:[ ()/.-]{0,2}\d)*(?!\w)")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _NUMBERS = re.compile(  # with signs or letters, of one person each: social security, tax and identity cards
     r"\b(?:\d{3}-\d{2}-\d{4}|756\.\d{4}\.\d{4}\.\d{2}|\d{6}[-+]\d{4}|\d{6}[-+A]\d{3}[0-9A-Y]|\d{6}/\d{3,4}"
-    r"|\d{2} ?\d{6} ?[A-Z] ?\d{3}|[A-CEGHJ-PR-TW-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]|\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}"
+    r"|\d{2} ?\d{6} ?[A-Z] ?\d{3}|[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]|\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}"
     r"|[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]|\d{3}\.\d{3}\.\d{3}-\d{2})\b"
 )
 _IDENTITY_CARD = re.compile(r"\b([XYZ]?)(\d{7,8})-?([A-Z])\b")
