@@ -191,11 +191,13 @@ def test_a_column_with_names_is_dropped_with_a_question_that_names_it_and_their_
 
 def test_plans_that_people_wrote_are_warned_of_names_in_counts_alone(tmp_path):
     (tmp_path / "cases.csv").write_text(
-        "age,dx,seen,place\n" + "30,HIV (Tom Roth),by Anja Vogt,Ulm\n31,flu,-,Ulm\n" * 9
+        "age,dx,seen,place\n" + "30,HIV (Tom Roth),by Anja Vogt,Ulm\n31,flu,-,Ulm\n" * 9,
+        encoding="utf-8",
     )
     (tmp_path / "plan.toml").write_text(
         '[source]\npath = "cases.csv"\n[columns.age]\nrole = "quasi-identifier"\n[columns.place]\nrole = "other"\n'
-        '[columns.dx]\nrole = "sensitive"\n[columns.seen]\nrole = "other"\n[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+        '[columns.dx]\nrole = "sensitive"\n[columns.seen]\nrole = "other"\n[[require]]\nmodel = "k-anonymity"\nk = 2\n',
+        encoding="utf-8",
     )
     plan = sf.Plan.load(tmp_path / "plan.toml")
     run = sf.run(plan, tmp_path / "run", measure=False, attack=False)

@@ -157,7 +157,7 @@ _LETTERS = str.maketrans("łŁıİøØđĐßæÆœ", "lLiIoOdDsaAo")
 @cache
 def given_names() -> frozenset[str]:
     """Return common given names, as `folded` writes them and as German spells umlauts without them."""
-    text = (files("sfumato.data") / "given_names.txt").read_text("utf-8")
+    text = (files("sfumato.data") / "given_names.txt").read_text(encoding="utf-8")
     names = " ".join(line.partition(": ")[2] for line in text.splitlines() if not line.startswith("#")).split()
     return frozenset(spelled for name in names for spelled in (folded(name), plain(name)))
 
