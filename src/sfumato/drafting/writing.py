@@ -50,6 +50,8 @@ K = 5
 MOST_COMMON = 0.4  # share of a value above which no mask brings a guess at it below one half
 BIRTH_WEIGHT = 8  # what the detail of dates of birth counts beside other dates
 NEARLY_ALL = 0.9  # share of the cells
+T = 0.2
+MANY_NUMBERS = 20  # different ones, beyond which near ones say nearly the same
 MANY_COLUMNS = 4  # named in a question one by one
 MANY_ALIKE = 8  # columns that become one pattern
 
@@ -211,7 +213,7 @@ def _looked(
             stage.advance()
             continue
         if sets:
-            looks.append(Look.of_lists(name, rows))
+            looks.append(Look.of_lists(name, rows, labels))
         else:
             markers = missing_markers(labels, array.type)
             if len(markers) == len(labels) and len(markers) + gaps > 1:  # a box that is ticked with what means nothing
@@ -231,7 +233,7 @@ def _looked(
 def _masked(guesses: Sequence[Guess], look_of: dict[str, Look]) -> tuple[str, ...]:
     """Return the sensitive columns that may give one another away, if there are several that masks can protect."""
     secrets = [each.name for each in guesses if each.role is Role.SENSITIVE]
-    able = tuple(name for name in secrets if look_of[name].largest <= MOST_COMMON)
+    able = tuple(name for name in secrets if look_of[name].largest <= MOST_COMMON and not _is_yes_or_no(look_of[name]))
     return able if len(able) > 1 else ()
 
 
@@ -319,12 +321,7 @@ class _Writer:
         lines += self._multi_diversity()
         for guess in self.guesses:
             if guess.role is Role.SENSITIVE and guess.name not in self.masked:
-                lines += _required(
-                    '"l-diversity"',
-                    f"sensitive = {quoted(guess.name)}",
-                    "l = 2  # different values in each group",
-                    'kind = "distinct"  # distinct | entropy | recursive | frequency',
-                )
+                lines += self._secret(guess)
             elif guess.role is Role.ITEMS:
                 lines += self._uncertainty(guess)
         return "\n".join(lines)
@@ -348,6 +345,11 @@ class _Writer:
 
     def _k_anonymity(self) -> list[str]:
         if not self.known:
+            if any(guess.role is Role.SENSITIVE for guess in self.guesses):
+                self.warnings.append(
+                    "No column looks like one that others know about a person, so all rows form one class. Make such "
+                    "columns quasi-identifiers."
+                )
             return []
         k = K if self.rows >= 2 * K else 2
         lines = [f"k = {k}  # each person hides among at least so many"]
@@ -373,6 +375,18 @@ class _Writer:
             "unless they depend on one another."
         )
 
+    def _secret(self, guess: Guess) -> list[str]:
+        """Return the requirement that a class tells little of a secret."""
+        look = self.look_of[guess.name]
+        asked = f"sensitive = {quoted(guess.name)}"
+        if _varies(look):
+            told = 'distance = "ordered"  # near numbers count as nearly the same'
+            return _required('"t-closeness"', asked, f"t = {T}  # how far a group may be from the whole table", told)
+        if _is_yes_or_no(look):
+            return _required('"t-closeness"', asked, f"t = {T}  # a share may differ so much from the whole table's")
+        kinds = 'kind = "distinct"  # distinct | entropy | recursive | frequency'
+        return _required('"l-diversity"', asked, "l = 2  # different values in each group", kinds)
+
     def _multi_diversity(self) -> list[str]:
         """Return the requirement that no secret gives another away."""
         if not self.masked:
@@ -391,6 +405,16 @@ class _Writer:
             "rho = 0.7  # highest chance of a secret item for who knows others of the record",
             *(['within = "classes"  # and the quasi-identifiers besides'] if self.known else []),
         )
+
+
+def _is_yes_or_no(look: Look) -> bool:
+    """Whether cells are one of two values, or missing: two different ones in a group would tell nearly nothing."""
+    return look.n_known <= 2
+
+
+def _varies(look: Look) -> bool:
+    """Whether cells are numbers of which so many differ that those of a group always do."""
+    return look.kind is Kind.NUMBER and look.n_known > MANY_NUMBERS
 
 
 def _required(model: str, *lines: str) -> list[str]:

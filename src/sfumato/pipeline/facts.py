@@ -30,6 +30,7 @@ import numpy as np
 from sfumato import __version__
 from sfumato.attacks import Exposure
 from sfumato.data.base_rates import BaseRates
+from sfumato.data.contents import warnings_of_contents
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.files import digest
 from sfumato.data.formulas import formula_cells
@@ -234,7 +235,8 @@ def warnings_of(dataset: Dataset, known: Known) -> list[str]:
                     f"{absent:,} of {len(set(named)):,} sensitive items never occur in column {column.name!r}. "
                     "Check that they are written as in the data."
                 )
-    return [*found, *(sentence for column in dataset.columns.values() for sentence in spelling_sentences(column))]
+    found += [sentence for column in dataset.columns.values() for sentence in spelling_sentences(column)]
+    return [*found, *warnings_of_contents(dataset)]
 
 
 def warnings_of_release(release: Release) -> list[str]:

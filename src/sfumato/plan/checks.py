@@ -31,14 +31,12 @@ def unsearchable(plan: Plan) -> Iterator[Problem]:
 def problems_of(plan: Plan) -> Iterator[Problem]:
     """Yield what is wrong between columns, requirements and knowledge, whatever the plan is used for."""
     schema = plan.schema
-    open_roles = {schema.rest, *(pattern.role for pattern in schema.patterns)}
-    linkable = schema.named(Role.QUASI_IDENTIFIER) or Role.QUASI_IDENTIFIER in open_roles
-    if schema.columns and not linkable and any(step.anonymizer.phase.forms_groups for step in plan.steps()):
+    if schema.columns and not linkable(schema) and needs_quasi_identifiers(plan):
         yield Problem(
             "columns", 'no column has the role "quasi-identifier": there is nothing that people could be linked by.'
         )
     weights = [schema.columns[name].weight for name in schema.named(Role.QUASI_IDENTIFIER)]
-    if weights and not any(weights) and Role.QUASI_IDENTIFIER not in open_roles:
+    if weights and not any(weights) and not _leaves_open(schema):
         yield Problem("columns", "every quasi-identifier has weight = 0: no loss would count. Leave one above 0.")
     for position, model in enumerate(plan.policy, start=1):
         found = (*wrongly_named(type(model), vars(model), schema), *model.problems(schema, plan.policy))
@@ -73,6 +71,24 @@ def problems_of(plan: Plan) -> Iterator[Problem]:
                     f"column {name!r} has the role {role.value}, but no requirement protects it. "
                     f"Models in this version: {', '.join(map(repr, PRIVACY_MODELS))}.",
                 )
+
+
+def _leaves_open(schema: Schema) -> bool:
+    """Whether columns that are not named alone may be quasi-identifiers."""
+    return Role.QUASI_IDENTIFIER in {schema.rest, *(pattern.role for pattern in schema.patterns)}
+
+
+def linkable(schema: Schema) -> bool:
+    """Whether a column is, or may be, a quasi-identifier."""
+    return bool(schema.named(Role.QUASI_IDENTIFIER)) or _leaves_open(schema)
+
+
+def needs_quasi_identifiers(plan: Plan) -> bool:
+    """Whether a requirement on classes judges something else than sensitive columns, for which one class may do."""
+    asked = [step.policy for step in plan.steps() if step.anonymizer.phase.forms_groups]
+    return any(
+        not model.judged_columns or model.judged_role is not Role.SENSITIVE for policy in asked for model in policy
+    )
 
 
 def _figures(plan: Plan) -> Iterator[Problem]:
@@ -153,6 +169,11 @@ def warnings_of(plan: Plan) -> Iterator[str]:
         yield (
             f"No requirement judges the sensitive column(s) {', '.join(map(repr, bare))}: whoever is linked to a class "
             f"of equal values learns them. Add one that does: {able}."
+        )
+    if schema.columns and not linkable(schema) and schema.named(Role.SENSITIVE):
+        yield (
+            "No column is a quasi-identifier: all rows form one class, and sensitive values are published as they are. "
+            "Give columns that others may know about a person that role."
         )
     open_ended = [name for name in schema.named(Role.SENSITIVE_QUASI_IDENTIFIER) if schema.columns[name].domain is None]
     if open_ended:

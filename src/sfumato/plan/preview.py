@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.anonymizers.base import Anonymizer, options_of
+from sfumato.data.contents import warnings_of_contents
 from sfumato.data.dataset import CodedColumn, CodedSets, Dataset
 from sfumato.data.encoding import check_columns, encode, encode_column
 from sfumato.data.files import Found, fitted, how_read, read_columns, read_table, sample
@@ -206,7 +207,11 @@ def preview(plan: Plan, *, every_row: bool = False, progress: Progress = SILENT)
     several = gathering.sentences() if gathering is not None else _several_rows(plan, names, progress)
     singles = (column for column in in_codes.values() if isinstance(column, CodedColumn))
     noticed = [f"Column {column.name!r} has {column.notice}." for column in singles if column.notice]
-    warned = (*plan.warnings(), *noticed, *_ignored_keys(plan), *several, *spelling, *_missing_warnings(unlisted))
+    contents = _contents(plan, table, in_codes) if table is not None else ()
+    warned = (
+        *(*plan.warnings(), *noticed, *_ignored_keys(plan), *several, *spelling),
+        *(*_missing_warnings(unlisted), *contents),
+    )
     return Preview(
         plan=plan,
         source=plan.source.shown if plan.source else None,
@@ -297,6 +302,13 @@ def _spelling(plan: Plan, table: pa.Table) -> Iterator[str]:
             f"If more than {ASKS_ABOVE:.0%} of all records match no label, the run ends and asks: spell terms as the "
             'table does, or write unlinked = "forbid", "linked" or "zero" under [knowledge].'
         )
+
+
+def _contents(plan: Plan, table: pa.Table, in_codes: Mapping[str, CodedColumn | CodedSets]) -> Iterator[str]:
+    """Yield which columns that would be published hold names or contacts, in the rows that were looked at."""
+    carried = [name for name in table.column_names if (spec := plan.schema.spec(name)) and spec.role is Role.OTHER]
+    rows = Dataset(plan.schema, in_codes, table.select(carried), table.num_rows, (*in_codes, *carried))
+    return warnings_of_contents(rows)
 
 
 def _told(plan: Plan, name: str) -> str:
